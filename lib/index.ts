@@ -1,6 +1,5 @@
 export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
-export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {
@@ -31,6 +30,7 @@ export type {
   PurchaseOverview,
   PurchaseTotal,
 } from './domain/overview.ts'
+export { PRESET_NAMES } from './domain/preset.ts'
 export {
   type NewProject,
   PLATFORMS,

@@ -57,7 +57,15 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   // The build bundles the two packages.
   {
     room: 'console/',
-    may: ['console/', 'client/index.ts', 'client/manage.ts', 'client/random.ts', 'preact', 'uplot'],
+    may: [
+      'console/',
+      'client/index.ts',
+      'client/manage.ts',
+      'client/random.ts',
+      'lib/domain/',
+      'preact',
+      'uplot',
+    ],
   },
 ]
 

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
+import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { useAction } from '../data.ts'
 import { formatBytes, formatCount } from '../format.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
@@ -24,13 +25,7 @@ export function Import() {
   )
 }
 
-const PRESETS = [
-  ['', 'Recognize it by the header'],
-  ['google-play', 'Google Play'],
-  ['revenuecat', 'RevenueCat'],
-  ['stripe', 'Stripe'],
-  ['shopify', 'Shopify'],
-] as const
+const PRESETS = [['', 'Recognize it by the header'] as const, ...Object.entries(PRESET_TITLES)]
 
 const SETTINGS: readonly FieldInfo[] = [
   { label: 'Format', name: 'preset', options: PRESETS },

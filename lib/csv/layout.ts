@@ -53,11 +53,10 @@ export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
 ): Layout | readonly ErrorDetail[] {
-  const unsupported = checkHeader(header)
+  const unsupported = checkHeader(header, options)
   if (unsupported) return [{ line: 1, code: 'unsupported_file', message: unsupported }]
   const names = header.map(normalize)
   const preset = findPreset(names, options)
-  if (preset?.refusal) return [{ line: 1, code: 'unsupported_file', message: preset.refusal }]
   const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})
   const errors = [
     ...repeatedColumns(header, found),

@@ -6,8 +6,8 @@ import {
   parseObject,
   withSchema,
 } from '../domain/fields.ts'
+import { PRESET_NAMES } from '../domain/preset.ts'
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
-import { PRESET_NAMES } from './presets.ts'
 
 /** Options for reading a file, if its header line is not enough to know the columns. */
 export interface LayoutChoice {

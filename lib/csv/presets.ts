@@ -1,3 +1,4 @@
+import { PRESET_NAMES, type PresetName } from '../domain/preset.ts'
 import type { PurchaseField, PurchaseStatus } from '../domain/purchase.ts'
 
 /** Returns the row's cell in a column of the preset, or '' if the file lacks the column. */
@@ -5,10 +6,9 @@ export type Cell = (column: string) => string
 
 /**
  * A vendor's file format: how to recognise it, and which columns hold the canonical fields. To add
- * a format, add a row to `PRESETS`; see docs/import.md.
+ * a format, see docs/import.md.
  */
-export interface Preset {
-  readonly name: string
+interface Format {
   /** The columns that together identify this format. */
   readonly signature: readonly string[]
   /** The possible names of each field's column. The first one that the file has is used. */
@@ -24,17 +24,18 @@ export interface Preset {
   readonly uses?: readonly string[]
   /** Called once per file. The returned function derives cells from this row and earlier rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
-  /** The error message for a format that cannot be imported. */
-  readonly refusal?: string
+}
+
+export interface Preset extends Format {
+  readonly name: PresetName
 }
 
 /** Cells that replace the row's canonical cells, or 'passed over' to leave the row out. */
 export type Derived = { readonly [F in PurchaseField]?: string } | 'passed over'
 
-export const PRESETS: readonly Preset[] = [
-  {
-    // Documented at support.google.com/googleplay/android-developer: "Sales reports".
-    name: 'google_play_sales',
+const FORMATS: { readonly [N in PresetName]: Format } = {
+  // Documented at support.google.com/googleplay/android-developer: "Sales reports".
+  google_play_sales: {
     signature: ['Order Number', 'Order Charged Timestamp', 'Financial Status', 'SKU ID'],
     columns: {
       transaction_id: 'Order Number',
@@ -50,9 +51,8 @@ export const PRESETS: readonly Preset[] = [
       transaction_id: joinKey(cell('Order Number'), cell('SKU ID')),
     }),
   },
-  {
-    // Documented at revenuecat.com/docs: "Scheduled data exports". Times without a zone are UTC.
-    name: 'revenuecat_transactions',
+  // Documented at revenuecat.com/docs: "Scheduled data exports". Times without a zone are UTC.
+  revenuecat_transactions: {
     signature: ['rc_original_app_user_id', 'store_transaction_id', 'product_identifier'],
     columns: {
       transaction_id: 'store_transaction_id',
@@ -74,9 +74,8 @@ export const PRESETS: readonly Preset[] = [
       }
     },
   },
-  {
-    // Documented at docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
-    name: 'stripe_payments',
+  // Documented at docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
+  stripe_payments: {
     signature: ['id', 'Created date (UTC)', 'Amount', 'Status', 'sku (metadata)'],
     columns: {
       transaction_id: 'id',
@@ -104,10 +103,9 @@ export const PRESETS: readonly Preset[] = [
       currency: cell('Currency').toUpperCase(),
     }),
   },
-  {
-    // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row
-    // of an order has the cells about the whole order.
-    name: 'shopify_orders',
+  // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row
+  // of an order has the cells about the whole order.
+  shopify_orders: {
     signature: ['Name', 'Financial Status', 'Lineitem name', 'Lineitem price', 'Lineitem sku'],
     columns: {
       transaction_id: ['Id', 'Name'],
@@ -132,15 +130,9 @@ export const PRESETS: readonly Preset[] = [
     uses: ['Name', 'Created at', 'Cancelled at'],
     derive: shopifyOrders,
   },
-  {
-    name: 'app_store_sales',
-    signature: ['Provider', 'SKU', 'Product Type Identifier', 'Units', 'Developer Proceeds'],
-    columns: {},
-    price_unit: 'major',
-    refusal:
-      'App Store summary sales reports are sums without transaction ids: export transactions instead',
-  },
-]
+}
+
+export const PRESETS: readonly Preset[] = PRESET_NAMES.map((name) => ({ name, ...FORMATS[name] }))
 
 function joinKey(id: string, part: string): string {
   return id === '' || part === '' ? id : `${id}/${part}`
@@ -200,8 +192,3 @@ function multiply(price: string, quantity: string): string {
   const at = padded.length - fraction.length
   return fraction === '' ? padded : `${padded.slice(0, at)}.${padded.slice(at)}`
 }
-
-/** The names of the presets that a caller may choose. */
-export const PRESET_NAMES: readonly string[] = PRESETS.filter(({ refusal }) => !refusal).map(
-  ({ name }) => name,
-)

@@ -1,4 +1,4 @@
-import { normalize } from './options.ts'
+import { type LayoutChoice, normalize } from './options.ts'
 import { REPORT_COLUMNS } from './write.ts'
 
 /** The first bytes of other file formats; each character stands for a byte. */
@@ -31,12 +31,27 @@ export function checkFormat(head: Uint8Array): string | undefined {
     : undefined
 }
 
-/** Returns an error message if the first line cannot be a header. */
-export function checkHeader(header: readonly string[]): string | undefined {
+const APP_STORE_SUMMARY = [
+  'provider',
+  'sku',
+  'product type identifier',
+  'units',
+  'developer proceeds',
+]
+
+/**
+ * Returns an error message if the first line cannot be a header, or if it is the header of an App
+ * Store summary without a map, which could name a column of ids.
+ */
+export function checkHeader(header: readonly string[], { map }: LayoutChoice): string | undefined {
   const [first = ''] = header
   if (/^sep=.?$/i.test(first)) return 'Only Excel reads this line (sep=): remove it'
   if (REPORT_COLUMNS.every((name, i) => name === normalize(header[i] ?? ''))) {
     return 'This is a report of bad rows: correct the original file and import that'
+  }
+  const names = header.map(normalize)
+  if (!map && APP_STORE_SUMMARY.every((name) => names.includes(name))) {
+    return 'App Store summary sales reports are sums without transaction ids: export transactions instead'
   }
   const isOneCell = header.length === 1 && /[,;\t|]/.test(first)
   return isOneCell

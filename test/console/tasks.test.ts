@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import { startReceiver } from '../support/receiver.ts'
 import {
   assertNoComplaints,
@@ -15,6 +16,26 @@ import {
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency\n'
 const ROW = (id: string, sku = 'gold') => `${id},${sku},2026-01-31T12:00:00Z,player-1,499,USD\n`
+
+/** A file of each vendor with one purchase of `gold`. */
+const VENDOR_FILES: { readonly [N in PresetName]: readonly string[] } = {
+  google_play_sales: [
+    'Order Number,Order Charged Timestamp,Financial Status,SKU ID,Currency of Sale,Charged Amount',
+    'GPA.1,1704110400,Charged,gold,USD,4.99',
+  ],
+  revenuecat_transactions: [
+    'rc_original_app_user_id,store_transaction_id,product_identifier,start_time,is_sandbox,refunded_at',
+    'player-1,RC-1,gold,2024-01-01 10:00:00,false,',
+  ],
+  stripe_payments: [
+    'id,Created date (UTC),Amount,Currency,Status,sku (metadata)',
+    'ch_1,2024-01-01 10:00:00,4.99,usd,Paid,gold',
+  ],
+  shopify_orders: [
+    'Name,Financial Status,Created at,Currency,Lineitem name,Lineitem quantity,Lineitem price,Lineitem sku',
+    '#1,paid,2024-01-01 10:00:00 UTC,USD,Gold,1,4.99,gold',
+  ],
+}
 
 test('a person performs the task of each page', { skip }, async (t) => {
   const server = await serveConsole(t)
@@ -176,6 +197,23 @@ test('a person performs the task of each page', { skip }, async (t) => {
     await page.getByText('undone', { exact: true }).waitFor()
     const { purchases } = await till.purchases.list(account, { store_id: 'main' })
     assert.equal(purchases.length, 0)
+  })
+
+  await t.test('each vendor format in the list is one that the server accepts', async () => {
+    await goTo(page, '#/import', 'Import purchases')
+    await page.getByText('Settings for other formats').click()
+    for (const [preset, lines] of Object.entries(VENDOR_FILES)) {
+      await page.getByLabel('Format').selectOption({ label: PRESET_TITLES[preset as PresetName] })
+      await choose(page, `${preset}.csv`, lines.join('\n'))
+      await press('Import 1 rows into main')
+      await page.getByText('Imported 1 new purchases').waitFor()
+      const { imports } = await till.imports.list(account, { store_id: 'main' })
+      assert.equal(imports.at(-1)?.layout, preset)
+      await press('Choose another file')
+    }
+    await page.getByLabel('Format').selectOption({ label: PRESET_TITLES.stripe_payments })
+    await choose(page, 'other.csv', HEADER + ROW('T-3'))
+    await row(page, 'Mistakes', /the preset stripe_payments needs it/).waitFor()
   })
 
   await t.test('a player has owned items, an export and an erasure', async () => {
