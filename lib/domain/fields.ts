@@ -26,6 +26,11 @@ export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
 /** A `T` in which all optional fields have their defaults. */
 export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
 
+/** A `T` as an input, whose optional fields may also be undefined. */
+export type Input<T> = {
+  readonly [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K]
+}
+
 export type JsonObject = { [key: string]: unknown }
 
 /**

@@ -4,6 +4,7 @@ import {
   type Fields,
   freeForm,
   type Given,
+  type Input,
   isSameJson,
   type JsonObject,
   note,
@@ -24,8 +25,9 @@ export interface Item {
   readonly account_id: string
   readonly project_id: string
   readonly store_id: string
-  /** The SKU, unique within the store. */
+  /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
+  /** The name that players see. */
   readonly display_name: string
   readonly description: string
   /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
@@ -42,25 +44,25 @@ export interface Item {
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
 
-export interface NewItem {
-  readonly store_id: string
-  /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
-  readonly name: string
-  readonly display_name: string
+/** The fields of an item that no input has. */
+type OwnField = 'id' | 'account_id' | 'project_id' | 'created_at' | 'version' | 'archived_at'
+
+/** The fields that an update may change: all others, except those that never change. */
+export type ItemFields = Omit<Item, OwnField | 'store_id' | 'name' | 'type'>
+
+export interface NewItem
+  extends Input<Omit<Item, OwnField | 'description' | 'price' | 'metadata'>> {
   /** The description; empty by default. */
   readonly description?: string | undefined
   /** Digits of the price in minor currency units: `'499'` for 4.99. */
   readonly price: string
-  readonly type: ItemType
   /** A free-form object, returned as `metadata` of the item. */
   readonly meta?: JsonObject | undefined
 }
 
 /** The input to change an item. The name and the type of an item never change. */
-export interface ItemChange {
+export interface ItemChange extends Input<Partial<Omit<ItemFields, 'price' | 'metadata'>>> {
   readonly id: string
-  readonly display_name?: string | undefined
-  readonly description?: string | undefined
   /** The price: digits, in minor currency units. */
   readonly price?: string | undefined
   /** Replaces the whole `metadata`. */
@@ -144,11 +146,11 @@ export function restoreItem(current: Item): Item {
   return archived_at === undefined ? current : active
 }
 
-const CHANGEABLE = ['display_name', 'description', 'price', 'metadata'] as const
-
 /** The `data` of the audit entry: the changed fields, and the old and new price. */
 export function describeItemChange(before: Item, after: Item): JsonObject {
-  const changed = CHANGEABLE.filter((field) => !isSameJson(before[field], after[field]))
+  const { version: _, archived_at: __, ...fields } = { ...before, ...after }
+  const names = Object.keys(fields) as (keyof typeof fields)[]
+  const changed = names.filter((field) => !isSameJson(before[field], after[field]))
   return {
     name: after.name,
     version: after.version,

@@ -9,6 +9,7 @@ import {
   freeForm,
   type Given,
   httpUrl,
+  type Input,
   type JsonObject,
   list,
   note,
@@ -28,6 +29,7 @@ export interface Project {
   readonly id: string
   readonly account_id: string
   readonly name: string
+  /** The bundle id, in reverse-domain form: `com.example.game`. */
   readonly bundle_id: string
   readonly platform: string
   readonly status: string
@@ -37,23 +39,24 @@ export interface Project {
   readonly created_at: string
 }
 
-export interface NewProject {
+/** The fields of a project that no input has. */
+type OwnField = 'id' | 'account_id' | 'public_key' | 'created_at'
+
+/** The fields that an update may change: all others, except those that never change. */
+export type ProjectFields = Omit<Project, OwnField | 'bundle_id' | 'dlscheme'>
+
+export interface NewProject
+  extends Input<Omit<Project, OwnField | 'status' | 'dlscheme' | 'config'>> {
   /** The account that creates the project; optional. */
   readonly account_id?: string
-  readonly name: string
-  /** The bundle id, in reverse-domain form: `com.example.game`. */
-  readonly bundle_id: string
-  readonly platform: string
   /** The status; default `active`. */
   readonly status?: string | undefined
   readonly dlscheme?: string | undefined
   readonly config?: JsonObject | undefined
 }
 
-export interface ProjectChange {
+export interface ProjectChange extends Input<Partial<Omit<ProjectFields, 'status' | 'config'>>> {
   readonly id: string
-  readonly name?: string | undefined
-  readonly platform?: string | undefined
   /**
    * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
    * `webhook_url` changes. If it is `null`, the stored one is removed.

@@ -7,6 +7,7 @@ import {
   type Fields,
   type Given,
   httpUrl,
+  type Input,
   isObject,
   type JsonObject,
   linkUrl,
@@ -32,7 +33,9 @@ export interface Store {
   /** The id of the store, unique within the account. */
   readonly store_id: string
   readonly store_type: StoreType
+  /** Whether the store is a sandbox. A new store is none by default. */
   readonly is_sandbox: boolean
+  /** The status. A new store is `active` by default. */
   readonly status: string
   readonly store_config: JsonObject
   readonly created_at: string
@@ -41,24 +44,23 @@ export interface Store {
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 
-export interface NewStore {
+/** The fields that an input may leave out, and that an update may change. */
+export type StoreFields = Omit<
+  Store,
+  'account_id' | 'project_id' | 'store_id' | 'store_type' | 'created_at'
+>
+
+export interface NewStore extends Input<Partial<StoreFields>> {
   readonly project_id: string
   /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
-  /** Whether the store is a sandbox; default false. */
-  readonly is_sandbox?: boolean | undefined
-  /** The status; default `active`. */
-  readonly status?: string | undefined
-  readonly store_config?: JsonObject | undefined
 }
 
 type ParsedStore = Complete<Omit<NewStore, 'store_id'>> & Given<Pick<NewStore, 'store_id'>>
 
-export interface StoreChange {
+export interface StoreChange extends Input<Partial<Omit<StoreFields, 'store_config'>>> {
   readonly store_id: string
-  readonly is_sandbox?: boolean | undefined
-  readonly status?: string | undefined
   /**
    * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
    * only if `webhook_url` is the same. `null` removes a secret.

@@ -5,12 +5,12 @@ import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { maybe, numberOf, type Row } from './columns.ts'
+import { maybe, numberOf, omit, pick, type Row, type Table } from './columns.ts'
 import { recordPage } from './pages.ts'
 import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from './port.ts'
 import type { Reader } from './reads.ts'
 import { FIND_PROJECT } from './statements.ts'
-import { ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
+import { AUDIT, ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
 
 // Helpers for the catalog methods of both SQL adapters.
 
@@ -157,18 +157,24 @@ export function batchesOf<T>(
   return batches
 }
 
+/** The SQL to update each column of `i`, unless the value in `source` is NULL. */
+export function keepMissing(
+  { names }: Pick<Table<unknown>, 'names'>,
+  source: (name: string, at: number) => string,
+): string {
+  return names.map((name, at) => `${name} = coalesce(${source(name, at)}, i.${name})`).join(', ')
+}
+
 /** The error for applying a plan to a catalog that has changed since the plan was made. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
 /** The columns in which the audit entries of one `applyCatalog` call differ from each other. */
-export const ENTRY_FIELDS = ['action', 'subject', 'store_id', 'data'] as const
+export const VARYING = pick(AUDIT, 'action', 'subject', 'store_id', 'data')
 
-/** The values that all audit entries of one `applyCatalog` call share, in column order. */
-export function sharedEntryValues({ audit }: WriteOptions): string[] | undefined {
-  return audit && [audit.at, audit.actor, audit.account_id, audit.project_id, audit.request_id]
-}
+/** The columns that all of them share. */
+export const SHARED = omit(AUDIT, 'action', 'subject', 'store_id', 'data')
 
 /**
  * Makes the audit entries of the records that a catalog changes, from the entry of the whole

@@ -3,10 +3,15 @@ import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
 import type { EndpointSecret, EndpointTarget, StoredEndpoint } from '../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
-import type { Item, ItemType } from '../domain/item.ts'
+import type { Item, ItemFields, ItemType } from '../domain/item.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import type { Project } from '../domain/project.ts'
-import { PURCHASE_STATUSES, type PurchaseStatus, type StoredPurchase } from '../domain/purchase.ts'
+import {
+  PURCHASE_STATUSES,
+  type PurchaseIdentity,
+  type PurchaseStatus,
+  type StoredPurchase,
+} from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type {
   WebhookDeliveryState,
@@ -26,6 +31,7 @@ import {
   optional,
   pick,
   type Row,
+  type Table,
   table,
   text,
 } from './columns.ts'
@@ -92,7 +98,14 @@ export const STORES = table<Store>(
 )
 
 /** The store columns that an update may change. */
-export const STORE_CHANGES = pick(STORES, 'is_sandbox', 'status', 'store_config')
+export const STORE_CHANGES = omit(
+  STORES,
+  'account_id',
+  'project_id',
+  'store_id',
+  'store_type',
+  'created_at',
+)
 
 export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbox', 'status')
 
@@ -130,12 +143,11 @@ export const ITEM_ROWS = table<ItemRow>(
 export const ITEMS = omit(ITEM_ROWS, 'changed')
 
 /** The columns of an item that an update may change. */
-export const ITEM_CHANGES = pick(
-  ITEM_ROWS,
-  'display_name',
-  'description',
-  'price',
-  'metadata',
+export const ITEM_CHANGES = omit(ITEM_ROWS, 'id', 'name', 'type', 'created_at')
+
+/** The columns of an item that a catalog may change, besides `archived_at`. */
+export const ITEM_FIELDS: Table<Partial<ItemFields>> = omit(
+  ITEM_CHANGES,
   'version',
   'archived_at',
   'changed',
@@ -176,7 +188,7 @@ export const OWNED = table<OwnedRow>('purchases', {
 })
 
 /** The columns of `purchases` that `compareRepeat` compares. The SKU is in the table `items`. */
-export const PURCHASE_IDENTITIES = pick(
+export const PURCHASE_IDENTITIES: Table<Omit<PurchaseIdentity, 'sku'>> = pick(
   PURCHASES,
   'user_id',
   'quantity',

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../domain/audit.ts'
-import type { Item } from '../../domain/item.ts'
+import type { Item, ItemFields } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
 import type { Store } from '../../domain/store.ts'
 import type { Page, RecordPage } from './page.ts'
@@ -64,9 +64,7 @@ export interface CatalogMethods {
 }
 
 /** The new values of an item. `version` is the version that they replace. */
-export interface CatalogItemChange
-  extends Pick<Item, 'id' | 'version'>,
-    Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
+export interface CatalogItemChange extends Pick<Item, 'id' | 'version'>, Partial<ItemFields> {
   /** The time since which the item is archived. Null makes the item active again. */
   readonly archived_at?: string | null
   /** The fields of this item's audit entry that differ from those of the catalog's own entry. */

@@ -4,16 +4,17 @@ import {
   catalogChanged,
   catalogPage,
   catalogReads,
-  ENTRY_FIELDS,
   entryMaker,
+  keepMissing,
   PAGE_OF_CATALOG_ITEMS,
+  SHARED,
   STATE_QUERY,
-  sharedEntryValues,
   stateOfRows,
+  VARYING,
 } from '../catalog.ts'
 import type { CatalogMethods } from '../port.ts'
 import { UPDATE_PROJECT, UPDATE_STORE } from '../statements.ts'
-import { AUDIT, ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
+import { AUDIT, ITEM_FIELDS, ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -29,7 +30,7 @@ export function catalogMethods(db: Database): CatalogMethods {
     },
     async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
       const entries = entryMaker(write)
-      const shared = sharedEntryValues(write)
+      const shared = write.audit && SHARED.values(write.audit)
       const newItems = batchesOf(changes.newItems, {
         rowOf: (item) => item,
         entriesOf: (item) => entries.newItem(item).map(rowOfEntry),
@@ -89,22 +90,19 @@ const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, { array: JSON_TEXT })
 const INSERT_ENTRIES = AUDIT.insertionFrom(
   `ROWS FROM (json_to_recordset(${JSON_TEXT})
-    AS (action text, subject text, store_id text, data json)) WITH ORDINALITY AS r
+    AS (${VARYING.typedFields})) WITH ORDINALITY AS r
     ORDER BY ordinality`,
-  (field) =>
-    (ENTRY_FIELDS as readonly string[]).includes(field) ? `r.${field}` : 'CAST(? AS text)',
+  (field) => (VARYING.names.includes(field) ? `r.${field}` : 'CAST(? AS text)'),
 )
 
-function rowOfEntry({ action, subject, store_id, data }: AuditEntry): object {
-  return { action, subject, store_id, data }
+function rowOfEntry(entry: AuditEntry): object {
+  return Object.fromEntries(VARYING.names.map((name) => [name, entry[name as keyof AuditEntry]]))
 }
 
 const UPDATE_ITEMS = `
-  UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),
-    description = coalesce(c.description, i.description), price = coalesce(c.price, i.price),
-    metadata = coalesce(c.metadata, i.metadata),
+  UPDATE items i SET ${keepMissing(ITEM_FIELDS, (name) => `c.${name}`)},
     archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
     version = i.version + 1, changed = ?
-  FROM json_to_recordset(${JSON_TEXT}) AS c (id text, version bigint, display_name text, description text,
-    price bigint, metadata json, is_kept boolean, archived_at text)
+  FROM json_to_recordset(${JSON_TEXT}) AS c (id text, version bigint, is_kept boolean,
+    archived_at text, ${ITEM_FIELDS.typedFields})
   WHERE i.id = c.id AND i.version = c.version`
