@@ -5,7 +5,7 @@ import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { maybe, numberOf, omit, pick, type Row, type Table } from './columns.ts'
+import { maybe, numberOf, omit, pick, type Row } from './columns.ts'
 import { recordPage } from './pages.ts'
 import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from './port.ts'
 import type { Reader } from './reads.ts'
@@ -155,14 +155,6 @@ export function batchesOf<T>(
   }
   flush()
   return batches
-}
-
-/** The SQL to update each column of `i`, unless the value in `source` is NULL. */
-export function keepMissing(
-  { names }: Pick<Table<unknown>, 'names'>,
-  source: (name: string, at: number) => string,
-): string {
-  return names.map((name, at) => `${name} = coalesce(${source(name, at)}, i.${name})`).join(', ')
 }
 
 /** The error for applying a plan to a catalog that has changed since the plan was made. */

@@ -31,6 +31,8 @@ export interface Table<R> {
   readonly insertion: string
   /** The SQL to insert a row for each row of `source`. `value` returns the SQL for a field. */
   insertionFrom(source: string, value?: (field: string) => string): string
+  /** The SQL that sets every column in an UPDATE. `value` returns the SQL for a column. */
+  assignments(value: (column: string, place: number) => string): string
   /** The SQL to update every column of the rows that `where` selects. */
   updateWhere(where: string): string
   read(row: Row): R
@@ -81,6 +83,9 @@ export function table<R>(
     return values.join(', ')
   }
 
+  const assignments = (value: (column: string, place: number) => string) =>
+    names.map((column, place) => `${column} = ${value(column, place)}`).join(', ')
+
   // Making a record in this loop takes 0.4 µs longer than with an object literal that names all
   // fields. Reading its row with better-sqlite3 takes 3 µs.
   const readInto = <Known extends object>(record: Known, row: Row) => {
@@ -102,8 +107,8 @@ export function table<R>(
     insertion: `INSERT INTO ${name} (${targets}) VALUES (${selected(() => '?')})${conflict}`,
     insertionFrom: (source, value = () => '?') =>
       `INSERT INTO ${name} (${targets}) SELECT ${selected(value)} FROM ${source}${conflict}`,
-    updateWhere: (where) =>
-      `UPDATE ${name} SET ${names.map((column) => `${column} = ?`).join(', ')} WHERE ${where}`,
+    assignments,
+    updateWhere: (where) => `UPDATE ${name} SET ${assignments(() => '?')} WHERE ${where}`,
     read: (row) => readInto({}, row),
     readInto,
     values: (record) => fields.map((field) => record[field as keyof R] ?? null),

@@ -5,7 +5,6 @@ import {
   catalogPage,
   catalogReads,
   entryMaker,
-  keepMissing,
   PAGE_OF_CATALOG_ITEMS,
   SHARED,
   STATE_QUERY,
@@ -100,7 +99,7 @@ function rowOfEntry(entry: AuditEntry): object {
 }
 
 const UPDATE_ITEMS = `
-  UPDATE items i SET ${keepMissing(ITEM_FIELDS, (name) => `c.${name}`)},
+  UPDATE items i SET ${ITEM_FIELDS.assignments((name) => `coalesce(c.${name}, i.${name})`)},
     archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
     version = i.version + 1, changed = ?
   FROM json_to_recordset(${JSON_TEXT}) AS c (id text, version bigint, is_kept boolean,

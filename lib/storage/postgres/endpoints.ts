@@ -29,7 +29,7 @@ const DIALECT: WebhookDialect = {
   lockFree: ' FOR UPDATE OF e SKIP LOCKED',
   values: (table, record) => table.values(record),
   rows(columns) {
-    const fields = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+    const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)
     return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
   },
   list: (values) => values,

@@ -5,7 +5,6 @@ import {
   catalogPage,
   catalogReads,
   entryMaker,
-  keepMissing,
   PAGE_OF_CATALOG_ITEMS,
   SHARED,
   STATE_QUERY,
@@ -96,7 +95,7 @@ function changeRow({ id, version, archived_at, ...fields }: CatalogItemChange): 
 }
 
 const UPDATE_ITEMS = `
-  UPDATE items AS i SET ${keepMissing(ITEM_FIELDS, (_, at) => `value ->> ${at + 4}`)},
+  UPDATE items AS i SET ${ITEM_FIELDS.assignments((name, at) => `coalesce(value ->> ${at + 4}, i.${name})`)},
     archived_at = CASE WHEN value ->> 2 THEN i.archived_at ELSE value ->> 3 END,
     version = i.version + 1, changed = ?
   FROM json_each(?) WHERE i.id = value ->> 0 AND i.version = value ->> 1`

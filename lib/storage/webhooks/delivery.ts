@@ -1,13 +1,20 @@
 import type { MessageKey, StoredMessage } from '../../domain/message.ts'
-import { maybe, numberOf } from '../columns.ts'
+import { maybe, numberOf, omit, pick } from '../columns.ts'
 import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../port.ts'
 import { ENDPOINTS, MESSAGES, numberedEntry } from '../tables.ts'
 import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
 import type { endpointPrograms } from './endpoints.ts'
 
-const TEXT = 'text'
-const BIGINT = 'bigint'
-const KEY_COLUMNS = { endpoint_id: TEXT, sequence: BIGINT, part: BIGINT } as const
+const KEY = pick(MESSAGES, 'endpoint_id', 'sequence', 'part')
+const NEW = omit(MESSAGES, 'at', 'status', 'error', 'answer', 'duration_ms')
+/** The columns of a message that is sent once more. */
+const RENEWED = omit(NEW, 'endpoint_id', 'sequence', 'part', 'type', 'webhook_id')
+/** The columns that an attempt changes. It also clears `holder`. */
+const SETTLED = omit(
+  MESSAGES,
+  ...(['endpoint_id', 'sequence', 'part', 'type', 'webhook_id'] as const),
+  ...(['part_range', 'created_at', 'holder'] as const),
+)
 const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
 
 /** The methods for leases of endpoints, and for messages to send. */
@@ -37,48 +44,24 @@ export function deliveryPrograms(
     unread: `
       SELECT ${entryColumns} FROM ${dialect.unread(`${isUnread} AND ${isSettled}`)}`,
     insertMessages: `
-      INSERT INTO webhook_messages (endpoint_id, sequence, part, type, webhook_id, part_range,
-        state, attempts, created_at, next_at, holder)
-      SELECT r.endpoint_id, r.sequence, r.part, r.type, r.webhook_id, r.part_range,
-        'waiting', 0, r.created_at, r.next_at, r.holder
-      FROM ${dialect.rows({
-        ...KEY_COLUMNS,
-        type: TEXT,
-        webhook_id: TEXT,
-        part_range: TEXT,
-        created_at: BIGINT,
-        next_at: BIGINT,
-        holder: TEXT,
-      })} r
-      WHERE true
-      ON CONFLICT (endpoint_id, sequence, part) DO UPDATE SET state = 'waiting', attempts = 0,
-        part_range = excluded.part_range, created_at = excluded.created_at,
-        next_at = excluded.next_at, holder = excluded.holder`,
+      INSERT INTO webhook_messages (${NEW.list})
+      SELECT ${NEW.list} FROM ${dialect.rows(NEW.columns)} r WHERE true
+      ON CONFLICT (${KEY.list}) DO UPDATE
+      SET ${RENEWED.assignments((name) => `excluded.${name}`)}`,
     due: `
       SELECT ${messageColumns} FROM webhook_messages m
       WHERE m.endpoint_id = ? AND ${isWaiting} AND m.next_at <= ?
       ORDER BY m.next_at, m.seq LIMIT ?`,
     hold: `
       UPDATE webhook_messages AS m SET holder = ?, next_at = ?
-      FROM ${dialect.rows(KEY_COLUMNS)} r WHERE ${IS_KEY}`,
+      FROM ${dialect.rows(KEY.columns)} r WHERE ${IS_KEY}`,
     held: `
-      SELECT ${messageColumns} FROM ${dialect.rows(KEY_COLUMNS)} r
+      SELECT ${messageColumns} FROM ${dialect.rows(KEY.columns)} r
       JOIN webhook_messages m ON ${IS_KEY} WHERE m.holder = ? AND ${isWaiting}`,
     settle: `
-      UPDATE webhook_messages AS m SET state = r.state, attempts = r.attempts, at = r.at,
-        next_at = r.next_at, holder = NULL, status = r.status, error = r.error, answer = r.answer,
-        duration_ms = r.duration_ms
-      FROM ${dialect.rows({
-        ...KEY_COLUMNS,
-        state: TEXT,
-        attempts: BIGINT,
-        at: BIGINT,
-        next_at: BIGINT,
-        status: BIGINT,
-        error: TEXT,
-        answer: TEXT,
-        duration_ms: BIGINT,
-      })} r WHERE ${IS_KEY}`,
+      UPDATE webhook_messages AS m
+      SET holder = NULL, ${SETTLED.assignments((name) => `r.${name}`)}
+      FROM ${dialect.rows({ ...KEY.columns, ...SETTLED.columns })} r WHERE ${IS_KEY}`,
     setPosition: `
       UPDATE webhook_endpoints AS e SET ${setXid} read_seq = ?, read_rest = ? FROM audit a
       WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,

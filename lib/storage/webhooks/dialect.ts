@@ -1,5 +1,5 @@
 import type { PlainValue, Row } from '../columns.ts'
-import { ENDPOINTS, MESSAGES } from '../tables.ts'
+import { AUDIT, ENDPOINTS, MESSAGES } from '../tables.ts'
 
 // The webhook methods of both SQL adapters. Each method is a generator that yields statements and
 // receives their results. It can therefore run synchronously on SQLite and asynchronously on
@@ -62,7 +62,7 @@ export interface WebhookDialect {
   readonly lockFree: string
   values<R>(table: { values(r: R): Value[]; sqliteValues(r: R): PlainValue[] }, record: R): Value[]
   /** The SQL of a table with these columns, from a JSON array of objects. */
-  rows(columns: { readonly [name: string]: 'text' | 'bigint' }): string
+  rows(columns: { readonly [name: string]: { readonly type: string } }): string
   list(values: readonly unknown[]): Value
   /** The SQL of a table with one column, `value`, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
@@ -75,9 +75,7 @@ export function fragmentsOf({ isAfter }: WebhookDialect) {
   return {
     endpointColumns,
     messageColumns: MESSAGES.names.map((name) => `m.${name}`).join(', '),
-    entryColumns:
-      'a.seq, a.at, a.actor, a.action, a.subject, a.account_id, a.project_id, \
-    a.store_id, a.request_id, a.data',
+    entryColumns: ['seq', ...AUDIT.names].map((name) => `a.${name}`).join(', '),
     isWaiting,
     findEndpoint: `SELECT ${endpointColumns} FROM webhook_endpoints e WHERE e.endpoint_id = ?`,
     isUnread: `a.project_id = e.project_id AND ${isAfter}`,

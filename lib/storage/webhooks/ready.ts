@@ -1,3 +1,4 @@
+import { text } from '../columns.ts'
 import type { ReadyPage, ReadyRequest } from '../port.ts'
 import { all, fragmentsOf, type Program, type WebhookDialect } from './dialect.ts'
 
@@ -39,13 +40,13 @@ export function readyPrograms(dialect: WebhookDialect) {
         AND e.endpoint_id > coalesce(x.endpoint_id, '')
       ORDER BY e.endpoint_id LIMIT 1 OFFSET ${ENDPOINTS_OF_ACCOUNT - 1}) AS last
     FROM accounts c
-    LEFT JOIN ${dialect.rows({ account_id: 'text', endpoint_id: 'text' })} x
+    LEFT JOIN ${dialect.rows({ account_id: text(), endpoint_id: text() })} x
       ON x.account_id = c.account_id
     WHERE c.account_id IS NOT NULL ORDER BY c.account_id`
 
   const findEndpoints = `
     SELECT e.account_id, e.endpoint_id
-    FROM ${dialect.rows({ account_id: 'text', first: 'text', last: 'text' })} x
+    FROM ${dialect.rows({ account_id: text(), first: text(), last: text() })} x
     JOIN webhook_endpoints e ON e.account_id = x.account_id AND e.state = 'active'
       AND e.endpoint_id > x.first AND (x.last IS NULL OR e.endpoint_id <= x.last)
     WHERE e.due_at <= ? AND (e.holder = ? OR e.lease_until <= ${clock})
