@@ -1,6 +1,5 @@
 import type { CatalogFileItem } from '../domain/catalog.ts'
 import { exponentOf } from '../domain/currency.ts'
-import type { ItemType } from '../domain/item.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { normalize } from './options.ts'
 
@@ -32,9 +31,21 @@ export interface ItemColumns {
 /** Reports a bad cell. */
 export type WrongItemCell = (column: string, message: string) => void
 
-const COLUMNS = [
-  ...['name', 'display_name', 'description', 'price', 'type', 'metadata', 'store_id', 'archived'],
-] as const
+/**
+ * Converts the text of each cell. What it cannot convert stays text, which the parse function of the
+ * item rejects.
+ */
+const CELLS: { readonly [F in keyof Required<CatalogFileItem>]: (text: string) => unknown } = {
+  name: String,
+  display_name: String,
+  description: String,
+  price: String,
+  type: String,
+  metadata: parseJson,
+  archived: (text) => FLAGS[text.toLowerCase()] ?? text.toLowerCase(),
+}
+
+const COLUMNS = [...Object.keys(CELLS), 'store_id']
 
 const ALIASES: { readonly [alias: string]: string } = { sku: 'name', meta: 'metadata' }
 
@@ -60,21 +71,17 @@ export function findItemColumns(
   return {
     ignored: header.filter((_, i) => !known.includes(fields[i] ?? '')).map((each) => excerpt(each)),
     read(cells, wrong) {
-      const cell = (column: (typeof COLUMNS)[number]) => {
+      const cell = (column: string) => {
         const text = cells[positions[COLUMNS.indexOf(column)] ?? -1]?.trim()
         return text === '' ? undefined : own(text)
       }
-      const archived = cell('archived')?.toLowerCase()
-      const item = {
-        name: cell('name') ?? '',
-        display_name: cell('display_name'),
-        description: cell('description'),
-        price: cell('price'),
-        type: cell('type') as ItemType | undefined,
-        metadata: parseJson(cell('metadata')),
-        archived: archived === undefined ? undefined : (FLAGS[archived] ?? archived),
-      } as CatalogFileItem
-      return inStore(cell('store_id') ?? options.store_id, item, wrong)
+      const item: { [field: string]: unknown } = { name: '' }
+      for (const [field, convert] of Object.entries(CELLS)) {
+        const text = cell(field)
+        if (text !== undefined) item[field] = convert(text)
+      }
+      const store_id = cell('store_id') ?? options.store_id
+      return inStore(store_id, item as unknown as CatalogFileItem, wrong)
     },
   }
 }
@@ -95,9 +102,7 @@ function inStore(
   return undefined
 }
 
-/** Returns malformed JSON unchanged. The validation of `metadata` rejects it later. */
-function parseJson(text: string | undefined): unknown {
-  if (text === undefined) return undefined
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

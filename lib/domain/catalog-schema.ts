@@ -1,4 +1,5 @@
-import { currency as currencyCode, text as textRule } from './fields.ts'
+import type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './catalog.ts'
+import { currency as currencyCode, type JsonSchema, text as textRule } from './fields.ts'
 import { ITEM_TYPES, itemName, price } from './item.ts'
 import { PLATFORMS } from './project.ts'
 import { STORE_TYPES, storeId } from './store.ts'
@@ -31,7 +32,7 @@ const item = {
     description: text(0, 4096),
     metadata: { type: 'object' },
     archived: { type: 'boolean', description: 'true archives the item, false restores it.' },
-  },
+  } satisfies Record<keyof CatalogFileItem, JsonSchema>,
   required: ['name'],
   additionalProperties: false,
 }
@@ -49,7 +50,7 @@ const store = {
       properties: { currency, webhook_secret: secret, shared_secret: secret, api_key: secret },
     },
     items: { type: 'array', items: item },
-  },
+  } satisfies Record<keyof CatalogStore, JsonSchema>,
   required: ['store_id'],
   additionalProperties: false,
 }
@@ -78,10 +79,10 @@ export const CATALOG_SCHEMA = {
             webhook_secret: secret,
           },
         },
-      },
+      } satisfies Record<keyof CatalogProject, JsonSchema>,
       additionalProperties: false,
     },
     stores: { type: 'array', items: store },
-  },
+  } satisfies Record<keyof Catalog, JsonSchema>,
   additionalProperties: false,
 } as const

@@ -4,6 +4,7 @@ import {
   type Fields,
   freeForm,
   type Given,
+  type Input,
   isObject,
   type JsonObject,
   oneOf,
@@ -14,8 +15,9 @@ import {
   text,
   withSchema,
 } from './fields.ts'
-import { ITEM_TYPES, type ItemType, itemName, price } from './item.ts'
-import { STORE_TYPES, type StoreType, storeId } from './store.ts'
+import { ITEM_TYPES, type ItemFields, type ItemType, itemName, price } from './item.ts'
+import type { ProjectFields } from './project.ts'
+import { STORE_TYPES, type StoreFields, type StoreType, storeId } from './store.ts'
 
 /** A project with its stores and their items, as a catalog file describes it. */
 export interface Catalog {
@@ -26,13 +28,10 @@ export interface Catalog {
 }
 
 /** A field that is left out keeps its stored value. */
-export interface CatalogProject {
+export interface CatalogProject extends Input<Partial<Omit<ProjectFields, 'config'>>> {
   readonly id?: string | undefined
-  readonly name?: string | undefined
   /** Never changes. */
   readonly bundle_id?: string | undefined
-  readonly platform?: string | undefined
-  readonly status?: string | undefined
   /** Never changes. */
   readonly dlscheme?: string | undefined
   /**
@@ -43,12 +42,10 @@ export interface CatalogProject {
 }
 
 /** A field that is left out keeps its stored value. */
-export interface CatalogStore {
+export interface CatalogStore extends Input<Partial<Omit<StoreFields, 'store_config'>>> {
   readonly store_id: string
   /** The store type. Never changes; required for a new store. */
   readonly store_type?: StoreType | undefined
-  readonly is_sandbox?: boolean | undefined
-  readonly status?: string | undefined
   /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
   readonly store_config?: JsonObject | undefined
   readonly items?: ItemList<CatalogFileItem> | undefined
@@ -60,17 +57,16 @@ export interface ItemList<T> extends Iterable<T> {
   at(index: number): T | undefined
 }
 
-/** A field that is left out keeps its stored value. In a new item, it gets its default. */
-export interface CatalogFileItem {
+/**
+ * A field that is left out keeps its stored value. In a new item, it gets its default, but
+ * `display_name` is required.
+ */
+export interface CatalogFileItem extends Input<Partial<Omit<ItemFields, 'price'>>> {
   readonly name: string
-  /** The name that players see; required for a new item. */
-  readonly display_name?: string | undefined
-  readonly description?: string | undefined
   /** The price: digits, in minor currency units; required for a new item. */
   readonly price?: string | undefined
   /** The item type. Never changes; required for a new item. */
   readonly type?: ItemType | undefined
-  readonly metadata?: JsonObject | undefined
   /** `false` restores an archived item, `true` archives one. */
   readonly archived?: boolean | undefined
 }

@@ -12,6 +12,7 @@ import {
 } from './fields.ts'
 import {
   type NewPurchase,
+  PURCHASE_FIELDS,
   type PurchaseCells,
   type PurchaseField,
   type PurchaseRules,
@@ -59,7 +60,7 @@ const amountCell = withSchema<string>({ type: ['string', 'number'] }, (value, fi
 type Given = Pick<PurchaseCellsInput, 'store_id' | 'metadata'> &
   Partial<Omit<PurchaseCells, 'metadata'>>
 
-export const purchaseFields: Fields<Given> = {
+export const purchaseFields = {
   store_id: required(storeId),
   transaction_id: required(textCell),
   sku: required(textCell),
@@ -70,24 +71,14 @@ export const purchaseFields: Fields<Given> = {
   currency: optional(textCell),
   status: optional(textCell),
   metadata: optional(freeForm, () => ({})),
-}
+} satisfies Fields<Given> & Record<keyof PurchaseInput, unknown>
 
 export function parsePurchaseInput(input: unknown): PurchaseCellsInput {
-  const { store_id, metadata, ...cells } = parseObject(input, purchaseFields)
+  const { store_id, metadata, ...cells } = parseObject<Given>(input, purchaseFields)
   return { store_id, cells, metadata }
 }
 
-const NO_CELLS = {
-  transaction_id: '',
-  sku: '',
-  purchased_at: '',
-  user_id: '',
-  quantity: '',
-  price: '',
-  currency: '',
-  status: '',
-  metadata: '',
-}
+const NO_CELLS = Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, ''])) as PurchaseCells
 
 /** Parses the cells like a row of a file. Throws `invalid_request` that names every bad field. */
 export function parsePurchaseCells(

@@ -36,19 +36,22 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
+export type PurchaseField = Exclude<keyof NewPurchase, 'line'>
+
+const fields: { readonly [F in PurchaseField]: true } = {
+  transaction_id: true,
+  sku: true,
+  purchased_at: true,
+  user_id: true,
+  quantity: true,
+  price: true,
+  currency: true,
+  status: true,
+  metadata: true,
+}
+
 /** The columns of the canonical file format, in order. */
-export const PURCHASE_FIELDS = [
-  'transaction_id',
-  'sku',
-  'purchased_at',
-  'user_id',
-  'quantity',
-  'price',
-  'currency',
-  'status',
-  'metadata',
-] as const
-export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
+export const PURCHASE_FIELDS = Object.keys(fields) as readonly PurchaseField[]
 
 /** The text of each field in a row; '' if the row has no value for the field. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }
@@ -94,7 +97,7 @@ export function parsePurchase(
     currency,
     status,
     metadata,
-  }
+  } satisfies Record<keyof NewPurchase, unknown>
 }
 
 function parseId(cell: string, field: 'transaction_id' | 'sku', report: Report): string {

@@ -132,10 +132,9 @@ export function* newItems(
     const { store_id = '' } = change
     const item = change.kind === 'item' && change.action === 'create' ? change.item : undefined
     if (!item) continue
-    const { name, display_name, price, type, archived } = item as Required<ParsedItem>
-    const { description = '', metadata = {} } = item
+    const { archived, ...given } = item as Required<ParsedItem>
     const owner = { account_id, project_id, store_id }
-    const fields = { name, display_name, description, price, type, metadata }
+    const fields = { ...{ description: '', metadata: {} }, ...given }
     const state = { created_at: at, version: 1, ...(archived ? { archived_at: at } : {}) }
     yield { id: createId('itm', now()), ...owner, ...fields, ...state }
   }

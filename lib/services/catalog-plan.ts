@@ -108,19 +108,17 @@ export interface PreparedPlan {
   readonly endpoints: readonly EndpointWrite[]
 }
 
-const REQUEST_FIELDS = [
-  ...[
-    'catalog',
-    'ignored_columns',
-    'lines',
-    'mistakes',
-    'project_id',
-    'archiveMissing',
-    'createStores',
-    'type',
-    'env',
-  ],
-]
+const requestFields: { readonly [F in keyof Required<CatalogRequest>]: true } = {
+  catalog: true,
+  ignored_columns: true,
+  lines: true,
+  mistakes: true,
+  project_id: true,
+  archiveMissing: true,
+  createStores: true,
+  type: true,
+  env: true,
+}
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
 export async function preparePlan(
@@ -128,7 +126,7 @@ export async function preparePlan(
   account: Account,
   request: CatalogRequest,
 ): Promise<PreparedPlan> {
-  const unknown = Object.keys(request).find((name) => !REQUEST_FIELDS.includes(name))
+  const unknown = Object.keys(request).find((name) => !Object.hasOwn(requestFields, name))
   if (unknown !== undefined) throw new TypeError(`a catalog request has no field ${unknown}`)
   if (request.type !== undefined)
     parseObject({ type: request.type }, { type: required(oneOf(ITEM_TYPES)) })

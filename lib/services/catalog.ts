@@ -1,5 +1,10 @@
 import type { Account } from '../domain/account.ts'
-import { secretReference } from '../domain/catalog.ts'
+import {
+  type CatalogFileItem,
+  type CatalogProject,
+  type CatalogStore,
+  secretReference,
+} from '../domain/catalog.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import type { Item } from '../domain/item.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
@@ -46,13 +51,15 @@ export function createCatalog(context: Context): Catalogs {
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       const { id, name, bundle_id, platform, status, dlscheme } = project
       const config = withReferences(project.config, ['webhook_secret'], 'project')
-      const described = { id, name, bundle_id, platform, status, dlscheme, config }
+      const fields = { id, name, bundle_id, platform, status, dlscheme, config }
+      const described = fields satisfies Record<keyof CatalogProject, unknown>
       yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
       let before = ''
       for await (const store of recordsOf((page) => storage.listStores(id, page))) {
         const { store_id, store_type, is_sandbox, status } = store
         const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
-        const text = format({ store_id, store_type, is_sandbox, status, store_config }, 4)
+        const fields = { store_id, store_type, is_sandbox, status, store_config }
+        const text = format(fields satisfies Record<StoreField, unknown>, 4)
         yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
         before = ','
         yield* formatItems(catalogPages(storage, store))
@@ -83,6 +90,8 @@ export function createCatalog(context: Context): Catalogs {
   }
 }
 
+type StoreField = Exclude<keyof CatalogStore, 'items'>
+
 async function* formatItems(pages: AsyncIterable<RecordPage<Item>>): AsyncGenerator<string> {
   let before = ''
   for await (const { records } of pages) {
@@ -95,9 +104,9 @@ async function* formatItems(pages: AsyncIterable<RecordPage<Item>>): AsyncGenera
 
 function formatItem(item: Item): string {
   const { name, display_name, description, price, type, metadata, archived_at } = item
-  const fields = { name, display_name, description, price: String(price), type, metadata }
-  const shown = archived_at === undefined ? fields : { ...fields, archived: true }
-  return `\n        ${JSON.stringify(shown)}`
+  const archived = archived_at === undefined ? undefined : true
+  const fields = { name, display_name, description, price: String(price), type, metadata, archived }
+  return `\n        ${JSON.stringify(fields satisfies Record<keyof CatalogFileItem, unknown>)}`
 }
 
 function format(value: object, indent: number): string {

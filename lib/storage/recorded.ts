@@ -32,7 +32,7 @@ export function recordedDetails(
     passed_over: 0,
     totals: [{ status, currency, rows: 1, total: String(price) }],
     finished_at: audit.at,
-  }
+  } satisfies ImportDetails
 }
 
 /**

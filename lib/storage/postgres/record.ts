@@ -9,6 +9,7 @@ import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database, Transaction } from './connection.ts'
 import { clearAbandonedImports } from './leases.ts'
+import { COLUMNS } from './staging.ts'
 
 /**
  * Locks the running import, then the store. The commit of an import uses the same order, which
@@ -159,6 +160,4 @@ const NEXT_PURCHASE = `
   RETURNING last_purchase`
 
 const INSERT = `
-  INSERT INTO purchases (store, import, seq, purchased_at, price, item, quantity, status,
-    transaction_id, user_id, currency, metadata)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO purchases (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

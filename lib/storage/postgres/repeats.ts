@@ -1,8 +1,8 @@
 import {
   compareRepeat,
+  type NewPurchase,
   PURCHASE_STATUSES,
   type PurchaseField,
-  type PurchaseIdentity,
   type PurchaseStatus,
   type StoredIdentity,
 } from '../../domain/purchase.ts'
@@ -14,10 +14,7 @@ import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
 
 /** A row to write. `sku` holds the `seq` of the item, which identifies it within a store. */
-export interface Entry extends PurchaseIdentity {
-  readonly line: number
-  readonly transaction_id: string
-  readonly purchased_at: number
+export interface Entry extends Omit<NewPurchase, 'metadata'> {
   readonly metadata: string | null
 }
 

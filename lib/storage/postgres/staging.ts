@@ -194,7 +194,7 @@ export function entryOf(row: NewPurchase, item: number): Entry {
     currency: row.currency,
     status: row.status,
     metadata: metadataText(row),
-  }
+  } satisfies Record<keyof NewPurchase, unknown>
 }
 
 function charsOf({ transaction_id, user_id, metadata }: Entry): number {

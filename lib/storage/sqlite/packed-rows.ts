@@ -1,24 +1,25 @@
 import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { userKey } from './user-key.ts'
 
-const COLUMNS = [
-  'lines',
+/** The columns that hold each field of a row. An `…Ends` column says where a row's text ends. */
+const COLUMNS_OF = {
+  line: ['lines'],
   /** The `seq` of each item. */
-  'items',
-  'times',
-  'quantities',
+  sku: ['items'],
+  purchased_at: ['times'],
+  quantity: ['quantities'],
   /** `NONE` if there is no price. */
-  'prices',
-  'statuses',
+  price: ['prices'],
+  status: ['statuses'],
   /** The index of each row's currency in `currencies`. */
-  'currencyIndexes',
+  currency: ['currencyIndexes'],
   /** The keys of the users in the table `purchase_users`; `NONE` if there is no user. */
-  'userKeys',
-  /** Where the text of each row ends in `ids`, `users` and `metadata`. */
-  'idEnds',
-  'userEnds',
-  'metadataEnds',
-] as const
+  user_id: ['userKeys', 'userEnds'],
+  transaction_id: ['idEnds'],
+  metadata: ['metadataEnds'],
+} as const satisfies Record<keyof NewPurchase, readonly string[]>
+
+const COLUMNS = Object.values(COLUMNS_OF).flat()
 
 /**
  * Rows of an import, by column. Threads exchange a few strings and one buffer cheaply. Sending row

@@ -147,7 +147,7 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
     currency: value('currency') as string | undefined,
     quantity: value('quantity') as number,
     status: PURCHASE_STATUSES[status] as PurchaseStatus,
-  }
+  } satisfies Record<keyof PurchaseIdentity, unknown>
 }
 
 // Stages a new status for the commit. Changes a row of this import directly: no read returns it.
