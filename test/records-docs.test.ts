@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createShop, fileOf, memoryTill } from './support/till.ts'
+import { createShop, fileOf } from './support/till.ts'
 
 /** The names of the fields that docs/library.md lists for a record, with `?` behind optional ones. */
 function documented(record: string): string[] {
@@ -13,13 +13,11 @@ function documented(record: string): string[] {
 }
 
 async function records(): Promise<{ readonly [name: string]: readonly object[] }> {
-  const till = memoryTill()
-  const { account, project, store, item } = await createShop(till)
-  const { account_id } = account
+  const { till, account, project_id, public_key, store, item, account_id } = await createShop()
   const config = { webhook_url: 'https://example.com/hook' }
-  await till.projects.update(account, { id: project.id, config })
+  await till.projects.update(account, { id: project_id, config })
   const [endpoint] = (await till.webhooks.list(account)).endpoints
-  await till.webhooks.test(account, project.id)
+  await till.webhooks.test(account, project_id)
   const { messages } = await till.outbox.claim({ holder: 'test' })
   await till.outbox.settle(
     'test',
@@ -27,7 +25,7 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
   )
   const { key_id } = await till.accounts.addKey(account)
   await till.accounts.revokeKey(account, key_id)
-  const { session } = await till.sessions.init(project.public_key, { user_id: 'player' })
+  const { session } = await till.sessions.init(public_key, { user_id: 'player' })
   const csv =
     'transaction_id,sku,purchased_at,user_id,price\nT-1,gold,2026-01-31T12:00:00Z,ann,499\n'
   const file = fileOf(csv, 'T-2,gold,2026-01-31T12:00:00Z,,\n')
@@ -35,12 +33,12 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
   const { purchases } = await till.purchases.list(account, { store_id: 'main' })
   const by = [['day', 'sku', 'store'], ['week'], ['month']] as const
   const summaries = by.map((keys) => till.purchases.summarize(account, { by: keys }))
-  const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
+  const { deliveries } = await till.webhooks.log(account, { endpoint_id: project_id })
   const [{ endpoint_id, webhook_id } = assert.fail()] = deliveries
   return {
     Account: [await till.accounts.get(account_id)],
     AccountKeyInfo: await till.accounts.listKeys(account),
-    Project: [await till.projects.get(account, project.id)],
+    Project: [await till.projects.get(account, project_id)],
     Store: [store],
     Item: [item, await till.items.archive(account, item.id)],
     Session: [await till.sessions.authenticate(session.token)],
@@ -50,7 +48,7 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
       await till.imports.get(account, import_id),
       await till.imports.undo(account, { import_id }),
     ],
-    WebhookEndpoint: [{ ...endpoint }, await till.webhooks.get(account, project.id)],
+    WebhookEndpoint: [{ ...endpoint }, await till.webhooks.get(account, project_id)],
     WebhookDelivery: deliveries,
     WebhookRequest: [await till.webhooks.getRequest(account, { endpoint_id, webhook_id })],
     AuditEntry: (await till.operations.listAudit({ account_id })).entries,

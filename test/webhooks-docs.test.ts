@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { WEBHOOK_EVENTS } from '../lib/index.ts'
-import { createShop, fileOf, memoryTill } from './support/till.ts'
+import { createShop, fileOf } from './support/till.ts'
 
 const page = readFileSync('docs/webhooks.md', 'utf8')
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
@@ -11,8 +11,7 @@ const ROW = 'T-1001,gold,2026-01-31T12:00:00Z,player-1,499,USD'
 
 /** One real body of each event. */
 async function collectBodies(): Promise<Map<string, unknown>> {
-  const till = memoryTill()
-  const { account, project, item } = await createShop(till)
+  const { till, account, project, item } = await createShop()
   const { id } = project
   const { id: item_id } = item
   const store_id = 'main'
@@ -96,11 +95,10 @@ test('the verification of docs/webhooks.md accepts real messages, also with a se
   const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? []
   const { isAuthentic } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
   for (const webhook_secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a secret of words']) {
-    const till = memoryTill()
-    const { account, project } = await createShop(till)
+    const { till, account, project_id } = await createShop()
     const config = { webhook_url: 'https://shop.example/hook', webhook_secret }
-    await till.projects.update(account, { id: project.id, config })
-    await till.webhooks.test(account, project.id)
+    await till.projects.update(account, { id: project_id, config })
+    await till.webhooks.test(account, project_id)
     const [{ headers, body } = assert.fail()] = (await till.outbox.claim({ holder: 'a' })).messages
     assert.equal(isAuthentic(headers, body, webhook_secret), true)
     await till.close()

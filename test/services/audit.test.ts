@@ -19,9 +19,8 @@ import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { describePlaces, type Place } from '../support/place.ts'
-import { createClock, createShop, fileOf } from '../support/till.ts'
+import { createClock, createShop, fileOf, NOW } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
 const BAD_FILE = 'transaction_id,sku,purchased_at\nT-1,silver,2024-03-01T12:34:56Z\n'
 const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' as const }
@@ -228,7 +227,7 @@ function describeChange(
   actorOf: (shop: Shop) => string,
 ): void {
   test(`has one entry for a change ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await setUp(newPlace(t))
     await prepare?.(shop)
     const before = await entriesOf(shop.till)
     shop.clock.pass(1000)
@@ -250,7 +249,7 @@ function describeChange(
   })
 
   test(`has no entry for a refused change ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await setUp(newPlace(t))
     const before = await entriesOf(shop.till)
 
     await assert.rejects(fail(shop))
@@ -279,12 +278,12 @@ function describeOperator(newPlace: NewPlace): void {
 
   test('has one entry for each project and store whose secrets were sealed', async (t) => {
     const place = newPlace(t)
-    const { till, account, project } = await newShop(place)
+    const { till, account, project } = await setUp(place)
     const config = { webhook_secret: 'whs_1' }
     await till.projects.update(account, { id: project.id, config })
     const provider = { store_type: 'custom' as const, store_config: { api_key: 'api_1' } }
     await till.stores.create(account, { project_id: project.id, store_id: 'pay', ...provider })
-    const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
+    const sealing = await place.till({ masterKeys: [new Uint8Array(32)] })
     const before = await entriesOf(till)
 
     await sealing.operations.sealSecrets(OPTIONS)
@@ -300,7 +299,7 @@ function describeOperator(newPlace: NewPlace): void {
   })
 
   test('has no entry for a dry run, a new session or a read', async (t) => {
-    const { till, account, session, project } = await newShop(newPlace(t))
+    const { till, account, session, project } = await setUp(newPlace(t))
     const before = await entriesOf(till)
 
     await till.purchases.import(session, { ...file(FILE), dryRun: true }, OPTIONS)
@@ -312,7 +311,7 @@ function describeOperator(newPlace: NewPlace): void {
 
   for (const [keys, masterKeys] of Object.entries({ none: [], one: [new Uint8Array(32)] })) {
     test(`has no entry for an update that changes nothing, with ${keys} as master key`, async (t) => {
-      const shop = await newShop(newPlace(t), { masterKeys })
+      const shop = await setUp(newPlace(t), { masterKeys })
       const { till, key, session, project } = shop
       const { id } = project
       const config = { webhook_secret: 'whs_1', custom_settings: { a: [1, 0], b: { c: null } } }
@@ -343,7 +342,7 @@ function describeOperator(newPlace: NewPlace): void {
   }
 
   test('has no entry for an import that only repeats stored rows', async (t) => {
-    const { till, session } = await newShop(newPlace(t))
+    const { till, session } = await setUp(newPlace(t))
     await till.purchases.import(session, file(FILE))
     const before = await entriesOf(till)
 
@@ -355,10 +354,10 @@ function describeOperator(newPlace: NewPlace): void {
 
   test('has one entry when a secret stored in clear is sent again and sealed', async (t) => {
     const place = newPlace(t)
-    const { till, account, project } = await newShop(place)
+    const { till, account, project } = await setUp(place)
     const change = { id: project.id, config: { webhook_secret: 'whs_1' } }
     await till.projects.update(account, change)
-    const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
+    const sealing = await place.till({ masterKeys: [new Uint8Array(32)] })
     const before = await entriesOf(till)
 
     await sealing.projects.update(account, change)
@@ -368,7 +367,7 @@ function describeOperator(newPlace: NewPlace): void {
   })
 
   test('contains no key, token or secret', async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await setUp(newPlace(t))
     const { till, key, project } = shop
     const config = { webhook_secret: 'whs_secret' }
     await till.projects.update(key, { id: project.id, config })
@@ -384,7 +383,7 @@ function describeOperator(newPlace: NewPlace): void {
 
 function describePages(newPlace: NewPlace): void {
   test('is listed in order and in pages, for one account or all', async (t) => {
-    const { till, account } = await newShop(newPlace(t))
+    const { till, account } = await setUp(newPlace(t))
     const other = await till.accounts.create({ name: 'Other' })
     for (let n = 0; n < 5; n++) {
       await till.accounts.addKey(account)
@@ -405,7 +404,7 @@ function describePages(newPlace: NewPlace): void {
   })
 
   test('refuses an invalid page', async (t) => {
-    const { till } = await newShop(newPlace(t))
+    const { till } = await setUp(newPlace(t))
     for (const query of [{ limit: 0 }, { limit: 1001 }, { cursor: 'x' }, { account_id: '' }]) {
       await assert.rejects(till.operations.listAudit(query), { code: 'invalid_request' })
     }
@@ -414,7 +413,7 @@ function describePages(newPlace: NewPlace): void {
 
 function describeArchive(newPlace: NewPlace): void {
   test('archives entries older than an hour, and has one entry about it', async (t) => {
-    const { till, clock } = await newShop(newPlace(t))
+    const { till, clock } = await setUp(newPlace(t))
     const before = await entriesOf(till)
     const file = join(temporaryFolder(t), 'audit.jsonl')
     const at = formatInstant(NOW + 1)
@@ -445,7 +444,7 @@ function describeArchive(newPlace: NewPlace): void {
   })
 
   test('refuses an invalid archive request', async (t) => {
-    const { till } = await newShop(newPlace(t))
+    const { till } = await setUp(newPlace(t))
     const good = { before: '2024-01-01', file: join(temporaryFolder(t), 'audit.jsonl') }
     for (const change of [{ before: 'now' }, { before: '' }, { file: '' }, { out: 'x' }]) {
       const refused = till.operations.archiveAudit({ ...good, ...change })
@@ -457,7 +456,7 @@ function describeArchive(newPlace: NewPlace): void {
 async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promise<void> {
   const folder = temporaryFolder(t)
   const path = join(folder, 'till.db')
-  const clock = createClock(NOW)
+  const clock = createClock()
   const till = createTill({ storage: await openSqliteStorage(path, { driver }), now: clock.now })
   await createShop(till)
   clock.pass(2 * 3_600_000)
@@ -493,16 +492,14 @@ async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promi
   await till.close()
 }
 
-type Shop = Awaited<ReturnType<typeof newShop>>
+type Shop = Awaited<ReturnType<typeof setUp>>
 
 /** A shop, an account key and a session. */
-async function newShop(place: Place, options: Partial<TillOptions> = {}) {
-  const clock = createClock(NOW)
-  const till = await place.till({ now: clock.now, ...options })
-  const { account, project, item, token } = await createShop(till)
-  const key: KeyedAccount = await till.accounts.authenticate(account.account_key)
-  const session: Session = await till.sessions.authenticate(token)
-  return { till, clock, account, key, session, project, item }
+async function setUp(place: Place, options: Partial<TillOptions> = {}) {
+  const shop = await place.shop(options)
+  const key: KeyedAccount = await shop.till.accounts.authenticate(shop.account_key)
+  const session: Session = await shop.till.sessions.authenticate(shop.token)
+  return { ...shop, key, session }
 }
 
 function gameOf({ account_id }: { readonly account_id: string }) {
@@ -513,10 +510,8 @@ function file(csv: string) {
   return { store_id: 'main', file: fileOf(csv) }
 }
 
-async function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {
-  const entries: AuditEntry[] = []
-  for await (const entry of till.operations.allAudit({ account_id })) entries.push(entry)
-  return entries
+function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {
+  return collect(till.operations.allAudit({ account_id }))
 }
 
 async function pagesOf(till: Till, query: object): Promise<AuditEntry[]> {

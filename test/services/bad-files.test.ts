@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TillError } from '../../lib/index.ts'
 import { allTargets } from '../support/targets.ts'
-import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, failureOf, fileOf } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
 
@@ -48,8 +48,7 @@ for (const [name, encode] of Object.entries(encodings)) {
         rows[at - 2] = spoil(good(at))
         // The function above cannot replace delimiters around a misplaced quote.
         if (name === 'semicolons' && code === 'misplaced_quote') continue
-        const till = memoryTill()
-        const { account } = await createShop(till)
+        const { till, account } = await createShop()
         const bytes = encode(`${HEADER}\n${rows.join('\n')}\n`)
         async function* file() {
           for (let from = 0; from < bytes.length; from += 97) yield bytes.subarray(from, from + 97)
@@ -90,8 +89,7 @@ for (const { name, open, skip } of await allTargets()) {
   test(`a row with a bad identity field is not compared with others, in ${name}`, {
     skip,
   }, async (t) => {
-    const till = memoryTill({ storage: await open(t) })
-    const { account } = await createShop(till)
+    const { till, account } = await createShop({ storage: await open(t) })
     await till.items.create(account, {
       store_id: 'main',
       name: 'gem',

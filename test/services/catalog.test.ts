@@ -15,7 +15,7 @@ async function setup() {
     till.catalog.plan(account, { project_id: project.id, catalog: { stores }, ...more })
   const apply = (stores: Catalog['stores'], more: Partial<CatalogRequest> = {}) =>
     till.catalog.apply(account, { project_id: project.id, catalog: { stores }, ...more })
-  return { till, ...shop, exported, plan, apply }
+  return { ...shop, exported, plan, apply }
 }
 
 const GEM = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' as const }

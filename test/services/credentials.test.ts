@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Account, Till } from '../../lib/index.ts'
 import { describePlaces, type Place } from '../support/place.ts'
-import { createClock, createShop, failureOf } from '../support/till.ts'
+import { failureOf } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const USER = { user_id: 'player' }
 
 type NewPlace = (t: TestContext) => Place
@@ -14,8 +13,7 @@ await describePlaces('public keys', describePublicKeys)
 
 function describeAccountKeys(newPlace: NewPlace): void {
   test('authenticate one account, each with its own id', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account } = shop
+    const { till, account } = await newPlace(t).shop()
 
     const added = await till.accounts.addKey(account)
 
@@ -28,26 +26,25 @@ function describeAccountKeys(newPlace: NewPlace): void {
   })
 
   test('are listed without their secret part', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account_key, ...added } = await till.accounts.addKey(shop.account)
+    const { till, account } = await newPlace(t).shop()
+    const { account_key, ...added } = await till.accounts.addKey(account)
 
-    const listed = await till.accounts.listKeys(shop.account)
+    const listed = await till.accounts.listKeys(account)
 
-    const { account_id, created_at, key_id } = shop.account
+    const { account_id, created_at, key_id } = account
     assert.deepEqual(listed, [{ account_id, created_at, key_id }, added])
-    const first = await till.accounts.pageOfKeys(shop.account, { limit: 1 })
+    const first = await till.accounts.pageOfKeys(account, { limit: 1 })
     assert.deepEqual(first.keys, listed.slice(0, 1))
-    const second = await till.accounts.pageOfKeys(shop.account, { cursor: first.next })
+    const second = await till.accounts.pageOfKeys(account, { cursor: first.next })
     assert.deepEqual(second, { keys: listed.slice(1) })
-    const { entries } = await till.accounts.listAudit(shop.account, { limit: 1 })
+    const { entries } = await till.accounts.listAudit(account, { limit: 1 })
     assert.deepEqual([entries[0]?.action, entries[0]?.subject], ['account_key.add', added.key_id])
   })
 
   test('are refused by every process as soon as they are revoked', async (t) => {
     const place = newPlace(t)
-    const { till, shop } = await newShop(place)
+    const { till, account } = await place.shop()
     const other = await place.till()
-    const { account } = shop
     const added = await till.accounts.addKey(account)
     await other.accounts.authenticate(account.account_key)
 
@@ -65,8 +62,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
   })
 
   test('fail with the same error when revoked, unknown or missing', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account } = shop
+    const { till, account } = await newPlace(t).shop()
     await till.accounts.revokeKey(account, account.key_id)
 
     const revoked = await failureOf(till.accounts.authenticate(account.account_key))
@@ -76,8 +72,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
   })
 
   test('can be revoked once, by their account only: a foreign key fails like an unknown one', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account } = shop
+    const { till, account } = await newPlace(t).shop()
     const other = await till.accounts.create({ name: 'Other' })
     const revoke = (key_id: string) => failureOf(till.accounts.revokeKey(account, key_id))
 
@@ -92,21 +87,20 @@ function describeAccountKeys(newPlace: NewPlace): void {
   })
 
   test('cannot be added, listed or revoked by a session', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const session = (await till.sessions.authenticate(shop.token)) as unknown as Account
+    const { till, account, token } = await newPlace(t).shop()
+    const session = (await till.sessions.authenticate(token)) as unknown as Account
 
     await assert.rejects(till.accounts.addKey(session), TypeError)
     await assert.rejects(till.accounts.listKeys(session), TypeError)
-    await assert.rejects(till.accounts.revokeKey(session, shop.account.key_id), TypeError)
+    await assert.rejects(till.accounts.revokeKey(session, account.key_id), TypeError)
   })
 }
 
 function describePublicKeys(newPlace: NewPlace): void {
   test('work beside their successor until the grace period ends', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const other = await place.till({ now: clock.now })
-    const { account, project } = shop
+    const { till, clock, account, project } = await place.shop()
+    const other = await place.till()
     const id = project.id
 
     const rotated = await till.projects.rotateKey(account, { id, gracePeriod: 60_000 })
@@ -136,9 +130,8 @@ function describePublicKeys(newPlace: NewPlace): void {
 
   test('are refused by every process at once when rotated without a grace period', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const other = await place.till({ now: clock.now })
-    const { account, project } = shop
+    const { till, account, project } = await place.shop()
+    const other = await place.till()
     await other.sessions.accessToken(project.public_key)
 
     const rotation = { id: project.id, gracePeriod: 0 }
@@ -153,8 +146,7 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('lose their grace period at a second rotation without one', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     const second = await till.projects.rotateKey(account, { id: project.id })
     await till.sessions.accessToken(project.public_key)
 
@@ -166,8 +158,7 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('keep their grace period at a second rotation with a longer one', async (t) => {
-    const { till, shop, clock } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, clock, account, project } = await newPlace(t).shop()
     const second = await till.projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 })
     await till.projects.rotateKey(account, { id: project.id, gracePeriod: 3_600_000 })
 
@@ -181,9 +172,8 @@ function describePublicKeys(newPlace: NewPlace): void {
 
   test('all get their grace period in concurrent rotations, and one is current', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const tills = [till, await place.till({ now: clock.now })]
-    const { account, project } = shop
+    const { till, clock, account, project } = await place.shop()
+    const tills = [till, await place.till()]
     const rotations = Array.from({ length: 10 }, (_, n) =>
       (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 }),
     )
@@ -199,8 +189,7 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('do not reveal the current key in their grace period', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     const { public_key } = await till.projects.rotateKey(account, { id: project.id })
 
     const former = await till.projects.authenticate(project.public_key)
@@ -213,8 +202,7 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('in a body must equal the header, whether old or new', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     const { public_key } = await till.projects.rotateKey(account, { id: project.id })
 
     for (const [sent, other] of [
@@ -227,8 +215,7 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('have a grace period of one day by default, and of whole seconds up to 30 days', async (t) => {
-    const { till, shop, clock } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, clock, account, project } = await newPlace(t).shop()
     const { id, public_key } = project
     for (const gracePeriod of [-1, 30 * 86_400_000 + 1, 1.5, '60000', null]) {
       const rotation = till.projects.rotateKey(account, { id, gracePeriod } as never)
@@ -243,27 +230,20 @@ function describePublicKeys(newPlace: NewPlace): void {
   })
 
   test('of a foreign project fail like those of an unknown one', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, project_id, public_key } = await newPlace(t).shop()
     const other = await till.accounts.create({ name: 'Other' })
     const rotate = (id: string) => failureOf(till.projects.rotateKey(other, { id }))
 
-    assert.deepEqual(await rotate(shop.project.id), await rotate('prj_nobody'))
-    await till.sessions.accessToken(shop.project.public_key)
+    assert.deepEqual(await rotate(project_id), await rotate('prj_nobody'))
+    await till.sessions.accessToken(public_key)
   })
 
   test('of a disabled project are refused, also in their grace period', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     await till.projects.rotateKey(account, { id: project.id })
     await till.projects.update(account, { id: project.id, status: 'disabled' })
 
     const failed = till.sessions.accessToken(project.public_key)
     await assert.rejects(failed, { code: 'project_inactive' })
   })
-}
-
-async function newShop(place: Place, options: Parameters<Place['till']>[0] = {}) {
-  const clock = createClock(NOW)
-  const till = await place.till({ now: clock.now, ...options })
-  return { till, shop: await createShop(till), clock }
 }

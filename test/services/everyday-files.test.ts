@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { createShop, failureOf, memoryTill } from '../support/till.ts'
+import { createShop, failureOf } from '../support/till.ts'
 
 const HEADER = 'transaction_id;sku;purchased_at;user_id;price'
 const AT = '2026-01-31T10:00:00Z'
@@ -115,8 +115,7 @@ for (const [what, [file, ...expected]] of Object.entries(bad)) {
 }
 
 async function openStore() {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const store_id = 'main'
   return {
     load: (file: string | Buffer) =>

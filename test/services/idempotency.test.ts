@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import {
-  type Account,
-  type CreateOptions,
-  openSqliteStorage,
-  type Till,
-  type TillOptions,
-} from '../../lib/index.ts'
+import { type Account, type CreateOptions, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { describeFiles, describePlaces, type Place } from '../support/place.ts'
-import { createClock, createShop, failureOf } from '../support/till.ts'
+import { createShop, failureOf } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const DAY = 86_400_000
 const KEY = { idempotencyKey: 'k-1' }
 const SECRET = 'whs_do_not_show_this'
@@ -56,13 +49,13 @@ await describeFiles('an idempotency record', describeIdempotencyRecords)
 function describeCreation(newPlace: NewPlace, name: string, create: Create): void {
   test(`returns the first answer and creates nothing: ${name}`, async (t) => {
     const place = newPlace(t)
-    const shop = await newShop(place)
+    const shop = await place.shop()
     const first = await create(shop)
     const before = await everything(shop)
 
     shop.clock.pass(DAY - 1)
     const second = await create(shop)
-    const elsewhere = await create({ ...shop, till: await place.till({ now: shop.clock.now }) })
+    const elsewhere = await create({ ...shop, till: await place.till() })
 
     assert.deepEqual(second, first)
     assert.equal(JSON.stringify(second), JSON.stringify(first))
@@ -71,7 +64,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
   })
 
   test(`is a new call after one day: ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const first = await create(shop)
 
     shop.clock.pass(DAY)
@@ -82,7 +75,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
   })
 
   test(`with another input is refused and creates nothing: ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     await create(shop)
     const before = await everything(shop)
 
@@ -96,7 +89,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
   })
 
   test(`with an unknown field is refused, at any depth: ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     await create(shop)
     // Nests deeper than JSON.stringify can write.
     let deep: object = {}
@@ -111,8 +104,8 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
 
   test(`creates one record in 20 concurrent calls: ${name}`, async (t) => {
     const place = newPlace(t)
-    const shop = await newShop(place)
-    const other = { ...shop, till: await place.till({ now: shop.clock.now }) }
+    const shop = await place.shop()
+    const other = { ...shop, till: await place.till() }
     const before = await everything(shop)
 
     const calls = Array.from({ length: 20 }, (_, n) => create(n % 2 === 0 ? shop : other))
@@ -125,7 +118,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
   })
 
   test(`with the key of another account is a new call: ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const other = { ...shop, ...(await createShop(shop.till, 'Other')) }
     const first = await create(shop)
 
@@ -137,7 +130,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
   })
 
   test(`is validated again after a failure: ${name}`, async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const bad = { platform: 'toaster', store_type: 'toaster', type: 'toaster' }
     await assert.rejects(create(shop, bad), { code: 'invalid_request' })
 
@@ -149,7 +142,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
 
 function describeKeys(newPlace: NewPlace): void {
   test('leaves no idempotency record when it fails because the name is taken', async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const create = creations['items.create'] as Create
     await assert.rejects(create(shop, { name: 'gold' }), { code: 'invalid_request' })
 
@@ -159,7 +152,7 @@ function describeKeys(newPlace: NewPlace): void {
   })
 
   test('with the key of another operation is a new call', async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const [first, ...others] = Object.values(creations) as [Create, ...Create[]]
     await first(shop)
 
@@ -169,7 +162,7 @@ function describeKeys(newPlace: NewPlace): void {
   })
 
   test('needs a key of 1 to 255 characters, and is a new call without one', async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const create = creations['projects.create'] as Create
     for (const idempotencyKey of ['', 'k'.repeat(256), 'a\0b', '\ud800', 1 as unknown as string]) {
       await assert.rejects(create(shop, {}, { idempotencyKey }), { code: 'invalid_request' })
@@ -182,7 +175,7 @@ function describeKeys(newPlace: NewPlace): void {
   })
 
   test('returns the first answer after a rotation of the public key', async (t) => {
-    const shop = await newShop(newPlace(t))
+    const shop = await newPlace(t).shop()
     const create = creations['projects.create'] as Create
     const first = (await create(shop)) as Awaited<ReturnType<Till['projects']['create']>>
     await shop.till.projects.rotateKey(shop.account, { id: first.id })
@@ -197,7 +190,7 @@ function describeKeys(newPlace: NewPlace): void {
 function describeIdempotencyRecords(newPlace: NewPlace): void {
   test('contains no secret and no unkeyed hash of one, with a master key', async (t) => {
     const place = newPlace(t)
-    const shop = await newShop(place, { masterKeys: [new Uint8Array(32).fill(1)] })
+    const shop = await place.shop({ masterKeys: [new Uint8Array(32).fill(1)] })
     const sealed = [creations['projects.create'], creations['stores.create']] as [Create, Create]
     for (const [index, create] of sealed.entries()) {
       const key = { idempotencyKey: `k-${index}` }
@@ -210,11 +203,11 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
   test('is recognised after a change of the master key; without the key, a repeat is refused', async (t) => {
     const place = newPlace(t)
     const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
-    const shop = await newShop(place, { masterKeys: [older] })
+    const shop = await place.shop({ masterKeys: [older] })
     const create = creations['projects.create'] as Create
     const first = await create(shop)
     const on = async (masterKeys: Uint8Array[]) => {
-      return { ...shop, till: await place.till({ now: shop.clock.now, masterKeys }) }
+      return { ...shop, till: await place.till({ masterKeys }) }
     }
 
     assert.deepEqual(await create(await on([newer, older])), first)
@@ -224,14 +217,14 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
 
   test('is re-encrypted when secrets are sealed, and is still recognised', async (t) => {
     const place = newPlace(t)
-    const shop = await newShop(place)
+    const shop = await place.shop()
     const create = creations['stores.create'] as Create
     const first = await create(shop)
     const plain = await fingerprintIn(place, shop.account)
     assert.ok(place.bytes().includes(plain))
     const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
     const on = async (masterKeys: Uint8Array[]) => {
-      return { ...shop, till: await place.till({ now: shop.clock.now, masterKeys }) }
+      return { ...shop, till: await place.till({ masterKeys }) }
     }
     const seal = async ({ till }: Shop) => (await till.operations.sealSecrets()).idempotency_records
 
@@ -249,23 +242,17 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
 
   test('from before the first master key is still recognised', async (t) => {
     const place = newPlace(t)
-    const shop = await newShop(place)
+    const shop = await place.shop()
     const create = creations['stores.create'] as Create
     const first = await create(shop)
 
-    const till = await place.till({ now: shop.clock.now, masterKeys: [new Uint8Array(32)] })
+    const till = await place.till({ masterKeys: [new Uint8Array(32)] })
 
     assert.deepEqual(await create({ ...shop, till }), first)
   })
 }
 
-type Shop = Awaited<ReturnType<typeof newShop>>
-
-async function newShop(place: Place, options: Partial<TillOptions> = {}) {
-  const clock = createClock(NOW)
-  const till = await place.till({ now: clock.now, ...options })
-  return { till, clock, ...(await createShop(till)) }
-}
+type Shop = Awaited<ReturnType<Place['shop']>>
 
 function game({ account_id }: Account) {
   return { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }

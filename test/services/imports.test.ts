@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { createShop, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, fileOf } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,price,status\n'
 const row = (id: string, status = 'purchased') => `${id},gold,2024-03-01T12:34:56Z,499,${status}\n`
 
-async function openShop(till: Till) {
-  const { account, store } = await createShop(till)
+async function setUp() {
+  const { till, account, account_id, store } = await createShop()
   const load = (csv: string, fileName?: string) =>
     till.purchases.import(account, { store_id: 'main', file: fileOf(HEADER, csv), fileName })
   const ids = async () => {
@@ -17,16 +17,15 @@ async function openShop(till: Till) {
     return purchases.map(({ transaction_id }) => transaction_id)
   }
   const actions = async () => {
-    const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
+    const entries = await collect(till.operations.allAudit({ account_id }))
     return entries.map(({ action, subject }) => `${action} ${subject}`)
   }
-  return { account, store, load, ids, actions }
+  return { till, account, account_id, store, load, ids, actions }
 }
 
 describe('import records', () => {
   test('an import records its actor, time, file, counts and totals', async () => {
-    const till = memoryTill()
-    const { account, load } = await openShop(till)
+    const { till, account, load } = await setUp()
     await load(row('T-1', 'pending'))
     const csv = row('T-1') + row('T-2') + row('T-2') + row('T-3', 'refunded')
 
@@ -51,14 +50,13 @@ describe('import records', () => {
   })
 
   test('a recorded purchase prevents the undo of an earlier import until it is undone itself', async () => {
-    const till = memoryTill()
-    const { account, load, ids } = await openShop(till)
+    const { till, account, account_id, load, ids } = await setUp()
     const { import_id } = await load(row('T-1', 'pending'))
     const purchase = { store_id: 'main', sku: 'gold', purchased_at: '2024-03-01T12:34:56Z' }
     const input = { ...purchase, transaction_id: 'T-1', price: 499 }
     await till.purchases.record(account, { ...input, status: 'purchased' })
     const undo = (id: string) => till.imports.undo(account, { import_id: id })
-    const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
+    const entries = await collect(till.operations.allAudit({ account_id }))
     const recorded = entries.find(({ action }) => action === 'purchases.record')
     const recording = String(recorded?.data?.import_id)
 
@@ -77,12 +75,11 @@ describe('import records', () => {
   })
 
   test('the audit entries of an import and of its undo contain the store and the counts', async () => {
-    const till = memoryTill()
-    const { account, store, load } = await openShop(till)
+    const { till, account, account_id, store, load } = await setUp()
     const { import_id } = await load(row('T-1') + row('T-1'))
     await till.imports.undo(account, { import_id })
 
-    const all = await collect(till.operations.allAudit({ account_id: account.account_id }))
+    const all = await collect(till.operations.allAudit({ account_id }))
 
     const entries = all.filter(({ subject }) => subject === import_id)
     const { project_id, store_id } = store
@@ -97,8 +94,7 @@ describe('import records', () => {
   })
 
   test('an undone import is marked, audited, and can be imported again', async () => {
-    const till = memoryTill()
-    const { account, load, ids, actions } = await openShop(till)
+    const { till, account, load, ids, actions } = await setUp()
     const { import_id } = await load(row('T-1') + row('T-2'))
 
     const undone = await till.imports.undo(account, { import_id })
@@ -113,8 +109,7 @@ describe('import records', () => {
   })
 
   test('an import that repeats an earlier one prevents its undo', async () => {
-    const till = memoryTill()
-    const { account, load, ids, actions } = await openShop(till)
+    const { till, account, load, ids, actions } = await setUp()
     const first = await load(row('T-1') + row('T-2'))
     const before = await actions()
 
@@ -133,8 +128,7 @@ describe('import records', () => {
   })
 
   test('a refusal names the number of rows that a later import changed', async () => {
-    const till = memoryTill()
-    const { account, load } = await openShop(till)
+    const { till, account, load } = await setUp()
     const { import_id } = await load(row('T-1') + row('T-2'))
     await load(row('T-2', 'refunded'))
 
@@ -147,8 +141,7 @@ describe('import records', () => {
 })
 
 test('a dry run and an empty file leave no record', async () => {
-  const till = memoryTill()
-  const { account, load } = await openShop(till)
+  const { till, account, load } = await setUp()
   const file = fileOf(HEADER, row('T-1'))
 
   await till.purchases.import(account, { store_id: 'main', file, dryRun: true })
@@ -159,8 +152,7 @@ test('a dry run and an empty file leave no record', async () => {
 
 test('an import of an earlier version cannot be undone', async () => {
   const storage = createMemoryStorage()
-  const till = memoryTill({ storage })
-  const { account, store } = await openShop(till)
+  const { till, account, store } = await createShop({ storage })
   const old = await storage.openImport(store, 'imp_old')
   await old?.commit() // without details, as in earlier versions
 
@@ -170,8 +162,7 @@ test('an import of an earlier version cannot be undone', async () => {
 })
 
 test('a file name is cut to its last part and 255 characters', async () => {
-  const till = memoryTill()
-  const { account, load } = await openShop(till)
+  const { till, account, load } = await setUp()
   const nameOf = async (fileName: string) => {
     const { import_id } = await load(row('T-1'), fileName)
     return (await till.imports.get(account, import_id)).file_name
@@ -184,8 +175,7 @@ test('a file name is cut to its last part and 255 characters', async () => {
 })
 
 test('unknown fields of an undo are refused', async () => {
-  const till = memoryTill()
-  const { account } = await openShop(till)
+  const { till, account } = await setUp()
   const request = { import_id: 'imp_1', forse: true }
   await assert.rejects(till.imports.undo(account, request), { code: 'invalid_request' })
 })

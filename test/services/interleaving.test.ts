@@ -110,7 +110,7 @@ const IMPORTS: [string, (shop: Shop) => KeyedAccount | Session, Revoke, string][
 describe('between a check and its write', () => {
   for (const [what, { verb, call }] of Object.entries(KEY_WRITES)) {
     test(`the account key is revoked: ${what}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await setUp(t)
 
       const failed = shop.interrupt(
         verb,
@@ -124,7 +124,7 @@ describe('between a check and its write', () => {
   }
 
   test('the account key is revoked: a repeat', async (t) => {
-    const shop = await openShop(t)
+    const shop = await setUp(t)
     const create = () => shop.till.projects.create(shop.key, newGame(shop.key), ONCE)
     await create()
 
@@ -136,7 +136,7 @@ describe('between a check and its write', () => {
 
   for (const [what, revoke] of Object.entries({ revokeTokens, disableProject })) {
     test(`${what}: projects.update by a token`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await setUp(t)
       const { till, session, project_id: id } = shop
       const update = () => till.projects.update(session, { id, name: 'New' })
 
@@ -150,7 +150,7 @@ describe('between a check and its write', () => {
   for (const dry_run of [false, true]) {
     for (const [what, callerOf, revoke, code] of IMPORTS) {
       test(`${what} in the middle of ${dry_run ? 'a dry run' : 'a file'}`, async (t) => {
-        const shop = await openShop(t)
+        const shop = await setUp(t)
         async function* file() {
           yield* fileOf(HEADER, ROW)
           await shop.revoke(() => revoke(shop))
@@ -172,7 +172,7 @@ describe('between a check and its write', () => {
 
   for (const user_id of ['player', undefined]) {
     test(`another revocation ends, and a token is issued: ${user_id ?? 'a project'}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await setUp(t)
       const { till, operator, project_id, public_key } = shop
       const named = user_id === undefined ? { project_id } : { project_id, user_id }
       const revoke = () => till.sessions.revoke(operator, named)
@@ -190,7 +190,7 @@ describe('between a check and its write', () => {
 
   for (const opens of ['init', 'token', 'accessToken'] as const) {
     test(`the public key is rotated and its tokens are revoked: ${opens}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await setUp(t)
       const { till, operator, project_id: id, public_key } = shop
       const call = async (): Promise<unknown> =>
         till.sessions[opens](public_key, { user_id: 'player' })
@@ -205,7 +205,7 @@ describe('between a check and its write', () => {
   }
 
   test('another call takes the name, the store_id or the key', async (t) => {
-    const shop = await openShop(t)
+    const shop = await setUp(t)
     const { till, key, spare, project_id } = shop
     const store = { project_id, store_id: 'side', store_type: 'web' as const }
     const races: [Verb, () => Promise<unknown>, string][] = [
@@ -220,7 +220,7 @@ describe('between a check and its write', () => {
   })
 
   test('another call changes other fields, and neither change is lost', async (t) => {
-    const shop = await openShop(t)
+    const shop = await setUp(t)
     const { till, key, project_id: id } = shop
 
     await shop.interrupt(
@@ -241,7 +241,7 @@ describe('between a check and its write', () => {
   })
 
   test('other calls rotate the public key, and one of three keys is current', async (t) => {
-    const shop = await openShop(t)
+    const shop = await setUp(t)
     const { till, key, project_id: id, public_key } = shop
     const rotate = () => till.projects.rotateKey(key, { id, gracePeriod: 0 })
     let second = ''
@@ -257,15 +257,14 @@ describe('between a check and its write', () => {
   })
 })
 
-type Shop = Awaited<ReturnType<typeof openShop>>
+type Shop = Awaited<ReturnType<typeof setUp>>
 
 /** A till whose storage can hold back one method call until something else is done. */
-async function openShop(t: TestContext) {
+async function setUp(t: TestContext) {
   const storage = await openSqlite(join(temporaryFolder(t), 'till.db'))
   const held: Storage = { ...storage }
   const till = createTill({ storage: held })
-  const { account, project, token } = await createShop(till)
-  const { account_id, account_key } = account
+  const { account, project_id, public_key, token, account_id, account_key } = await createShop(till)
   const { key_id: spare } = await till.accounts.addKey(account)
   const inventory = () => takeInventory(storage, new Date().toISOString())
   let before = await inventory()
@@ -282,8 +281,8 @@ async function openShop(t: TestContext) {
     session: await till.sessions.authenticate(token),
     operator: await till.accounts.get(account_id),
     spare,
-    project_id: project.id,
-    public_key: project.public_key,
+    project_id,
+    public_key,
     revoke,
     /** Makes a call, and runs `meanwhile` just before the storage method runs. */
     async interrupt<T>(verb: Verb, call: () => Promise<T>, meanwhile: () => Promise<unknown>) {

@@ -3,25 +3,17 @@ import { test } from 'node:test'
 import type { ItemChange } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { describePlaces } from '../support/place.ts'
-import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
+import { failureOf, fileOf, type Shop } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const GEM = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
 const TYPED = { ...GEM, type: 'consumable' } as const
 
 await describePlaces('items', (newPlace) => {
-  const newShop = async (t: Parameters<typeof newPlace>[0]) => {
-    const clock = createClock(NOW)
-    const till = await newPlace(t).till({ now: clock.now })
-    return { till, clock, ...(await createShop(till)) }
-  }
-  type Shop = Awaited<ReturnType<typeof newShop>>
-
   const namesOf = async ({ till, account }: Shop, archived?: boolean) =>
     (await collect(till.items.all(account, { store_id: 'main', archived }))).map(({ name }) => name)
 
   test('an update changes the given fields and counts the versions', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
 
     const first = await till.items.update(account, { id: item.id, price: '599' })
     const second = await till.items.update(account, {
@@ -38,7 +30,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('an update with the stored values keeps the version', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const { id, display_name, description } = item
 
     const same = [
@@ -52,7 +44,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('an update names every bad field, and none changes the item', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const changes: [string, object][] = [
       ['price', { price: '4.99' }],
       ['price', { price: 499 }],
@@ -73,7 +65,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('of two updates based on one version the second is refused', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const update = (price: string) =>
       till.items.update(account, { id: item.id, price, version: 1 }).then(
         () => 'done',
@@ -90,7 +82,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('a search finds a text in names and display names', async (t) => {
-    const { till, account, token } = await newShop(t)
+    const { till, account, token } = await newPlace(t).shop()
     await till.items.create(account, { ...TYPED, name: 'big_gem', display_name: 'Großer Stein' })
     const gem = await till.items.create(account, TYPED)
     await till.items.archive(account, gem.id)
@@ -111,7 +103,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('the history of an item has the old and the new price, newest first', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const other = await till.items.create(account, TYPED)
     await till.items.update(account, { id: item.id, price: '599' })
     await till.items.update(account, { id: other.id, price: '1' })
@@ -134,7 +126,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('an archived item leaves the list and returns to its place', async (t) => {
-    const shop = await newShop(t)
+    const shop = await newPlace(t).shop()
     const { till, account, item, clock } = shop
     await till.items.create(account, { ...GEM, type: 'consumable' })
     clock.pass(1000)
@@ -156,7 +148,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('an archived item keeps its name, and the message says so', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const fields = { ...GEM, name: 'gold', type: 'consumable' as const }
     const taken = await failureOf(till.items.create(account, fields))
     await till.items.archive(account, item.id)
@@ -170,7 +162,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('an archived item can be changed, and imports accept its purchases', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     await till.items.archive(account, item.id)
     const csv = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
 
@@ -182,7 +174,7 @@ await describePlaces('items', (newPlace) => {
   })
 
   test('a revoked key changes no item', async (t) => {
-    const { till, account, item } = await newShop(t)
+    const { till, account, item } = await newPlace(t).shop()
     const { account_key, key_id } = await till.accounts.addKey(account)
     const holder = await till.accounts.authenticate(account_key)
     await till.accounts.revokeKey(account, key_id)

@@ -36,8 +36,7 @@ function watchSlices() {
 
 test('rows with large metadata are staged a few at a time, small rows by hundreds', async () => {
   const { slices, storage } = watchSlices()
-  const till = memoryTill({ storage })
-  const { account } = await createShop(till)
+  const { till, account } = await createShop({ storage })
   const large = Array.from({ length: 20 }, (_, i) => row(`T-${i}`, objects(60_000)))
   const small = Array.from({ length: 5_000 }, (_, i) => row(`S-${i}`, '{"a":1}'))
   const importRows = (rows: string[]) =>
@@ -67,8 +66,7 @@ test('an import yields to the event loop also while all SKUs are unknown', async
 })
 
 test('after a bad header the rest of the file is not read', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const heads = [
     'sku,'.repeat(80_000),
     `${'sku,'.repeat(300)}\n`,
@@ -92,8 +90,7 @@ test('after a bad header the rest of the file is not read', async () => {
 })
 
 test('messages quote at most 64 characters of a file', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const long = 'long '.repeat(600)
   const at = ',gold,2024-03-01T12:34:56Z'
   const files = [
@@ -129,8 +126,7 @@ test('messages quote at most 64 characters of a file', async () => {
 })
 
 test('blanks and escapes do not count towards the metadata limit, and longer metadata is not parsed', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const escaped = `{"a":"${'\\u0434'.repeat(20_000)}\\\\"${' '.repeat(100_000)}}`
   const importOne = (metadata: string) =>
     till.purchases.import(account, {
@@ -148,8 +144,7 @@ test('blanks and escapes do not count towards the metadata limit, and longer met
 })
 
 test('a file of many currencies has a total for each', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const letters = [...'ABCDEFGHIJKLM']
   const codes = letters.flatMap((a) => letters.flatMap((b) => letters.map((c) => a + b + c)))
   const rows = codes.map((code, i) => `T-${i},gold,2024-03-01T12:34:56Z,2,${code}\n`)

@@ -20,7 +20,7 @@ const ITEM = { store_id: 'main', display_name: 'Item', price: '1', type: 'consum
 
 describe('the caller of an operation', () => {
   test('does not compile when it is a project, an item or a store', async () => {
-    const { till, project, item, store } = await newShop()
+    const { till, project, item, store } = await createShop()
 
     // @ts-expect-error a project is not an account
     await assert.rejects(till.projects.list(project), TypeError)
@@ -65,7 +65,7 @@ describe('the caller of an operation', () => {
 
   for (const [name, operation] of Object.entries(operations)) {
     test(`is a TypeError when it is a project, an item, a store or nothing: ${name}`, async () => {
-      const { till, project, item, store } = await newShop()
+      const { till, project, item, store } = await createShop()
       const wrong: (Project | Item | Store | undefined | string)[] = [project, item, store]
 
       for (const caller of [...wrong, undefined, 'acc_1']) {
@@ -76,7 +76,7 @@ describe('the caller of an operation', () => {
 })
 
 test('a new project takes its account from the caller', async () => {
-  const { till, account } = await newShop()
+  const { till, account } = await createShop()
 
   const project = await till.projects.create(account, PROJECT)
 
@@ -84,7 +84,7 @@ test('a new project takes its account from the caller', async () => {
 })
 
 test('every list returns 100 records by default and 1000 at most', async () => {
-  const { till, account, project } = await newShop()
+  const { till, account, project } = await createShop()
   for (let n = 0; n < 100; n++) {
     await till.accounts.create({ name: `Account ${n}` })
     await till.projects.create(account, PROJECT)
@@ -117,7 +117,7 @@ test('every list returns 100 records by default and 1000 at most', async () => {
 
 describe('options', () => {
   test('of a call are refused when unknown', async () => {
-    const { till, account } = await newShop()
+    const { till, account } = await createShop()
     const options = { idempotency_key: 'k-1' } as never
     const file = fileOf('')
 
@@ -247,8 +247,3 @@ test('an error has the HTTP status of its kind', () => {
   ]
   for (const [code, status] of rows) assert.equal(new TillError(code, '').status, status)
 })
-
-async function newShop() {
-  const till = memoryTill()
-  return { till, ...(await createShop(till)) }
-}

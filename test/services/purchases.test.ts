@@ -5,12 +5,12 @@ import {
   type ErrorDetail,
   type ImportResult,
   openSqliteStorage,
-  type Purchase,
   type Storage,
   type TillError,
 } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
-import { createShop, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, fileOf } from '../support/till.ts'
 
 type OpenStorage = () => Storage | Promise<Storage>
 
@@ -72,7 +72,7 @@ function describeMany(name: string, open: OpenStorage): void {
 
 function describeGoodFiles(open: OpenStorage): void {
   test('every row is stored with the id of its import', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
 
     const result = await shop.import(FULL)
 
@@ -108,7 +108,7 @@ function describeGoodFiles(open: OpenStorage): void {
   ]
   for (const [what, file] of same) {
     test(`a file ${what} has the same result`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
 
       const { import_id, added } = await shop.import(file)
 
@@ -120,7 +120,7 @@ function describeGoodFiles(open: OpenStorage): void {
 
   for (const delimiter of [',', ';', '\t']) {
     test(`the delimiter may be ${JSON.stringify(delimiter)}`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
       const id = `t${delimiter}x`
       const lines = [HEADER.split(','), [`"${id}"`, 'gold', AT]]
 
@@ -137,7 +137,7 @@ function describeGoodFiles(open: OpenStorage): void {
     'Transaction_ID,Product_ID,Purchased_At',
   ]) {
     test(`columns may be named ${header}`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
 
       await shop.import(`${header}\n${row('tx_1')}`)
 
@@ -149,7 +149,7 @@ function describeGoodFiles(open: OpenStorage): void {
   }
 
   test('other columns are reported and not stored', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
 
     const { ignored_columns } = await shop.import(
       `email,transaction_id,Card Number,sku,purchased_at\nme@example.com,tx_1,4111,gold,${AT}\n`,
@@ -161,7 +161,7 @@ function describeGoodFiles(open: OpenStorage): void {
   })
 
   test('a header alone imports no rows', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
 
     const { rows, added } = await shop.import(`${HEADER}\n`)
 
@@ -170,7 +170,7 @@ function describeGoodFiles(open: OpenStorage): void {
   })
 
   test("a price without a currency is in the store's currency", async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
 
     await shop.import(`${HEADER},price\ntx_1,gold,${AT},499\n`)
 
@@ -179,7 +179,7 @@ function describeGoodFiles(open: OpenStorage): void {
   })
 
   test('all of five thousand rows are stored in order', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5000}`)
 
     const { rows, added } = await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
@@ -286,7 +286,7 @@ function describeMistakes(open: OpenStorage): void {
   ]
   for (const [what, file, ...mistakes] of rows) {
     test(`is refused with ${what}`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
       await shop.import(`${HEADER},user_id\nknown,gold,${AT},player\n`)
       const before = await shop.list()
 
@@ -301,7 +301,7 @@ function describeMistakes(open: OpenStorage): void {
   }
 
   test('lists all bad rows in order of lines, from the parser and from the storage', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = [
       HEADER,
       `a,silver,${AT}`,
@@ -328,7 +328,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('lists all errors of a row together: in cells, item and transaction', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const header = `${HEADER},user_id,quantity,price,currency,status`
     await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
     const file = [
@@ -368,7 +368,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('does not compare missing fields of a bad row with other rows', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const header = `${HEADER},quantity,price`
     const file = [
       header,
@@ -399,7 +399,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('reports the cell errors of a thousand bad rows', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
     let reported = 0
 
@@ -411,7 +411,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('reports an empty row or a repeated header once', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = [HEADER, `a,gold,${AT}`, ',, ', HEADER, `b,gold,${AT}`, ',,']
 
     const { details } = await failureOf(shop.import(file.join('\n')))
@@ -420,7 +420,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('lists the first hundred errors and the total number', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     // The storage checks slices of a thousand rows, so it finds errors later than the parser.
     const bad = (line: number) => (line % 2 === 0 ? `tx,silver,${AT}` : 'tx,gold,now')
     const lines = Array.from({ length: 6000 }, (_, index) =>
@@ -440,7 +440,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('stores nothing of three thousand good rows when the last one is bad', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const good = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
 
     const error = await failureOf(shop.import(`${HEADER}\n${good}bad,silver,${AT}\n`))
@@ -452,7 +452,7 @@ function describeMistakes(open: OpenStorage): void {
   })
 
   test('never quotes a cell', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const secret = 'S3CRET'
     const all = 'user_id,quantity,price,currency,status,metadata'
     const file = [
@@ -474,7 +474,7 @@ function describeMistakes(open: OpenStorage): void {
 
 function describeRepeats(open: OpenStorage): void {
   test('a repeated file changes nothing, and the result says so', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     await shop.import(FULL)
     const before = await shop.list()
 
@@ -485,7 +485,7 @@ function describeRepeats(open: OpenStorage): void {
   })
 
   test('a longer export adds only the new rows', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     await shop.import(`${HEADER}\n${row('tx_1')}`)
 
     const { rows, added, skipped } = await shop.import(`${HEADER}\n${row('tx_1')}${row('tx_2')}`)
@@ -494,7 +494,7 @@ function describeRepeats(open: OpenStorage): void {
   })
 
   test('a refused file can be corrected and imported', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
     await failureOf(shop.import(file))
@@ -504,7 +504,7 @@ function describeRepeats(open: OpenStorage): void {
   })
 
   test('a status moves forward but not back', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = (...statuses: string[]) =>
       `${HEADER},status\n${statuses.map((status, i) => `tx_${i},gold,${AT},${status}\n`).join('')}`
     await shop.import(file('pending', 'pending', 'purchased', 'refunded'))
@@ -521,7 +521,7 @@ function describeRepeats(open: OpenStorage): void {
   })
 
   test('a different final status is a conflict, and nothing of the file is stored', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     await shop.import(`${HEADER},status\ntx_1,gold,${AT},refunded\ntx_2,gold,${AT},pending\n`)
 
     const file = `${HEADER},status\ntx_2,gold,${AT},purchased\ntx_1,gold,${AT},cancelled\n`
@@ -538,7 +538,7 @@ function describeRepeats(open: OpenStorage): void {
 
 function describeDryRuns(open: OpenStorage): void {
   test('a good file is counted and not stored', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     await shop.import(`${HEADER},status\ntx_1,gold,${AT},pending\n`)
     const before = await shop.list()
     const file = `${HEADER},status,x\ntx_1,gold,${AT},purchased,\ntx_2,gold,${AT},,\n`
@@ -553,7 +553,7 @@ function describeDryRuns(open: OpenStorage): void {
   })
 
   test('a bad file has the same errors as an import', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
     const dry = await failureOf(shop.import(file, { dryRun: true }))
@@ -566,7 +566,7 @@ function describeDryRuns(open: OpenStorage): void {
 
 function describeCallers(open: OpenStorage): void {
   test('a session imports into its project, and an account into its own', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const session = await shop.till.sessions.authenticate(shop.token)
     const file = fileOf(`${HEADER}\n${row('tx_1')}`)
 
@@ -579,7 +579,7 @@ function describeCallers(open: OpenStorage): void {
 
   for (const status of ['disabled', 'archived']) {
     test(`a store that is ${status} refuses imports without reading the file`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
       await shop.createStore('closed', status)
       const file = unreadable()
 
@@ -599,7 +599,7 @@ function describeCallers(open: OpenStorage): void {
   ]
   for (const [store_id, problem] of badStores) {
     test(`the store ${JSON.stringify(store_id)} is refused without reading the file`, async (t) => {
-      const shop = await openShop(t, open)
+      const shop = await setUp(t, open)
       const request = { store_id: store_id as string, file: unreadable() }
 
       const error = await failureOf(shop.till.purchases.import(shop.account, request))
@@ -620,7 +620,7 @@ function describeChunks(open: OpenStorage): void {
   const users = ['日本 "\u{1F600}"', 'é']
 
   test('a file may be split at any byte', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const expected = await shop.import(file)
     assert.equal(expected.added, 2)
 
@@ -641,7 +641,7 @@ function describeChunks(open: OpenStorage): void {
   })
 
   test('a file may arrive byte by byte, with empty chunks in between', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const chunks = [...file].flatMap((byte) => [Uint8Array.of(byte), new Uint8Array()])
 
     await shop.import(chunksOf(...chunks))
@@ -656,7 +656,7 @@ function describeChunks(open: OpenStorage): void {
 
 function describeStreams(open: OpenStorage): void {
   test('no purchase is visible before the last byte, and all are after it', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const rows = Array.from({ length: 2500 }, (_, index) => row(`tx_${index}`))
     const seen: number[] = []
     async function* watched() {
@@ -674,7 +674,7 @@ function describeStreams(open: OpenStorage): void {
   })
 
   test('an error while reading is passed on, and nothing is stored', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const broken = new Error('the connection is gone')
     const rows = Array.from({ length: 1500 }, (_, index) => row(`tx_${index}`)).join('')
     async function* file() {
@@ -690,7 +690,7 @@ function describeStreams(open: OpenStorage): void {
   })
 
   test('chunks that are strings throw a TypeError, and nothing is stored', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const chunks = [`${HEADER}\n`, row('tx_1')] as unknown as Uint8Array[]
 
     await assert.rejects(shop.import(chunksOf(...chunks)), TypeError)
@@ -700,7 +700,7 @@ function describeStreams(open: OpenStorage): void {
   })
 
   test('progress is reported after each chunk: bytes, and rows once checked', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
     const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
     const reports: { bytes: number; rows: number }[] = []
@@ -723,7 +723,7 @@ function describeStreams(open: OpenStorage): void {
 
 function describeTurns(open: OpenStorage): void {
   test('the second waits for the first, and sees its rows', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const gate = createGate()
     let begun = false
     async function* second() {
@@ -749,7 +749,7 @@ function describeTurns(open: OpenStorage): void {
   })
 
   test('the second proceeds when the first fails', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const gate = createGate()
 
     const first = failureOf(shop.import(gate.hold(`${HEADER}\n`, `tx_1,silver,${AT}\n`)))
@@ -762,7 +762,7 @@ function describeTurns(open: OpenStorage): void {
   })
 
   test('five concurrent imports of one file add its rows once', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const file = `${HEADER}\n${row('tx_1')}${row('tx_2')}`
 
     const results = await Promise.all(
@@ -777,7 +777,7 @@ function describeTurns(open: OpenStorage): void {
 
 function describeLists(open: OpenStorage): void {
   test('pages follow one another by their cursor', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const ids = ['e', 'b', 'd', 'a', 'c']
     await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
     const found: string[] = []
@@ -793,7 +793,7 @@ function describeLists(open: OpenStorage): void {
   })
 
   test('a page has 100 records by default', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
     const rows = Array.from({ length: 101 }, (_, index) => row(`tx_${index}`)).join('')
     await shop.import(`${HEADER}\n${rows}`)
 
@@ -804,20 +804,19 @@ function describeLists(open: OpenStorage): void {
   })
 
   test('an unknown store is refused', async (t) => {
-    const shop = await openShop(t, open)
+    const shop = await setUp(t, open)
 
     await assert.rejects(shop.list({ store_id: 'nowhere' }), { code: 'invalid_request' })
   })
 }
 
 /** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell different items. */
-async function openShop(t: TestContext, open: OpenStorage) {
+async function setUp(t: TestContext, open: OpenStorage) {
   const storage = await open()
   t.after(() => storage.close())
-  const till = memoryTill({ storage })
-  const { account, project, token } = await createShop(till)
+  const { till, account, project_id, token } = await createShop({ storage })
   const config = { allowed_currencies: ['USD', 'EUR'] }
-  await till.projects.update(account, { id: project.id, config })
+  await till.projects.update(account, { id: project_id, config })
 
   const createItem = (store_id: string, name: string) =>
     till.items.create(account, {
@@ -828,7 +827,7 @@ async function openShop(t: TestContext, open: OpenStorage) {
       type: 'consumable',
     })
   const createStore = async (store_id: string, status = 'active') => {
-    const store = { project_id: project.id, store_id, status, store_type: 'web' as const }
+    const store = { project_id, store_id, status, store_type: 'web' as const }
     await till.stores.create(account, store)
     for (const name of ['gold', 'gem']) await createItem(store_id, name)
   }
@@ -853,11 +852,7 @@ async function openShop(t: TestContext, open: OpenStorage) {
     },
     list: (request: { store_id?: string; limit?: number; cursor?: string } = {}) =>
       till.purchases.list(account, { store_id: 'main', ...request }),
-    async all() {
-      const found: Purchase[] = []
-      for await (const each of till.purchases.all(account, { store_id: 'main' })) found.push(each)
-      return found
-    },
+    all: () => collect(till.purchases.all(account, { store_id: 'main' })),
   }
 }
 

@@ -2,20 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Purchase } from '../../lib/index.ts'
 import { fc } from '../support/seeds.ts'
-import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, failureOf, fileOf, type Shop } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
 
-async function importText(shop: Awaited<ReturnType<typeof openShop>>, text: string) {
+async function importText(shop: Shop, text: string) {
   return shop.till.purchases.import(shop.account, { store_id: 'main', file: fileOf(text) })
 }
 
-async function openShop() {
-  const till = memoryTill()
-  return { till, ...(await createShop(till)) }
-}
-
-async function exported(shop: Awaited<ReturnType<typeof openShop>>, query: object = {}) {
+async function exported(shop: Shop, query: object = {}) {
   let text = ''
   for await (const chunk of shop.till.purchases.export(shop.account, {
     store_id: 'main',
@@ -26,7 +21,7 @@ async function exported(shop: Awaited<ReturnType<typeof openShop>>, query: objec
   return text
 }
 
-async function all(shop: Awaited<ReturnType<typeof openShop>>): Promise<object[]> {
+async function all(shop: Shop): Promise<object[]> {
   const found: object[] = []
   for await (const each of shop.till.purchases.all(shop.account, { store_id: 'main' })) {
     const { import_id: _, ...purchase }: Purchase = each
@@ -53,8 +48,8 @@ test('a full export imports into an empty store as the same purchases', async ()
   const rows = fc.uniqueArray(row, { selector: (each) => each.transaction_id, maxLength: 20 })
   await fc.assert(
     fc.asyncProperty(rows, async (made) => {
-      const shop = await openShop()
-      const other = await openShop()
+      const shop = await createShop()
+      const other = await createShop()
       const lines = made.map((each) =>
         [
           each.transaction_id,
@@ -83,7 +78,7 @@ test('a full export imports into an empty store as the same purchases', async ()
 })
 
 test('a leading apostrophe stays, except in files that tillkit wrote', async () => {
-  const shop = await openShop()
+  const shop = await createShop()
   const rows = ["'-7", '-7', "''-7"].map((id) => `${id},gold,2024-01-31T00:00:00Z,'=ann,,,\n`)
 
   const { added } = await importText(shop, HEADER + rows.join(''))
@@ -97,8 +92,8 @@ test('a leading apostrophe stays, except in files that tillkit wrote', async () 
 })
 
 test('rows added to an export by hand are read unchanged', async () => {
-  const shop = await openShop()
-  const other = await openShop()
+  const shop = await createShop()
+  const other = await createShop()
   await importText(shop, `${HEADER}=1,gold,2024-01-31T00:00:00Z,,,,\n`)
   const file = await exported(shop)
   assert.match(file, /\r\n'=1,.*,1\r\n$/)
@@ -113,7 +108,7 @@ test('rows added to an export by hand are read unchanged', async () => {
 })
 
 test('an export contains the purchases that its query selects', async () => {
-  const shop = await openShop()
+  const shop = await createShop()
   await importText(
     shop,
     `${HEADER}T-1,gold,2024-01-31T23:59:59Z,ann,499,USD,\nT-2,gold,2024-02-01T00:00:00Z,ann,499,USD,refunded\nT-3,gold,2024-02-01T00:00:00Z,bob,499,USD,\n`,
@@ -140,7 +135,7 @@ const wrong: readonly [query: object, field: string][] = [
 ]
 for (const [query, field] of wrong) {
   test(`a list is refused with ${JSON.stringify(query)}`, async () => {
-    const { till, account } = await openShop()
+    const { till, account } = await createShop()
     await assert.rejects(till.purchases.list(account, { store_id: 'main', ...query }), {
       code: 'invalid_request',
       details: [{ field, code: 'invalid' }].map((each) => ({ ...each, message: messageOf(field) })),
@@ -149,7 +144,7 @@ for (const [query, field] of wrong) {
 }
 
 test('a misspelt field of a query or an import is refused', async () => {
-  const { till, account } = await openShop()
+  const { till, account } = await createShop()
   const file = fileOf(`${HEADER}T-1,gold,2024-01-01T00:00:00Z,,,,\n`)
   const asked = (field: string, value: unknown) => ({ store_id: 'main', [field]: value })
   const rows: [field: string, operation: Promise<unknown>][] = [
@@ -175,7 +170,7 @@ function messageOf(field: string): string {
 }
 
 test('a summary counts by month, item and currency, and revenue is exact', async () => {
-  const shop = await openShop()
+  const shop = await createShop()
   const large = '9007199254740991'
   await importText(
     shop,
@@ -193,7 +188,7 @@ test('a summary counts by month, item and currency, and revenue is exact', async
 })
 
 test('a refused summary names every invalid field of its query', async () => {
-  const { till, account } = await openShop()
+  const { till, account } = await createShop()
   const wrong: readonly (readonly [query: object, field: string, code: string])[] = [
     [{ store_id: 'other' }, 'store_id', 'unknown'],
     [{ by: ['year'] }, 'by', 'invalid'],
@@ -213,7 +208,7 @@ test('a refused summary names every invalid field of its query', async () => {
 })
 
 test('the totals of an import are exact beyond 2^53', async () => {
-  const shop = await openShop()
+  const shop = await createShop()
   const rows = [1, 2, 3].map((i) => `T-${i},gold,2024-01-31T00:00:00Z,,9007199254740991,USD,\n`)
   const { totals } = await importText(shop, HEADER + rows.join(''))
   assert.deepEqual(totals, [

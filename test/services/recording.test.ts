@@ -8,7 +8,7 @@ import {
   type Till,
 } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, failureOf, fileOf } from '../support/till.ts'
 
 const AT = '2024-03-01T12:34:56Z'
 const STORED_AT = '2024-03-01T12:34:56.000Z'
@@ -20,8 +20,7 @@ const BASIC: PurchaseInput = {
 }
 
 test('recording a purchase follows the rules of a file, and a repeated call changes nothing', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const input = { ...BASIC, user_id: 'ann', price: 499, quantity: '2', metadata: { level: 3 } }
 
   const added = await till.purchases.record(account, input)
@@ -62,8 +61,7 @@ test('recording a purchase follows the rules of a file, and a repeated call chan
 })
 
 test('an export contains recorded purchases, and importing it adds nothing', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   await till.purchases.record(account, { ...BASIC, purchased_at: 1_709_296_496 })
 
   const csv = await collect(till.purchases.export(account, { store_id: 'main' }))
@@ -95,8 +93,7 @@ const mistakes: readonly (readonly [input: object, fields: Record<string, string
 
 for (const [input, expected] of mistakes) {
   test(`a purchase is refused for errors in ${Object.keys(expected).join(', ')}: ${JSON.stringify(input)}`, async () => {
-    const till = memoryTill()
-    const { account } = await createShop(till)
+    const { till, account } = await createShop()
     await till.purchases.record(account, { ...BASIC, transaction_id: 'taken' })
 
     const { code, details } = await failureOf(
@@ -112,8 +109,7 @@ for (const [input, expected] of mistakes) {
 }
 
 test('a closed store and a revoked account key record nothing', async () => {
-  const till = memoryTill()
-  const { account } = await createShop(till)
+  const { till, account } = await createShop()
   const { key_id, account_key } = await till.accounts.addKey(account)
   const keyed = await till.accounts.authenticate(account_key)
   await till.accounts.revokeKey(account, key_id)
@@ -160,8 +156,7 @@ async function sessionOf(till: Till, project_id: string, user_id: string): Promi
 }
 
 test('an account sees the items of any user; a user sees its own, with a token issued by the account', async () => {
-  const till = memoryTill()
-  const { account, project, token } = await createShop(till)
+  const { till, account, project_id, token } = await createShop()
   for (const user_id of ['player', 'ann']) {
     await till.purchases.record(account, {
       ...BASIC,
@@ -177,7 +172,7 @@ test('an account sees the items of any user; a user sees its own, with a token i
     first_purchased_at: STORED_AT,
     last_purchased_at: STORED_AT,
   }
-  const own = await sessionOf(till, project.id, 'player')
+  const own = await sessionOf(till, project_id, 'player')
 
   assert.deepEqual(await till.purchases.owned(account, query), { owned: [gold] })
   assert.deepEqual(await till.purchases.owned(own, query), { owned: [gold] })
@@ -186,15 +181,14 @@ test('an account sees the items of any user; a user sees its own, with a token i
   const chosen = await till.sessions.authenticate(token)
   await assert.rejects(till.purchases.owned(chosen, query), refusal)
   const scopes = ['purchases:import'] as const
-  const input = { project_id: project.id, user_id: 'player', scopes }
+  const input = { project_id, user_id: 'player', scopes }
   const narrow = await till.sessions.issue(account, input)
   const importer = await till.sessions.authenticate(narrow.token)
   await assert.rejects(till.purchases.owned(importer, query), refusal)
 })
 
 test('owned items of a foreign store and of an unknown one fail in the same way', async () => {
-  const till = memoryTill()
-  const { account, project } = await createShop(till)
+  const { till, account, project_id } = await createShop()
   const other = await createShop(till, 'Other')
   const foreign = { project_id: other.project.id, store_id: 'foreign', store_type: 'web' } as const
   await till.stores.create(other.account, foreign)
@@ -208,7 +202,7 @@ test('owned items of a foreign store and of an unknown one fail in the same way'
     store_id: 'second',
     store_type: 'web',
   })
-  const session = await sessionOf(till, project.id, 'player')
+  const session = await sessionOf(till, project_id, 'player')
   const owned = (caller: typeof account | Session, store_id: string) =>
     failureOf(till.purchases.owned(caller, { store_id, user_id: 'player' }))
 

@@ -3,22 +3,19 @@ import { describe, test } from 'node:test'
 import * as jose from 'jose'
 import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { createShop, memoryTill, NOW } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
 
 describe('tokens', () => {
   test('of all three endpoints name their owner, and last an hour', async () => {
-    const till = memoryTill({ now: () => NOW })
-    const { project } = await createShop(till)
-    const key = project.public_key
+    const { till, project_id, public_key } = await createShop({ now: () => NOW })
 
-    const { access_token, ttl_seconds } = await till.sessions.accessToken(key)
-    const { session } = await till.sessions.init(key, USER)
-    const issued = await till.sessions.token(key, USER)
+    const { access_token, ttl_seconds } = await till.sessions.accessToken(public_key)
+    const { session } = await till.sessions.init(public_key, USER)
+    const issued = await till.sessions.token(public_key, USER)
 
     assert.equal(ttl_seconds, 3600)
     for (const { token, ...expiry } of [session, issued]) {
@@ -26,7 +23,7 @@ describe('tokens', () => {
       assert.ok(token)
     }
     const subjects = [
-      [access_token, project.id],
+      [access_token, project_id],
       [session.token, 'player'],
       [issued.token, 'player'],
     ] as const
@@ -35,7 +32,7 @@ describe('tokens', () => {
       assert.deepEqual(claims, {
         iss: 'tillkit',
         sub: subject,
-        project_id: project.id,
+        project_id,
         scope: 'items:read projects:write purchases:import',
         iat: SECONDS,
         exp: SECONDS + 3600,
@@ -47,22 +44,20 @@ describe('tokens', () => {
   })
 
   test('differ, even when issued at the same instant', async () => {
-    const till = memoryTill({ now: () => NOW })
-    const { project } = await createShop(till)
+    const { till, public_key } = await createShop({ now: () => NOW })
 
-    const first = await till.sessions.token(project.public_key, USER)
-    const second = await till.sessions.token(project.public_key, USER)
+    const first = await till.sessions.token(public_key, USER)
+    const second = await till.sessions.token(public_key, USER)
 
     assert.notEqual(first.token, second.token)
   })
 
   test('authenticate a session with their project and user', async () => {
-    const till = memoryTill()
-    const { account, project, token } = await createShop(till)
+    const { till, account_id, project_id, token } = await createShop()
 
     assert.deepEqual(await till.sessions.authenticate(token), {
-      account_id: account.account_id,
-      project_id: project.id,
+      account_id,
+      project_id,
       user_id: 'player',
       scopes: ['items:read', 'projects:write', 'purchases:import'],
       issued_by: 'public_key',
@@ -73,22 +68,23 @@ describe('tokens', () => {
   })
 
   test('carry any valid user_id', async () => {
-    const till = memoryTill()
-    const { project } = await createShop(till)
+    const { till, public_key } = await createShop()
     const user_id = '\u{1F600}'.repeat(255)
 
-    const { token } = await till.sessions.token(project.public_key, { user_id })
+    const { token } = await till.sessions.token(public_key, { user_id })
 
     assert.equal((await till.sessions.authenticate(token)).user_id, user_id)
   })
 
   for (const seconds of [60, 86_400]) {
     test(`are valid for ${seconds} s with that tokenLifetime`, async () => {
-      const till = memoryTill({ now: () => NOW, tokenLifetime: seconds * 1000 })
-      const { project } = await createShop(till)
+      const { till, public_key } = await createShop({
+        now: () => NOW,
+        tokenLifetime: seconds * 1000,
+      })
 
-      const { session } = await till.sessions.init(project.public_key, USER)
-      const { access_token, ttl_seconds } = await till.sessions.accessToken(project.public_key)
+      const { session } = await till.sessions.init(public_key, USER)
+      const { access_token, ttl_seconds } = await till.sessions.accessToken(public_key)
 
       assert.equal(ttl_seconds, seconds)
       assert.equal(session.expires_in_seconds, seconds)
@@ -111,8 +107,7 @@ describe('tokens', () => {
   for (const [age, valid] of ages) {
     test(`are ${valid ? 'valid' : 'refused'} ${age} s after they were issued`, async () => {
       let now = SECONDS * 1000
-      const till = memoryTill({ now: () => now })
-      const { token } = await createShop(till)
+      const { till, token } = await createShop({ now: () => now })
 
       now += age * 1000
 
@@ -135,8 +130,7 @@ describe('tokens', () => {
   ]
   for (const [what, change] of bad) {
     test(`that are ${what} are refused`, async () => {
-      const till = memoryTill()
-      const { token } = await createShop(till)
+      const { till, token } = await createShop()
 
       await assertAuthenticates(till, change(token), false)
       await assertAuthenticates(till, token, true)
@@ -145,8 +139,7 @@ describe('tokens', () => {
 
   test('fail with the same error for every defect', async () => {
     let now = NOW
-    const till = memoryTill({ now: () => now })
-    const { account, project, token } = await createShop(till)
+    const { till, account, project_id, token } = await createShop({ now: () => now })
     const failure = (given: string | undefined) =>
       till.sessions.authenticate(given).then(
         () => assert.fail('the token is valid'),
@@ -158,7 +151,7 @@ describe('tokens', () => {
 
     const missing = await failure(undefined)
     const malformed = await failure('a.b.c')
-    const disabled = { id: project.id, status: 'disabled' }
+    const disabled = { id: project_id, status: 'disabled' }
     await till.projects.update(account, disabled)
     const inactive = await failure(token)
     now += 7_200_000
@@ -177,8 +170,7 @@ describe('public keys', () => {
   for (const [name, call] of Object.entries(calls)) {
     for (const key of [undefined, '', 'pk_unknown', '%']) {
       test(`${name} refuses ${JSON.stringify(key)}`, async () => {
-        const till = memoryTill()
-        await createShop(till)
+        const { till } = await createShop()
 
         await assert.rejects(call(till, key), { code: 'invalid_public_key', kind: 'invalid' })
       })
@@ -186,12 +178,11 @@ describe('public keys', () => {
 
     for (const status of ['disabled', 'archived']) {
       test(`${name} is refused for a project that is ${status}`, async () => {
-        const till = memoryTill()
-        const { account, project } = await createShop(till)
+        const { till, account, project_id, public_key } = await createShop()
 
-        await till.projects.update(account, { id: project.id, status })
+        await till.projects.update(account, { id: project_id, status })
 
-        await assert.rejects(call(till, project.public_key), {
+        await assert.rejects(call(till, public_key), {
           code: 'project_inactive',
           kind: 'invalid',
         })
@@ -208,8 +199,7 @@ describe('public keys', () => {
   })
 
   test('in the body must equal the header', async () => {
-    const till = memoryTill()
-    const { project } = await createShop(till)
+    const { till, project } = await createShop()
     const { project: other } = await createShop(till, 'Other')
     const body = { ...USER, public_key: project.public_key }
 
@@ -230,34 +220,31 @@ describe('public keys', () => {
 describe('a project that is disabled or archived', () => {
   for (const status of ['disabled', 'archived']) {
     test(`has no valid tokens while ${status}, and its old ones are valid afterwards`, async () => {
-      const till = memoryTill()
-      const { account, project, token } = await createShop(till)
+      const { till, account, project_id, token } = await createShop()
 
-      await till.projects.update(account, { id: project.id, status })
+      await till.projects.update(account, { id: project_id, status })
       await assertAuthenticates(till, token, false)
-      await till.projects.update(account, { id: project.id, status: 'active' })
+      await till.projects.update(account, { id: project_id, status: 'active' })
 
       await assertAuthenticates(till, token, true)
     })
   }
 
   test('any other status counts as active', async () => {
-    const till = memoryTill()
-    const { account, project, token } = await createShop(till)
+    const { till, account, project_id, public_key, token } = await createShop()
 
-    await till.projects.update(account, { id: project.id, status: 'in review' })
+    await till.projects.update(account, { id: project_id, status: 'in review' })
 
     await assertAuthenticates(till, token, true)
-    const { project: shown } = await till.sessions.init(project.public_key, USER)
+    const { project: shown } = await till.sessions.init(public_key, USER)
     assert.equal(shown.status, 'in review')
   })
 
   test('a session cannot change its status', async () => {
-    const till = memoryTill()
-    const { project, token } = await createShop(till)
+    const { till, project_id, token } = await createShop()
     const session = await till.sessions.authenticate(token)
 
-    const change = till.projects.update(session, { id: project.id, status: 'disabled' })
+    const change = till.projects.update(session, { id: project_id, status: 'disabled' })
 
     await assert.rejects(change, { code: 'invalid_request' })
     await assertAuthenticates(till, token, true)
@@ -265,8 +252,7 @@ describe('a project that is disabled or archived', () => {
 })
 
 test('init lists the active stores in order of creation', async () => {
-  const till = memoryTill()
-  const { account, project } = await createShop(till)
+  const { till, account, project_id, public_key } = await createShop()
   for (const [store_id, status] of [
     ['z', 'beta'],
     ['closed', 'disabled'],
@@ -274,14 +260,14 @@ test('init lists the active stores in order of creation', async () => {
     ['old', 'archived'],
   ]) {
     await till.stores.create(account, {
-      project_id: project.id,
+      project_id,
       store_id,
       status,
       store_type: 'web',
     })
   }
 
-  const { stores } = await till.sessions.init(project.public_key, USER)
+  const { stores } = await till.sessions.init(public_key, USER)
 
   assert.deepEqual(
     stores.map(({ store_id }) => store_id),
@@ -294,10 +280,10 @@ describe('signing keys', () => {
     const storage = createMemoryStorage()
     const first = createTill({ storage })
     const second = createTill({ storage })
-    const { project, token } = await createShop(first)
+    const { public_key, token } = await createShop(first)
 
     await assertAuthenticates(second, token, true)
-    const { token: back } = await second.sessions.token(project.public_key, USER)
+    const { token: back } = await second.sessions.token(public_key, USER)
     await assertAuthenticates(first, back, true)
     assert.equal((await storage.listSigningKeys()).length, 1)
   })
@@ -310,8 +296,7 @@ describe('signing keys', () => {
   })
 
   test('of two storages are independent', async () => {
-    const till = memoryTill()
-    const { token } = await createShop(till)
+    const { token } = await createShop()
     const other = memoryTill()
     await createShop(other)
 

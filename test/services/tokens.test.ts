@@ -4,9 +4,8 @@ import { decodeJwt } from 'jose'
 import type { Account, Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
 import { describePlaces, type Place } from '../support/place.ts'
-import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
+import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
-const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
@@ -20,8 +19,7 @@ await describePlaces('revocation', describeRevocation)
 
 function describeLockdown(newPlace: NewPlace): void {
   test('lets tokens from a public key read items, and nothing more', async (t) => {
-    const { till, shop } = await newShop(newPlace(t), { lockdown: true })
-    const { public_key, id } = shop.project
+    const { till, public_key, project_id: id } = await newPlace(t).shop({ lockdown: true })
     const { session: begun } = await till.sessions.init(public_key, USER)
     const issued = await till.sessions.token(public_key, USER)
     const { access_token } = await till.sessions.accessToken(public_key)
@@ -43,8 +41,7 @@ function describeLockdown(newPlace: NewPlace): void {
   })
 
   test('does not restrict the scopes of tokens that an account issues', async (t) => {
-    const { till, shop } = await newShop(newPlace(t), { lockdown: true })
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop({ lockdown: true })
     const issue = (scopes?: Scope[]) =>
       till.sessions.issue(account, { project_id: project.id, scopes })
 
@@ -58,7 +55,7 @@ function describeLockdown(newPlace: NewPlace): void {
   })
 
   test('reports an invalid token as such, whatever the scope', async (t) => {
-    const { till } = await newShop(newPlace(t), { lockdown: true })
+    const { till } = await newPlace(t).shop({ lockdown: true })
 
     const failed = till.sessions.authenticate('gold', 'projects:write')
     await assert.rejects(failed, { code: 'token_required' })
@@ -67,8 +64,7 @@ function describeLockdown(newPlace: NewPlace): void {
 
 function describeIssuing(newPlace: NewPlace): void {
   test('are refused with a misspelt name of an option', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     const asked = { project_id: project.id, scope: 'items:read', lifetime_seconds: 60 }
 
     const { details } = await failureOf(till.sessions.issue(account, asked))
@@ -83,8 +79,7 @@ function describeIssuing(newPlace: NewPlace): void {
   })
 
   test('have the project, all scopes and the usual lifetime by default', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
 
     const issued = await till.sessions.issue(account, { project_id: project.id })
 
@@ -101,14 +96,13 @@ function describeIssuing(newPlace: NewPlace): void {
   })
 
   test('are recognised as issued by the account, unlike any token from a public key', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project, token: first } = await newPlace(t).shop()
     const issued = await till.sessions.issue(account, { project_id: project.id, ...USER })
     assert.equal((await till.sessions.authenticate(issued.token)).issued_by, 'account')
 
     const { access_token } = await till.sessions.accessToken(project.public_key)
     const { token: second } = await till.sessions.token(project.public_key, USER)
-    for (const token of [shop.token, second, access_token]) {
+    for (const token of [first, second, access_token]) {
       assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key')
       const [header, , signature] = token.split('.')
       const claims = decodeJwt(token)
@@ -120,11 +114,11 @@ function describeIssuing(newPlace: NewPlace): void {
   })
 
   test('of earlier versions, which lack that claim, count as issued for a public key', async (t) => {
-    const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
+    const { till, project_id } = await newPlace(t).shop({ tokenSecret: SECRET })
     const keyring = createFixedKeyring(SECRET)
     for (const jti of ['0.aaaaaaaaaaaaaaaaaaaaaa', 'a', '0a.', '0a.aaaaaaaaaaaaaaaaaaaaaaa']) {
       const token = await keyring.sign({
-        ...{ iss: 'tillkit', sub: 'player', project_id: shop.project.id, scope: 'items:read' },
+        ...{ iss: 'tillkit', sub: 'player', project_id, scope: 'items:read' },
         ...{ jti, iat: SECONDS, exp: SECONDS + 60 },
       })
       assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key', jti)
@@ -133,8 +127,7 @@ function describeIssuing(newPlace: NewPlace): void {
 
   for (const seconds of [60, 86_400]) {
     test(`are valid for ${seconds} s with that lifetime`, async (t) => {
-      const { till, shop } = await newShop(newPlace(t))
-      const { account, project } = shop
+      const { till, account, project } = await newPlace(t).shop()
       const input = { project_id: project.id, user_id: 'bot', lifetime: seconds * 1000 }
 
       const issued = await till.sessions.issue(account, input)
@@ -160,8 +153,7 @@ function describeIssuing(newPlace: NewPlace): void {
   ]
   for (const [what, change, field] of bad) {
     test(`are refused with ${what}`, async (t) => {
-      const { till, shop } = await newShop(newPlace(t))
-      const { account, project } = shop
+      const { till, account, project } = await newPlace(t).shop()
 
       const issued = till.sessions.issue(account, { project_id: project.id, ...change })
 
@@ -171,16 +163,15 @@ function describeIssuing(newPlace: NewPlace): void {
   }
 
   test('are refused alike for a foreign project and an unknown one', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, project_id } = await newPlace(t).shop()
     const other = await till.accounts.create({ name: 'Other' })
     const issue = (project_id: string) => failureOf(till.sessions.issue(other, { project_id }))
 
-    assert.deepEqual(await issue(shop.project.id), await issue('prj_nobody'))
+    assert.deepEqual(await issue(project_id), await issue('prj_nobody'))
   })
 
   test('are refused for a disabled project', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const { account, project } = shop
+    const { till, account, project } = await newPlace(t).shop()
     await till.projects.update(account, { id: project.id, status: 'disabled' })
 
     const issued = till.sessions.issue(account, { project_id: project.id })
@@ -188,9 +179,9 @@ function describeIssuing(newPlace: NewPlace): void {
   })
 
   test('cannot be issued or revoked by a session', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const session = (await till.sessions.authenticate(shop.token)) as unknown as Account
-    const named = { project_id: shop.project.id }
+    const { till, project_id, token } = await newPlace(t).shop()
+    const session = (await till.sessions.authenticate(token)) as unknown as Account
+    const named = { project_id }
 
     await assert.rejects(till.sessions.issue(session, named), TypeError)
     await assert.rejects(till.sessions.revoke(session, named), TypeError)
@@ -200,8 +191,8 @@ function describeIssuing(newPlace: NewPlace): void {
 function describeRevocation(newPlace: NewPlace): void {
   test("of a user revokes that user's tokens, in every process at once and after a restart", async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const other = await place.till({ now: clock.now })
+    const { till, clock, ...shop } = await place.shop()
+    const other = await place.till()
     const { account, project } = shop
     const project_id = project.id
     const ann = await tokensOf(till, shop, 'ann')
@@ -217,15 +208,15 @@ function describeRevocation(newPlace: NewPlace): void {
     }
     await till.close()
     await other.close()
-    const restarted = await place.till({ now: clock.now })
+    const restarted = await place.till()
     await assertTokens(restarted, ann, false)
     await assertTokens(restarted, [...bob, access_token], true)
   })
 
   test('of a project revokes all its tokens, and those of no other', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const other = await place.till({ now: clock.now })
+    const { till, clock, ...shop } = await place.shop()
+    const other = await place.till()
     const { account, project } = shop
     const neighbour = await createShop(till, 'Neighbour')
     const { access_token } = await till.sessions.accessToken(project.public_key)
@@ -241,7 +232,7 @@ function describeRevocation(newPlace: NewPlace): void {
 
   test('revokes tokens issued by a clock that is ahead, or before the clock went back', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
+    const { till, clock, ...shop } = await place.shop()
     const ahead = await place.till({ now: () => clock.now() + 3_600_000 })
     const early = [...(await tokensOf(ahead, shop, 'ann')), ...(await tokensOf(till, shop, 'ann'))]
     clock.pass(-3_600_000)
@@ -256,8 +247,8 @@ function describeRevocation(newPlace: NewPlace): void {
 
   test('does not revoke tokens issued after it in the same second', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
-    const other = await place.till({ now: clock.now })
+    const { till, clock, ...shop } = await place.shop()
+    const other = await place.till()
     for (const user_id of ['ann', undefined]) {
       const named = user_id === undefined ? {} : { user_id }
       await till.sessions.revoke(shop.account, { project_id: shop.project.id, ...named })
@@ -268,7 +259,7 @@ function describeRevocation(newPlace: NewPlace): void {
   })
 
   test('repeated in one second revokes the tokens issued in between', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, ...shop } = await newPlace(t).shop()
     const { account, project } = shop
     for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
       const before = await tokensOf(till, shop, 'ann')
@@ -280,7 +271,7 @@ function describeRevocation(newPlace: NewPlace): void {
   })
 
   test('of a user and then of the project in one second revokes both', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, ...shop } = await newPlace(t).shop()
     const { account, project } = shop
     await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
     const ann = await tokensOf(till, shop, 'ann')
@@ -295,7 +286,7 @@ function describeRevocation(newPlace: NewPlace): void {
 
   test('does not revoke new tokens when the clock then jumps back an hour', async (t) => {
     const place = newPlace(t)
-    const { till, shop, clock } = await newShop(place)
+    const { till, clock, ...shop } = await place.shop()
     const old = await tokensOf(till, shop, 'ann')
     await till.sessions.revoke(shop.account, { project_id: shop.project.id })
 
@@ -304,20 +295,20 @@ function describeRevocation(newPlace: NewPlace): void {
     const tokens = await tokensOf(till, shop, 'ann')
     await assertTokens(till, tokens, true)
     await assertTokens(till, old, false)
-    await assertTokens(await place.till({ now: clock.now }), tokens, true)
+    await assertTokens(await place.till(), tokens, true)
     await till.sessions.revoke(shop.account, { project_id: shop.project.id })
     await assertTokens(till, tokens, false)
     await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
   })
 
   test('of tokens that another tool has signed revokes all but later ones', async (t) => {
-    const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
+    const { till, project_id, account } = await newPlace(t).shop({ tokenSecret: SECRET })
+    await till.sessions.revoke(account, { project_id })
     const sign = (iat: number) =>
       createFixedKeyring(SECRET).sign({
         iss: 'tillkit',
         sub: 'player',
-        project_id: shop.project.id,
+        project_id,
         scope: 'items:read',
         jti: 'j-1',
         iat,
@@ -329,48 +320,40 @@ function describeRevocation(newPlace: NewPlace): void {
   })
 
   test('of a foreign project fails like that of an unknown one, and revokes nothing', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, project_id, token } = await newPlace(t).shop()
     const other = await till.accounts.create({ name: 'Other' })
     const revoke = (project_id: string) => failureOf(till.sessions.revoke(other, { project_id }))
 
-    assert.deepEqual(await revoke(shop.project.id), await revoke('prj_nobody'))
-    await assertTokens(till, [shop.token], true)
+    assert.deepEqual(await revoke(project_id), await revoke('prj_nobody'))
+    await assertTokens(till, [token], true)
   })
 
   test('with a misspelt user_id is refused, instead of revoking all tokens', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
-    const revocation = { project_id: shop.project.id, user: 'player' }
+    const { till, project_id, account, token } = await newPlace(t).shop()
+    const revocation = { project_id, user: 'player' }
 
-    const { details } = await failureOf(till.sessions.revoke(shop.account, revocation))
+    const { details } = await failureOf(till.sessions.revoke(account, revocation))
 
     const message = 'is unknown. The fields are project_id, user_id'
     assert.deepEqual(details, [{ field: 'user', code: 'unknown', message }])
-    await assertTokens(till, [shop.token], true)
+    await assertTokens(till, [token], true)
   })
 
   test('accepts a valid user_id or none', async (t) => {
-    const { till, shop } = await newShop(newPlace(t))
+    const { till, project_id, account, token } = await newPlace(t).shop()
     for (const user_id of ['', 1, null, 'a\0b']) {
-      const revoked = till.sessions.revoke(shop.account, {
-        project_id: shop.project.id,
+      const revoked = till.sessions.revoke(account, {
+        project_id,
         user_id,
       } as never)
       await assert.rejects(revoked, { code: 'invalid_request' })
     }
-    await assertTokens(till, [shop.token], true)
+    await assertTokens(till, [token], true)
   })
 }
 
-async function newShop(place: Place, options: Parameters<Place['till']>[0] = {}) {
-  const clock = createClock(NOW)
-  const till = await place.till({ now: clock.now, ...options })
-  return { till, shop: await createShop(till), clock }
-}
-
-type Shop = Awaited<ReturnType<typeof createShop>>
-
 /** One token of a user from each operation that issues tokens. */
-async function tokensOf(till: Till, { account, project }: Shop, user_id: string) {
+async function tokensOf(till: Till, { account, project }: Omit<Shop, 'till'>, user_id: string) {
   const { session } = await till.sessions.init(project.public_key, { user_id })
   const { token } = await till.sessions.token(project.public_key, { user_id })
   const issued = await till.sessions.issue(account, { project_id: project.id, user_id })

@@ -5,11 +5,16 @@ import { createMemoryStorage, createTill, type Till, type TillOptions } from '..
 import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
+import { createClock, createShop, type Shop } from './till.ts'
 
 /** Storage that several tills use together, as several processes would. */
 export interface Place {
+  /** The clock of all its tills. */
+  readonly clock: ReturnType<typeof createClock>
   /** Opens a till with its own connection, closed after the test. */
   till(options?: Partial<TillOptions>): Promise<Till>
+  /** Creates a shop on a new till. */
+  shop(options?: Partial<TillOptions>): Promise<Shop & Pick<Place, 'clock'>>
   /** The database file; '' in memory. */
   readonly path: string
   /** The bytes of the database file and of the files beside it. */
@@ -38,11 +43,20 @@ export async function describeFiles(
 
 function memoryPlace(): Place {
   const storage = createMemoryStorage()
-  return {
-    till: async (options) => createTill({ storage, ...options }),
-    path: '',
-    bytes: () => Buffer.alloc(0),
+  const bytes = () => Buffer.alloc(0)
+  return createPlace(async (options) => createTill({ storage, ...options }), { path: '', bytes })
+}
+
+function createPlace(
+  open: (options: Partial<TillOptions>) => Promise<Till>,
+  files: Pick<Place, 'path' | 'bytes'>,
+): Place {
+  const clock = createClock()
+  const till = (options: Partial<TillOptions> = {}) => open({ now: clock.now, ...options })
+  const shop = async (options?: Partial<TillOptions>) => {
+    return { ...(await createShop(await till(options))), clock }
   }
+  return { ...files, clock, till, shop }
 }
 
 function filePlace(t: TestContext, open: typeof openSqlite): Place {
@@ -53,13 +67,12 @@ function filePlace(t: TestContext, open: typeof openSqlite): Place {
   })
   const folder = temporaryFolder(t)
   const path = join(folder, 'till.db')
-  return {
-    async till(options) {
-      const till = createTill({ storage: await open(path), ...options })
-      tills.push(till)
-      return till
-    },
-    path,
-    bytes: () => Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name)))),
+  const openTill = async (options: Partial<TillOptions>) => {
+    const till = createTill({ storage: await open(path), ...options })
+    tills.push(till)
+    return till
   }
+  const bytes = () =>
+    Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))))
+  return createPlace(openTill, { path, bytes })
 }

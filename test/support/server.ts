@@ -23,6 +23,7 @@ import {
 } from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
+import { createShop } from './till.ts'
 
 export interface TestServer extends RunningServer {
   readonly till: Till
@@ -79,6 +80,22 @@ export async function startServer(
   const send = createClient(url, handle)
   return { ...server, till, log, send, connect, entryOf }
 }
+
+/** Starts a server with a shop. The lines of headers are for raw requests. */
+export async function serveShop(t: Pick<TestContext, 'after'>, options?: TestServerOptions) {
+  const server = await startServer(t, options)
+  const shop = await createShop(server.till)
+  return {
+    ...server,
+    ...shop,
+    withKey: `x-account-key: ${shop.account_key}`,
+    withToken: `authorization: Bearer ${shop.token}`,
+    withPublicKey: `x-public-project-key: ${shop.public_key}`,
+  }
+}
+
+/** A server with a shop. */
+export type ServedShop = Awaited<ReturnType<typeof serveShop>>
 
 /** Whether the tests of this process run over the fetch handler. */
 export const overFetch = process.env.TILLKIT_TEST_TRANSPORT === 'fetch'

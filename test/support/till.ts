@@ -12,17 +12,23 @@ export function memoryTill(options: Partial<TillOptions> = {}): Till {
   return createTill({ storage: createMemoryStorage(), ...options })
 }
 
-/** Creates an account with a project, a store `main` and an item `gold`. */
-export async function createShop(till: Till, name = 'Studio') {
+/** An account with a project, a store `main`, an item `gold`, and a token of a player. */
+export type Shop = Awaited<ReturnType<typeof createShop>>
+
+/** Creates a shop on a till, or on a new one in memory with these options. */
+export async function createShop(on: Till | Partial<TillOptions> = {}, name = 'Studio') {
+  const till = 'accounts' in on ? on : memoryTill(on)
   const account = await till.accounts.create({ name })
+  const { account_id, account_key } = account
   const project = await till.projects.create(account, {
-    account_id: account.account_id,
+    account_id,
     name: 'Game',
     bundle_id: 'com.example.game',
     platform: 'mobile',
   })
+  const { id: project_id, public_key } = project
   const store = await till.stores.create(account, {
-    project_id: project.id,
+    project_id,
     store_id: 'main',
     store_type: 'web',
     store_config: { currency: 'USD' },
@@ -34,8 +40,20 @@ export async function createShop(till: Till, name = 'Studio') {
     price: '499',
     type: 'consumable',
   })
-  const { session } = await till.sessions.init(project.public_key, { user_id: 'player' })
-  return { account, project, store, item, token: session.token }
+  const { session } = await till.sessions.init(public_key, { user_id: 'player' })
+  const { token } = session
+  return {
+    till,
+    account,
+    account_id,
+    account_key,
+    project,
+    project_id,
+    public_key,
+    store,
+    item,
+    token,
+  }
 }
 
 /** A file as a sequence of chunks. */
@@ -43,8 +61,11 @@ export async function* fileOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk)
 }
 
+/** The time at which the clocks of most tests start. */
+export const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+
 /** A clock that moves only when the test says so. */
-export function createClock(start: number) {
+export function createClock(start = NOW) {
   let now = start
   return {
     now: () => now,
