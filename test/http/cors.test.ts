@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createHandler, type HandlerOptions } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { assertProblem, overFetch, type Reply, rawRequest, startServer } from '../support/server.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { assertProblem, overFetch, type Reply, rawRequest, serveShop } from '../support/server.ts'
+import { memoryTill } from '../support/till.ts'
 
 const SHOP = 'https://shop.example'
 const LIST = '/api/v1/items?store_id=main'
 
 async function start(t: TestContext, options: HandlerOptions) {
-  const server = await startServer(t, { storage: createMemoryStorage(), options })
-  const { account, project, token } = await createShop(server.till)
-  const client = await server.connect()
+  const shop = await serveShop(t, { storage: createMemoryStorage(), options })
+  const client = await shop.connect()
   const ask = (request: string, ...headers: string[]) => {
     client.write(rawRequest(request, headers))
     return client.reply({ head: request.startsWith('HEAD ') })
@@ -23,14 +22,7 @@ async function start(t: TestContext, options: HandlerOptions) {
       `access-control-request-method: ${method}`,
       'access-control-request-headers: authorization',
     )
-  return {
-    ...server,
-    ask,
-    preflight,
-    withToken: `authorization: Bearer ${token}`,
-    withKey: `x-account-key: ${account.account_key}`,
-    withPublicKey: `x-public-project-key: ${project.public_key}`,
-  }
+  return { ...shop, ask, preflight }
 }
 
 /** The CORS headers of an answer. */

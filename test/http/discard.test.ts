@@ -10,26 +10,16 @@ import {
   eventually,
   type RawClient,
   rawRequest,
-  startServer,
+  type ServedShop,
+  serveShop,
 } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 
 const IMPORT = 'POST /api/v1/purchases/import'
 const FORM = 'content-type: multipart/form-data; boundary=x'
 const LARGE = 12_000_000
 
-async function start(t: TestContext, limits = {}) {
-  const server = await startServer(t, { storage: createMemoryStorage(), limits })
-  const { account, token } = await createShop(server.till)
-  return {
-    ...server,
-    token,
-    withToken: `authorization: Bearer ${token}`,
-    withKey: `x-account-key: ${account.account_key}`,
-  }
-}
-
-type Started = Awaited<ReturnType<typeof start>>
+const start = (t: TestContext, limits = {}) =>
+  serveShop(t, { storage: createMemoryStorage(), limits })
 
 /** A body of this length; its beginning decides the answer. */
 function bodyOf(beginning: string, length = LARGE): string {
@@ -40,7 +30,7 @@ const PART = '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n'
 
 interface Refusal {
   readonly stage: string
-  readonly headers: (started: Started) => string[]
+  readonly headers: (started: ServedShop) => string[]
   readonly body: string
   readonly reply: readonly [status: number, code: string]
 }
@@ -261,14 +251,12 @@ test('earlier pipelined answers are sent before the connection of a refused body
 }, async (t) => {
   const storage = createMemoryStorage()
   const limits = { discardBytes: 100_000, discardTimeout: 300 }
-  const { till, connect } = await startServer(t, { storage, limits })
-  const { token } = await createShop(till)
+  const { connect, withToken } = await serveShop(t, { storage, limits })
   const { listItems } = storage
   storage.listItems = async (store, page) => {
     await setTimeout(1_500)
     return listItems(store, page)
   }
-  const withToken = `authorization: Bearer ${token}`
   const client = await connect()
   const refused = rawRequest(IMPORT, [withToken, 'content-type: text/csv'], bodyOf('', 1_000_000))
 

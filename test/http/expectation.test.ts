@@ -4,8 +4,7 @@ import { createConnection } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { assertProblem, rawRequest, startServer } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { assertProblem, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 const EXPECT = 'expect: 100-continue'
 const FORM = 'content-type: multipart/form-data; boundary=x'
@@ -17,15 +16,8 @@ const form = [
 ].join('')
 
 async function start(t: TestContext) {
-  const server = await startServer(t, { storage: createMemoryStorage() })
-  const { account, token } = await createShop(server.till)
-  const client = await server.connect()
-  return {
-    ...server,
-    client,
-    withToken: `authorization: Bearer ${token}`,
-    withKey: `x-account-key: ${account.account_key}`,
-  }
+  const shop = await serveShop(t, { storage: createMemoryStorage() })
+  return { ...shop, client: await shop.connect() }
 }
 
 test('an import that waits for 100 Continue gets it and succeeds', async (t) => {

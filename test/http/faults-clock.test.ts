@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Till } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { describeFiles, type Place } from '../support/place.ts'
 import { createSignal } from '../support/server.ts'
-import { createClock, createShop, fileOf } from '../support/till.ts'
+import { fileOf, NOW } from '../support/till.ts'
 
-const NOON = Date.UTC(2026, 5, 1, 12)
 const HOUR = 3_600_000
 const JUMPS = [-HOUR, HOUR]
 
@@ -13,7 +13,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
   for (const jump of JUMPS) {
     const where = jump < 0 ? 'back' : 'forward'
     test(`${where}: tokens with a life of one day stay valid, revoked ones stay revoked, new ones work`, async (t) => {
-      const { till, other, clock, account, project } = await openShop(newPlace(t))
+      const { till, other, clock, account, project } = await setUp(newPlace(t))
       const { id: project_id, public_key } = project
       const lasting = { project_id, user_id: 'lasting', lifetime: 86_400_000 }
       const { token } = await till.sessions.issue(account, lasting)
@@ -35,7 +35,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     })
 
     test(`${where}: tokens of signing keys from before and after the jump are valid`, async (t) => {
-      const { till, other, clock, project } = await openShop(newPlace(t))
+      const { till, other, clock, project } = await setUp(newPlace(t))
       const { public_key } = project
       const tokens: string[] = []
       const issue = async (by: Till) => {
@@ -61,7 +61,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     })
 
     test(`${where}: a repeat with an Idempotency-Key replays the first answer`, async (t) => {
-      const { till, other, clock, account } = await openShop(newPlace(t))
+      const { till, other, clock, account } = await setUp(newPlace(t))
       const options = { idempotencyKey: 'key-1' }
       const first = await till.items.create(account, itemNamed('shield'), options)
 
@@ -74,7 +74,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     })
 
     test(`${where}: lists keep the order of creation, and their pages are complete`, async (t) => {
-      const { till, clock, account, token } = await openShop(newPlace(t))
+      const { till, clock, account, token } = await setUp(newPlace(t))
       const session = await till.sessions.authenticate(token)
       const names = ['gold']
       const create = async (name: string) => {
@@ -108,16 +108,15 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       } while (from !== undefined)
       assert.deepEqual(imported, names.slice(1))
 
-      const actions: string[] = []
-      for await (const { action } of till.operations.allAudit({})) actions.push(action)
+      const actions = (await collect(till.operations.allAudit({}))).map(({ action }) => action)
       const tail = Array.from({ length: 6 }, () => ['item.create', 'purchases.import']).flat()
       assert.deepEqual(actions.slice(-12), tail)
     })
 
     test(`${where}: a running import continues, and the next one waits for it`, async (t) => {
-      const { till, other, clock, account } = await openShop(newPlace(t))
+      const { till, other, clock, account } = await setUp(newPlace(t))
       const now = Date.now
-      t.mock.method(Date, 'now', () => now() + clock.now() - NOON)
+      t.mock.method(Date, 'now', () => now() + clock.now() - NOW)
       const [begun, released] = [createSignal(), createSignal()]
       const request = { store_id: 'main' }
       const first = till.purchases.import(account, {
@@ -145,7 +144,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
   }
 
   test('forward and back again: nothing expires earlier', async (t) => {
-    const { till, clock, account, project } = await openShop(newPlace(t))
+    const { till, clock, account, project } = await setUp(newPlace(t))
     const { id: project_id, public_key } = project
     const { token } = await till.sessions.token(public_key, { user_id: 'player', public_key })
     await till.projects.rotateKey(account, { id: project_id, gracePeriod: 1_800_000 })
@@ -161,11 +160,8 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
   })
 })
 
-async function openShop(place: Place) {
-  const clock = createClock(NOON)
-  const till = await place.till({ now: clock.now })
-  const other = await place.till({ now: clock.now })
-  return { till, other, clock, ...(await createShop(till)) }
+async function setUp(place: Place) {
+  return { ...(await place.shop()), other: await place.till() }
 }
 
 function itemNamed(name: string) {

@@ -8,6 +8,7 @@ import {
   importForm,
   type RawClient,
   rawRequest,
+  serveShop,
   startServer,
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
@@ -27,12 +28,10 @@ async function dripImport(t: TestContext, url: string, token: string): Promise<R
 }
 
 test('writes over the limit are 503 with Retry-After, and all others are served', async (t) => {
-  const { till, url, send } = await startServer(t, {
+  const { url, send, token, account_key, withKey } = await serveShop(t, {
     limits: { accountShare: 100, jsonTimeout: 3_600_000, writesInFlight: WRITES },
     options: { metrics: true },
   })
-  const { account, token } = await createShop(till)
-  const { account_key } = account
   const itemsNow = async () => {
     const { text } = await send('GET /api/v1/items?store_id=main', { token })
     return (JSON.parse(text) as { items: ShownItem[] }).items.slice(1) // without the shop's own
@@ -41,7 +40,7 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   t.after(() => {
     for (const { socket } of slow) socket.destroy()
   })
-  const head = [`x-account-key: ${account_key}`, 'content-length: 100']
+  const head = [withKey, 'content-length: 100']
   while (slow.length < WRITES) {
     const opened = Array.from({ length: 100 }, async () => {
       const client = await connectTo(url)

@@ -19,8 +19,7 @@ const itemOf = (name: string) => ({
 
 for (const kind of ['createHandler', 'createFetchHandler'] as const) {
   test(`${kind} uses the account that the host has authenticated`, async (t) => {
-    const till = memoryTill()
-    const { account, token } = await createShop(till)
+    const { till, account, token } = await createShop()
     const stranger = await till.accounts.create({ name: 'Stranger' })
     const log: LogEntry[] = []
     const accounts: { readonly [cookie: string]: string } = {

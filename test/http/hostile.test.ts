@@ -8,9 +8,9 @@ import {
   eventually,
   type Reply,
   rawRequest,
+  serveShop,
   startServer,
 } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 
 const LIST = '/api/v1/items?store_id=main'
 const MARK = 'marked-text'
@@ -82,13 +82,12 @@ function row(name: string, target: unknown, status: unknown, code: unknown): Row
 }
 
 test('unusual targets and queries are not normalized', async (t) => {
-  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
-  const { token } = await createShop(till)
+  const { connect, send, withToken } = await serveShop(t, { storage: createMemoryStorage() })
 
   for (const { name, target, reply } of [...targets, ...queries]) {
     await t.test(name, async () => {
       const client = await connect()
-      client.write(rawRequest(`GET ${target}`, [`authorization: Bearer ${token}`]))
+      client.write(rawRequest(`GET ${target}`, [withToken]))
       const answer = await client.reply()
       const [status, code] = reply
       if (code) assertProblem(answer, status, code)
@@ -164,10 +163,8 @@ test('a repeated Host header is 400', async (t) => {
 })
 
 test('a credential that is repeated after thousands of headers is refused', async (t) => {
-  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
-  const { token } = await createShop(till)
+  const { connect, withToken } = await serveShop(t, { storage: createMemoryStorage() })
   const filler = new Array<string>(2_500).fill('a:')
-  const withToken = `authorization: Bearer ${token}`
   const client = await connect()
 
   client.write(rawRequest(`GET ${LIST}`, [withToken, ...filler]))
@@ -204,11 +201,10 @@ test('a malformed pipelined request is answered after a slow earlier one', async
   ]
   for (const [bytes, status, code] of behind) {
     const { storage, entered, open } = createGatedStorage()
-    const { till, connect } = await startServer(t, { storage })
-    const { token, project } = await createShop(till)
+    const { connect, withToken, withPublicKey } = await serveShop(t, { storage })
     const client = await connect()
-    client.write(rawRequest(`GET ${LIST}`, [`authorization: Bearer ${token}`]))
-    client.write(bytes.replace('PK', `x-public-project-key: ${project.public_key}`))
+    client.write(rawRequest(`GET ${LIST}`, [withToken]))
+    client.write(bytes.replace('PK', withPublicKey))
     await entered
     client.write('and more of it\r\n\r\n')
     await setTimeout(50)
@@ -222,27 +218,24 @@ test('a malformed pipelined request is answered after a slow earlier one', async
 })
 
 test('requests after a malformed one are neither answered nor carried out', async (t) => {
-  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
-  const { account, token } = await createShop(till)
+  const { till, account, connect, withKey, withToken } = await serveShop(t, {
+    storage: createMemoryStorage(),
+  })
   const body = `{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}`
-  const create = rawRequest('POST /api/v1/items', [`x-account-key: ${account.account_key}`], body)
+  const create = rawRequest('POST /api/v1/items', [withKey], body)
   const client = await connect()
 
-  client.write(
-    `${rawRequest(`GET ${LIST}`, [`authorization: Bearer ${token}`])}bad\r\n\r\n${create}`,
-  )
+  client.write(`${rawRequest(`GET ${LIST}`, [withToken])}bad\r\n\r\n${create}`)
 
   assert.equal((await client.reply()).status, 200)
   assertProblem(await client.reply(), 400, 'malformed_request')
   assert.equal(await client.ended, '')
-  const { items } = await till.items.list({ ...account }, { store_id: 'main' })
+  const { items } = await till.items.list(account, { store_id: 'main' })
   assert.equal(items.length, 1)
 })
 
 test('bad and good requests in one packet are each answered, in order', async (t) => {
-  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
-  const { token } = await createShop(till)
-  const withToken = `authorization: Bearer ${token}`
+  const { connect, withToken } = await serveShop(t, { storage: createMemoryStorage() })
   const client = await connect()
   const requests: [status: number, bytes: string][] = [
     [200, rawRequest(`GET ${LIST}`, [withToken])],

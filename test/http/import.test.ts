@@ -2,55 +2,36 @@ import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { Limits } from '../../http/index.ts'
-import { type Account, openSqliteStorage, type Purchase, type Storage } from '../../lib/index.ts'
+import { openSqliteStorage } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
   createSignal,
   importForm,
   rawRequest,
-  startServer,
-  type TestServer,
+  serveShop,
+  type TestServerOptions,
 } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 
 const IMPORT = 'POST /api/v1/purchases/import'
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price'
 
 /** A server with a shop and a token for imports. */
-async function startShop(
-  t: TestContext,
-  options: { limits?: Partial<Limits>; storage?: Storage } = {},
-) {
-  const server = await startServer(t, options)
-  const { account, token } = await createShop(server.till)
-  const send = (body: FormData, headers = {}) => server.send(IMPORT, { token, body, headers })
+async function start(t: TestContext, options?: TestServerOptions) {
+  const shop = await serveShop(t, options)
+  const { till, account, token } = shop
+  const send = (body: FormData, headers = {}) => shop.send(IMPORT, { token, body, headers })
   return {
-    ...server,
-    account,
-    token,
-    account_key: account.account_key,
+    ...shop,
     load: (csv: string, fields = {}) => send(importForm(csv, fields)),
     send,
-    request: server.send,
-    purchases: () => purchasesOf(server.till, account),
+    request: shop.send,
+    purchases: () => collect(till.purchases.all(account, { store_id: 'main' })),
   }
 }
 
-type Shop = Awaited<ReturnType<typeof startShop>>
-
-async function purchasesOf(till: TestServer['till'], account: Account): Promise<Purchase[]> {
-  const all: Purchase[] = []
-  let cursor: string | undefined
-  do {
-    const from = cursor === undefined ? {} : { cursor }
-    const page = await till.purchases.list(account, { store_id: 'main', limit: 1000, ...from })
-    all.push(...page.purchases)
-    cursor = page.next
-  } while (cursor !== undefined)
-  return all
-}
+type Shop = Awaited<ReturnType<typeof start>>
 
 /** A file of valid rows `T-1`, `T-2` and so on. */
 function fileOf(count: number, prefix = 'T'): string {
@@ -95,7 +76,7 @@ function multipart(parts: readonly (readonly [name: string, value: string])[]): 
 const CUT = 'content-type: multipart/form-data; boundary=cut'
 
 test('an import answers only ok, and all its rows are stored', async (t) => {
-  const { load, purchases } = await startShop(t)
+  const { load, purchases } = await start(t)
 
   const { status, text } = await load(fileOf(3))
 
@@ -125,7 +106,7 @@ test('the parts may have any order, and unknown parts are ignored', async (t) =>
   ]
   const values: { readonly [name: string]: string } = { store_id: 'main', dry_run: 'false' }
   for (const order of orders) {
-    const { send, purchases } = await startShop(t)
+    const { send, purchases } = await start(t)
     const form = new FormData()
     for (const name of order) {
       if (name === 'file') form.append('file', new Blob([fileOf(2)]), 'p.csv')
@@ -140,7 +121,7 @@ test('the parts may have any order, and unknown parts are ignored', async (t) =>
 })
 
 test('a body in chunks of one byte is one upload', async (t) => {
-  const { connect, token, purchases } = await startShop(t)
+  const { connect, token, purchases } = await start(t)
   const body = multipart([
     ['file', fileOf(2)],
     ['store_id', 'main'],
@@ -157,7 +138,7 @@ test('a body in chunks of one byte is one upload', async (t) => {
 })
 
 test('a UTF-16 file arrives unchanged', async (t) => {
-  const { send, purchases } = await startShop(t)
+  const { send, purchases } = await start(t)
   const form = new FormData()
   form.append('store_id', 'main')
   form.append('file', new Blob([Buffer.from(`\ufeff${fileOf(2)}`, 'utf16le')]), 'p.csv')
@@ -167,7 +148,7 @@ test('a UTF-16 file arrives unchanged', async (t) => {
 })
 
 test('dry_run checks everything and stores nothing', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const good = await shop.load(fileOf(2), { dry_run: 'true' })
   const bad = await shop.load(`${fileOf(2)}T-3,silver,1709294400,,\nT-4,gold,now,,\n`, {
     dry_run: 'true',
@@ -186,7 +167,7 @@ for (const [sent, meant] of [
   ['File', 'file'],
 ]) {
   test(`a misspelled part ${sent} is refused with the correct name, not ignored`, async (t) => {
-    const shop = await startShop(t)
+    const shop = await start(t)
     const problem = assertProblem(
       await shop.load(fileOf(2), { [sent as string]: 'true' }),
       400,
@@ -201,7 +182,7 @@ for (const [sent, meant] of [
 
 for (const dry_run of ['1', 'yes', 'TRUE', '', 'true ']) {
   test(`dry_run=${JSON.stringify(dry_run)} is refused and stores nothing`, async (t) => {
-    const shop = await startShop(t)
+    const shop = await start(t)
 
     const { errors } = assertProblem(
       await shop.load(fileOf(2), { dry_run }),
@@ -314,7 +295,7 @@ const refused: readonly (readonly [
 test('an invalid body is refused, and nothing is stored', async (t) => {
   for (const [what, body, head, status, code, fields = []] of refused) {
     await t.test(what, async (t) => {
-      const shop = await startShop(t)
+      const shop = await start(t)
       const client = await shop.connect()
       const length = `content-length: ${Buffer.byteLength(body)}`
 
@@ -334,7 +315,7 @@ test('an invalid body is refused, and nothing is stored', async (t) => {
 })
 
 test('an upload with two Idempotency-Key headers leaves nothing', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const body = multipart([
     ['store_id', 'main'],
     ['file', fileOf(1)],
@@ -350,7 +331,7 @@ test('an upload with two Idempotency-Key headers leaves nothing', async (t) => {
 })
 
 test('a client that disconnects during its upload leaves nothing', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const body = multipart([
     ['store_id', 'main'],
     ['file', fileOf(20_000)],
@@ -374,7 +355,7 @@ test('a client that disconnects during its upload leaves nothing', async (t) => 
 })
 
 test('a client that half-closes during its upload leaves nothing', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const client = await shop.connect()
   const head = [`authorization: Bearer ${shop.token}`, CUT, 'x-request-id: ended']
 
@@ -386,7 +367,7 @@ test('a client that half-closes during its upload leaves nothing', async (t) => 
 })
 
 test('an upload over the limit is 413, with or without Content-Length', async (t) => {
-  const shop = await startShop(t, { limits: { uploadBytes: 10_000 } })
+  const shop = await start(t, { limits: { uploadBytes: 10_000 } })
   const body = multipart([
     ['store_id', 'main'],
     ['file', fileOf(1_000)],
@@ -406,7 +387,7 @@ test('an upload over the limit is 413, with or without Content-Length', async (t
 })
 
 test('a large file is imported completely', async (t) => {
-  const { load, purchases } = await startShop(t)
+  const { load, purchases } = await start(t)
   const count = 20_000
 
   const reply = await load(fileOf(count))
@@ -418,7 +399,7 @@ test('a large file is imported completely', async (t) => {
 })
 
 test('all bad rows are named at once by line and column, and nothing is stored', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const csv = [
     'Transaction_ID;item;Date;user_id;quantity;price;currency;status;metadata;comment',
     'T-1;gold;2024-03-01T12:00:00Z;u;1;499;USD;purchased;{};fine',
@@ -459,7 +440,7 @@ test('all bad rows are named at once by line and column, and nothing is stored',
 })
 
 test('the first hundred of many errors are named, with the total', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const rows = Array.from({ length: 2_500 }, (_, i) => `T-${i},gold,yesterday,,\n`)
 
   const reply = await shop.load(`${HEADER}\n${rows.join('')}`)
@@ -474,7 +455,7 @@ test('the first hundred of many errors are named, with the total', async (t) => 
 })
 
 test('each missing part is named', async (t) => {
-  const { send } = await startShop(t)
+  const { send } = await start(t)
   const form = new FormData()
   form.append('dry_run', 'true')
 
@@ -487,7 +468,7 @@ test('each missing part is named', async (t) => {
 })
 
 test('a file with an unusable header line gets one clear error', async (t) => {
-  const shop = await startShop(t)
+  const shop = await start(t)
   const headers: [header: string, errors: [column: string | undefined, code: string][]][] = [
     [
       'sku,price',
@@ -511,7 +492,7 @@ test('a file with an unusable header line gets one clear error', async (t) => {
 })
 
 test('a file may be repeated, and a later file may change a status', async (t) => {
-  const { load, purchases } = await startShop(t)
+  const { load, purchases } = await start(t)
   const row = (status: string, price = 499) =>
     `transaction_id,sku,purchased_at,price,status\nT-1,gold,1709294400,${price},${status}\n`
   const statusOf = async () => (await purchases()).map(({ status }) => status)
@@ -564,7 +545,7 @@ async function createWatchedStorage(t: TestContext) {
 
 test('imports into one store run one after another, and all succeed', async (t) => {
   const { storage, events } = await createWatchedStorage(t)
-  const { load, purchases } = await startShop(t, { storage })
+  const { load, purchases } = await start(t, { storage })
 
   const replies = await Promise.all(
     ['A', 'B', 'C', 'D'].map((prefix) => load(fileOf(3_000, prefix))),
@@ -583,7 +564,7 @@ test('imports into one store run one after another, and all succeed', async (t) 
 for (const end of ['succeeds', 'fails'] as const) {
   test(`items are read and created during an import that ${end}`, async (t) => {
     const { storage, gate } = await createWatchedStorage(t)
-    const { load, purchases, request, account_key, token } = await startShop(t, { storage })
+    const { load, purchases, request, account_key, token } = await start(t, { storage })
     const reached = createSignal()
     const released = createSignal()
     gate.stage = async (slice) => {
@@ -620,7 +601,7 @@ for (const end of ['succeeds', 'fails'] as const) {
 
 test('a stopping server finishes an import in flight', async (t) => {
   const { storage, gate } = await createWatchedStorage(t)
-  const { load, purchases, stop } = await startShop(t, { storage })
+  const { load, purchases, stop } = await start(t, { storage })
   const reached = createSignal()
   const released = createSignal()
   gate.stage = async () => {
@@ -640,7 +621,7 @@ test('a stopping server finishes an import in flight', async (t) => {
 })
 
 test('the record of an import has the file name of the form part', async (t) => {
-  const { till, account, load } = await startShop(t)
+  const { till, account, load } = await start(t)
 
   const { headers } = await load(fileOf(2))
 

@@ -11,6 +11,7 @@ import {
   importForm,
   type RawClient,
   rawRequest,
+  serveShop,
   startServer,
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
@@ -121,12 +122,11 @@ function startProbe(t: TestContext, url: string) {
 }
 
 test('large bodies are parsed one for each turn of the event loop, and others are answered in between', async (t) => {
-  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
-  const { project } = await createShop(till)
+  const { connect, send, withPublicKey } = await serveShop(t, { storage: createMemoryStorage() })
   const bodies = 50
   const order: string[] = []
   const body = `{"user_id":"u","other":[${emptyObjects(32_000)}]}`
-  const head = [`x-public-project-key: ${project.public_key}`]
+  const head = [withPublicKey]
   const bytes = rawRequest('POST /api/v1/identity/auth/init', head, body)
   const clients = await Promise.all(Array.from({ length: bodies }, connect))
   for (const client of clients) client.write(bytes.slice(0, -1))
@@ -149,13 +149,12 @@ test('large bodies are parsed one for each turn of the event loop, and others ar
 test('bodies over the memory budget are 503 while they arrive, and release their part when they end', async (t) => {
   const limits = { memoryBytes: 2_000_000, accountShare: 100 }
   const storage = createMemoryStorage()
-  const { till, connect, send } = await startServer(t, {
+  const { connect, send, account_key, withKey } = await serveShop(t, {
     storage,
     limits,
     options: { metrics: true },
   })
-  const { account } = await createShop(till)
-  const head = [`x-account-key: ${account.account_key}`, 'content-length: 200001']
+  const head = [withKey, 'content-length: 200001']
   const slow: RawClient[] = []
   // Twenty requests that only announce 200 KB each reserve nothing.
   for (let i = 0; i < 20; i++) {
@@ -164,7 +163,7 @@ test('bodies over the memory budget are 503 while they arrive, and release their
     slow.push(client)
   }
   const create = (name: string) =>
-    send('POST /api/v1/items', { account_key: account.account_key, json: itemNamed(name) })
+    send('POST /api/v1/items', { account_key, json: itemNamed(name) })
   assert.equal((await create('before')).status, 200)
 
   for (const client of slow) client.write(' '.repeat(200_000))
@@ -214,8 +213,7 @@ test('an account whose slow bodies use up its share of the budget does not block
 
 test('the memory of a parsed body is released when its request is answered', async (t) => {
   const limits = { memoryBytes: 6_000_000, accountShare: 100 }
-  const { till, send } = await startServer(t, { storage: createMemoryStorage(), limits })
-  const { project } = await createShop(till)
+  const { send, project } = await serveShop(t, { storage: createMemoryStorage(), limits })
   const body = `{"user_id":"u","other":[${emptyObjects(32_000)}]}`
   const bodies = [body, '{', `{"user_id":7,"other":[${emptyObjects(32_000)}]}`]
 
@@ -246,8 +244,10 @@ test('imports in flight count against the budget', async (t) => {
     uploadMemory: 5 * 1024 ** 2,
     accountShare: 100,
   }
-  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
-  const { token } = await createShop(till)
+  const { connect, send, token, withToken } = await serveShop(t, {
+    storage: createMemoryStorage(),
+    limits,
+  })
   const upload = () =>
     send('POST /api/v1/purchases/import', {
       token,
@@ -255,9 +255,7 @@ test('imports in flight count against the budget', async (t) => {
     })
   const slow = await connect()
   const head = ['content-type: multipart/form-data; boundary=x', 'content-length: 100']
-  slow.write(
-    rawRequest('POST /api/v1/purchases/import', [`authorization: Bearer ${token}`, ...head]),
-  )
+  slow.write(rawRequest('POST /api/v1/purchases/import', [withToken, ...head]))
 
   for (let tries = 0; ; tries++) {
     const reply = await upload()
@@ -289,8 +287,7 @@ test('a client that pipelines small requests and reads no answer is disconnected
 test('a client with many unread answers is disconnected before one with a small answer', async (t) => {
   const storage = createMemoryStorage()
   const limits = { memoryBytes: 1024 ** 2, answerTimeout: 3_600_000 }
-  const { till, connect } = await startServer(t, { storage, limits })
-  const { token } = await createShop(till)
+  const { connect, withToken } = await serveShop(t, { storage, limits })
   const { listItems } = storage
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
@@ -300,7 +297,7 @@ test('a client with many unread answers is disconnected before one with a small 
     await opened
     return listItems(store, page)
   }
-  const list = rawRequest('GET /api/v1/items?store_id=main', [`authorization: Bearer ${token}`])
+  const list = rawRequest('GET /api/v1/items?store_id=main', [withToken])
   const [modest, greedy] = [await connect(), await connect()]
 
   modest.write(list + rawRequest('GET /healthz', []))

@@ -11,6 +11,7 @@ import {
   createSignal,
   importForm,
   rawRequest,
+  serveShop,
   startServer,
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
@@ -51,15 +52,14 @@ test('a stopping server is first not ready and still serves, then accepts no mor
 }, async (t) => {
   const limits = { drainDelay: 2_000, keepAliveTimeout: 60_000 }
   const storage = createMemoryStorage()
-  const { till, connect, send, stop } = await startServer(t, { storage, limits })
-  const { token } = await createShop(till)
+  const { connect, send, stop, withToken } = await serveShop(t, { storage, limits })
   const client = await connect()
 
   const stopping = stop()
   const refused = await send('GET /readyz')
   assertProblem(refused, 503, 'stopping')
   assert.equal((await send('GET /healthz')).status, 200)
-  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+  client.write(rawRequest(LIST, [withToken]))
   const reply = await client.reply()
   assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'keep-alive'])
   await stopping
@@ -110,8 +110,10 @@ test('without the option there are no metrics', async (t) => {
 
 test('metrics count requests, durations, refused requests and imports', async (t) => {
   const options = { metrics: true, rateLimit: 6 }
-  const { till, send, connect } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { item, token, account, project } = await createShop(till)
+  const { send, connect, item, token, account, project_id, public_key } = await serveShop(t, {
+    storage: createMemoryStorage(),
+    options,
+  })
   const csv = 'transaction_id,sku,purchased_at,status\nT-1,gold,1700000000,pending\n'
   const upload = (text: string, fields = {}) =>
     send('POST /api/v1/purchases/import', { token, body: importForm(text, fields) })
@@ -184,23 +186,14 @@ test('metrics count requests, durations, refused requests and imports', async (t
     assert.ok((metrics.get(name) ?? 0) > 0, name)
   }
   const { account_key, account_id } = account
-  for (const secret of [
-    token,
-    account_key,
-    account_id,
-    project.public_key,
-    project.id,
-    'gold',
-    'player',
-  ]) {
+  for (const secret of [token, account_key, account_id, public_key, project_id, 'gold', 'player']) {
     assert.ok(!reply.text.includes(secret), secret)
   }
 })
 
 test('metrics count failed imports by client or server fault', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage, options: { metrics: true } })
   const upload = (csv: string, bearer = token) =>
     send('POST /api/v1/purchases/import', { token: bearer, body: importForm(csv) })
   const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
@@ -267,8 +260,7 @@ test('metrics show the requests in flight', async (t) => {
     await opened.given
     return { items: [], revision: '' }
   }
-  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage, options: { metrics: true } })
   const reading = send(LIST, { token })
   await entered.given
 
@@ -282,11 +274,10 @@ test('metrics show the requests in flight', async (t) => {
 
 test('a log of errors only has the requests with server errors', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send, log, entryOf } = await startServer(t, {
+  const { send, log, entryOf, token } = await serveShop(t, {
     storage,
     options: { logOnlyErrors: true },
   })
-  const { token } = await createShop(till)
   storage.listItems = async () => {
     throw new Error('for the log')
   }
@@ -302,13 +293,11 @@ test('a log of errors only has the requests with server errors', async (t) => {
 
 test('a log line has the client, its account and its project, and no user', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send, log, entryOf, connect } = await startServer(t, {
-    storage,
-    options: { trustProxy: true },
-  })
-  const { account, project, token } = await createShop(till)
-  const { account_id, account_key } = account
-  const { public_key, id: project_id } = project
+  const { send, log, entryOf, connect, token, account_id, account_key, public_key, project_id } =
+    await serveShop(t, {
+      storage,
+      options: { trustProxy: true },
+    })
   const client = '2001:db8::7'
   const json = { user_id: 'player-one' }
   const sent = (id: string) => ({ headers: { 'x-request-id': id, 'x-forwarded-for': client } })
@@ -343,8 +332,7 @@ test('a log line has the client, its account and its project, and no user', asyn
 
 test('the cause of an unavailable storage is logged and not sent to the client', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send, entryOf } = await startServer(t, { storage })
-  const { token } = await createShop(till)
+  const { send, entryOf, token } = await serveShop(t, { storage })
   storage.listItems = async () => {
     const fault = new TillError('storage_unavailable', 'The database can not be used right now')
     throw Object.assign(fault, { cause: new Error('connect ECONNREFUSED 192.0.2.7:5432') })
@@ -365,13 +353,11 @@ for (const { driver, skip } of await sqliteDrivers()) {
   }, async (t) => {
     const connections = await watchConnections(t, driver)
     const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver })
-    const { till, send, entryOf } = await startServer(t, { storage })
-    const { account } = await createShop(till)
+    const { send, entryOf, account_id, account_key } = await serveShop(t, { storage })
     for (const db of connections) db.exec('PRAGMA query_only = ON')
 
-    const json = { account_id: account.account_id, name: 'x', bundle_id: 'a.b', platform: 'web' }
+    const json = { account_id, name: 'x', bundle_id: 'a.b', platform: 'web' }
     const headers = { 'x-request-id': 'readonly' }
-    const { account_key } = account
     const reply = await send('POST /api/v1/projects', { account_key, json, headers })
 
     const { detail } = assertProblem(reply, 503, 'storage_unavailable')
@@ -384,11 +370,10 @@ for (const { driver, skip } of await sqliteDrivers()) {
 
 test('a list that fails during its answer is cut off and logged as an error', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send, entryOf } = await startServer(t, {
+  const { send, entryOf, token, item } = await serveShop(t, {
     storage,
     options: { logOnlyErrors: true },
   })
-  const { token, item } = await createShop(till)
   storage.listItems = async (_store, { after }) => {
     if (after !== undefined) throw new Error('for the log')
     return { items: [item], next: item.id, revision: '' }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, type Storage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -12,9 +12,10 @@ import {
   importForm,
   type RawClient,
   rawRequest,
+  serveShop,
   startServer,
+  type TestServerOptions,
 } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 const FORM = 'content-type: multipart/form-data; boundary=x'
@@ -22,12 +23,11 @@ const FORM = 'content-type: multipart/form-data; boundary=x'
 test('reads over the limit are 503 at once, and accepted ones are answered', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
   const limits = { readsInFlight: 3, accountShare: 100 }
-  const { till, connect, send } = await startServer(t, { storage, limits })
-  const { account, token } = await createShop(till)
+  const { connect, send, account, token, withToken } = await serveShop(t, { storage, limits })
   const accepted: RawClient[] = []
   for (let i = 0; i < 3; i++) {
     const client = await connect()
-    client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+    client.write(rawRequest(LIST, [withToken]))
     accepted.push(client)
   }
   await eventually(() => waiting() === 3 || undefined, 'three requests in flight')
@@ -50,18 +50,15 @@ test('reads over the limit are 503 at once, and accepted ones are answered', asy
 test('slow bodies do not block reads, and a disconnect releases the limit', async (t) => {
   const limits = { writesInFlight: 2, uploadsInFlight: 1, accountShare: 100 }
   const storage = createMemoryStorage()
-  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
-  const { account, token } = await createShop(till)
-  const { account_key } = account
+  const { connect, send, entryOf, token, account_key, withToken, withKey } = await serveShop(t, {
+    storage,
+    limits,
+  })
   const slow: RawClient[] = []
   for (const head of [
-    rawRequest('POST /api/v1/items', [`x-account-key: ${account_key}`, 'content-length: 100']),
-    rawRequest('POST /api/v1/items', [`x-account-key: ${account_key}`, 'content-length: 100']),
-    rawRequest('POST /api/v1/purchases/import', [
-      `authorization: Bearer ${token}`,
-      FORM,
-      'content-length: 100',
-    ]),
+    rawRequest('POST /api/v1/items', [withKey, 'content-length: 100']),
+    rawRequest('POST /api/v1/items', [withKey, 'content-length: 100']),
+    rawRequest('POST /api/v1/purchases/import', [withToken, FORM, 'content-length: 100']),
   ]) {
     const client = await connect()
     client.write(head.replace('host: test', `host: test\r\nx-request-id: slow-${slow.length}`))
@@ -101,26 +98,24 @@ async function refusedFor(
   assert.fail('was never refused')
 }
 
-/** A store whose list is longer than one page and than the buffers of a connection. */
-async function createLargeShop(till: Till, storage: Storage) {
-  const shop = await createShop(till)
-  const { item } = shop
+/** A server of a store whose list is longer than one page and than the buffers of a connection. */
+async function serveLongList(t: TestContext, limits: TestServerOptions['limits'] = {}) {
+  const storage = createMemoryStorage()
+  const shop = await serveShop(t, { storage, limits })
   const metadata = { text: 'x'.repeat(12_000) }
   const ids = Array.from({ length: 1_100 }, (_, i) => `itm_gold_${i}`)
-  await storage.insertItems(ids.map((id) => ({ ...item, id, name: id, metadata })))
-  return shop
+  await storage.insertItems(ids.map((id) => ({ ...shop.item, id, name: id, metadata })))
+  return { ...shop, storage }
 }
 
 test('a slow reader of a long list does not block others', async (t) => {
   const limits = { readsInFlight: 1, answerTimeout: 3_600_000 }
-  const storage = createMemoryStorage()
-  const { till, connect, send } = await startServer(t, { storage, limits })
-  const { token, item } = await createLargeShop(till, storage)
+  const { connect, send, token, withToken, item } = await serveLongList(t, limits)
   const slow: RawClient[] = []
 
   for (let i = 0; i < 3; i++) {
     const client = await connect()
-    client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+    client.write(rawRequest(LIST, [withToken]))
     await once(client.socket, 'data')
     client.socket.pause()
     slow.push(client)
@@ -133,11 +128,8 @@ test('a slow reader of a long list does not block others', async (t) => {
 
 test('a client that requests many long lists and reads none is disconnected, and others get theirs', async (t) => {
   const limits = { memoryBytes: 4 * 1024 ** 2, answerTimeout: 3_600_000 }
-  const storage = createMemoryStorage()
-  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
-  const { token } = await createLargeShop(till, storage)
-  const list = (id: string) =>
-    rawRequest(LIST, [`authorization: Bearer ${token}`, `x-request-id: ${id}`])
+  const { connect, send, entryOf, token, withToken } = await serveLongList(t, limits)
+  const list = (id: string) => rawRequest(LIST, [withToken, `x-request-id: ${id}`])
   for (let i = 0; i < 32; i++) {
     const greedy = await connect()
     greedy.socket.pause()
@@ -153,27 +145,20 @@ test('a client that requests many long lists and reads none is disconnected, and
 test('a client that reads nothing of a long list is disconnected', {
   timeout: 20_000,
 }, async (t) => {
-  const storage = createMemoryStorage()
-  const { till, connect, entryOf } = await startServer(t, {
-    storage,
-    limits: { answerTimeout: 50 },
-  })
-  const { token } = await createLargeShop(till, storage)
+  const { connect, entryOf, withToken } = await serveLongList(t, { answerTimeout: 50 })
   const client = await connect()
   client.socket.pause()
 
-  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: stuck']))
+  client.write(rawRequest(LIST, [withToken, 'x-request-id: stuck']))
 
   const { status, level } = await entryOf('stuck')
   assert.deepEqual([status, level], [499, 'info'])
 })
 
 test('a reset by the client during a long list is not logged as a fault', async (t) => {
-  const storage = createMemoryStorage()
-  const { till, connect, entryOf } = await startServer(t, { storage })
-  const { token } = await createLargeShop(till, storage)
+  const { connect, entryOf, withToken } = await serveLongList(t)
   const client = await connect()
-  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: reset']))
+  client.write(rawRequest(LIST, [withToken, 'x-request-id: reset']))
   await once(client.socket, 'data')
   client.socket.pause()
   await setTimeout(20)
@@ -185,9 +170,7 @@ test('a reset by the client during a long list is not logged as a fault', async 
 })
 
 test('a list ends when its client disconnects before its turn', async (t) => {
-  const storage = createMemoryStorage()
-  const { till, connect, entryOf } = await startServer(t, { storage })
-  const { token } = await createLargeShop(till, storage)
+  const { storage, connect, entryOf, withToken } = await serveLongList(t)
   const { ping, listItems } = storage
   const opened = createSignal()
   const listed = createSignal()
@@ -202,7 +185,7 @@ test('a list ends when its client disconnects before its turn', async (t) => {
   const client = await connect()
 
   client.write(rawRequest('GET /readyz', []))
-  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: behind']))
+  client.write(rawRequest(LIST, [withToken, 'x-request-id: behind']))
   await listed.given
   await setTimeout(20)
   client.socket.resetAndDestroy()
@@ -215,9 +198,7 @@ test('a list ends when its client disconnects before its turn', async (t) => {
 test('a disconnect before 100 Continue releases the limit at once', async (t) => {
   const storage = createMemoryStorage()
   const limits = { writesInFlight: 1, jsonTimeout: 3_600_000 }
-  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
-  const { account } = await createShop(till)
-  const { account_key } = account
+  const { connect, send, entryOf, account_key, withKey } = await serveShop(t, { storage, limits })
   const { findAccountByKeyHash } = storage
   const judging = createSignal()
   const verified = createSignal()
@@ -227,7 +208,7 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
     return findAccountByKeyHash(hash)
   }
   const client = await connect()
-  const head = [`x-account-key: ${account_key}`, 'content-length: 100', 'x-request-id: gone']
+  const head = [withKey, 'content-length: 100', 'x-request-id: gone']
   client.write(rawRequest('POST /api/v1/items', head))
   await judging.given
 
@@ -242,8 +223,7 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
 
 test('a 503 for load comes before the credential is verified, and releases nothing', async (t) => {
   const storage = createMemoryStorage()
-  const { till, send } = await startServer(t, { storage, limits: { readsInFlight: 0 } })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage, limits: { readsInFlight: 0 } })
 
   for (const bearer of [token, 'x', undefined]) {
     assertProblem(await send(LIST, { token: bearer }), 503, 'overloaded')
@@ -253,9 +233,7 @@ test('a 503 for load comes before the credential is verified, and releases nothi
 test('requests that fail in any way release their limit', async (t) => {
   const storage = createMemoryStorage()
   const limits = { readsInFlight: 1, writesInFlight: 1, uploadsInFlight: 1 }
-  const { till, send } = await startServer(t, { storage, limits })
-  const { account, token } = await createShop(till)
-  const { account_key } = account
+  const { send, token, account_key } = await serveShop(t, { storage, limits })
   const { listItems } = storage
   storage.listItems = async () => {
     throw new Error('of the storage')
@@ -305,8 +283,7 @@ test('1,000 connections with no request or half a request do not disturb others'
   const hour = 3_600_000
   const limits = { headersTimeout: hour, requestTimeout: hour, keepAliveTimeout: hour }
   const storage = createMemoryStorage()
-  const { till, send, url, log, stop } = await startServer(t, { storage, limits })
-  const { account, token } = await createShop(till)
+  const { send, url, log, stop, account_key, token } = await serveShop(t, { storage, limits })
   const sockets: Socket[] = []
   t.after(() => {
     for (const socket of sockets) socket.destroy()
@@ -327,7 +304,6 @@ test('1,000 connections with no request or half a request do not disturb others'
     assert.equal((await send(LIST, { token })).status, 200)
     const gold = { store_id: 'main', name: `gold_${i}`, display_name: 'Gold', price: '1' }
     const json = { ...gold, type: 'consumable' }
-    const { account_key } = account
     assert.equal((await send('POST /api/v1/items', { account_key, json })).status, 200)
   }
 

@@ -12,7 +12,7 @@ import { newStore } from '../storage/fixtures/records.ts'
 import { newPath } from '../storage/fixtures/sqlite.ts'
 import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
-import { startServer } from '../support/server.ts'
+import { serveShop } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 const postgres = await startPostgres()
@@ -27,30 +27,17 @@ describe('a create or change over a quota is 400 and names the quota', () => {
     config: { text: 'x'.repeat(100) },
   }
 
-  async function serveShop(t: TestContext) {
+  async function start(t: TestContext) {
     const quotas = { projects: 2, storesPerProject: 2, configBytes: 300 }
-    const server = await startServer(t, { quotas })
-    const shop = await createShop(server.till)
-    const { account } = shop
-    const { account_key, account_id } = account
-    const idempotent = (key: string) => ({ headers: { 'idempotency-key': key }, account_key })
+    const { send, account_id, account_key, project_id, token } = await serveShop(t, { quotas })
+    const create = (what: string, key: string, json: object) =>
+      send(`POST /api/v1/${what}`, { headers: { 'idempotency-key': key }, account_key, json })
     return {
-      shop,
       createProject: (key: string, config: object = {}) =>
-        server.send('POST /api/v1/projects', {
-          ...idempotent(key),
-          json: { ...project, account_id, config },
-        }),
-      createStore: (key: string) =>
-        server.send('POST /api/v1/stores', {
-          ...idempotent(key),
-          json: { project_id: shop.project.id, store_type: 'web' },
-        }),
+        create('projects', key, { ...project, account_id, config }),
+      createStore: (key: string) => create('stores', key, { project_id, store_type: 'web' }),
       update: (change: object) =>
-        server.send('PUT /api/v1/projects', {
-          token: shop.token,
-          json: { id: shop.project.id, ...change },
-        }),
+        send('PUT /api/v1/projects', { token, json: { id: project_id, ...change } }),
     }
   }
 
@@ -63,7 +50,7 @@ describe('a create or change over a quota is 400 and names the quota', () => {
   }
 
   test('projects of an account; an idempotent repeat is not counted', async (t) => {
-    const { createProject } = await serveShop(t)
+    const { createProject } = await start(t)
     const first = await createProject('first')
     assert.equal(first.status, 200)
 
@@ -74,7 +61,7 @@ describe('a create or change over a quota is 400 and names the quota', () => {
   })
 
   test('stores of a project', async (t) => {
-    const { createStore } = await serveShop(t)
+    const { createStore } = await start(t)
     assert.equal((await createStore('first')).status, 200)
 
     assertExceeded(await createStore('second'), 'A project may have at most 2 stores')
@@ -82,7 +69,7 @@ describe('a create or change over a quota is 400 and names the quota', () => {
 
   test('bytes of configuration, including changes of a project', async (t) => {
     const detail = 'The config and store_config of an account may have at most 300 bytes together'
-    const { createProject, update } = await serveShop(t)
+    const { createProject, update } = await start(t)
 
     assertExceeded(await createProject('large', { text: 'x'.repeat(300) }), detail)
     assert.equal((await update({ config: { text: 'x'.repeat(200) } })).status, 200)
@@ -191,13 +178,13 @@ for (const { name, newDb, open, run } of places) {
     test('starts with any amount of data, and opens a session of a project over its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)
-      const { account, project } = await createShop(createTill({ storage }))
+      const { account_id, project_id, public_key } = await createShop(createTill({ storage }))
       await storage.close()
-      await run(t, db, fillSql(account.account_id, project.id, LARGE))
+      await run(t, db, fillSql(account_id, project_id, LARGE))
 
       const { url, child } = await serve(t, db, 80)
 
-      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: LARGE + 1 })
+      assert.deepEqual(await init(url, public_key), { status: 200, stores: LARGE + 1 })
       assert.equal(child.exitCode, null)
     })
 
@@ -205,26 +192,23 @@ for (const { name, newDb, open, run } of places) {
       const db = await newDb(t)
       const storage = await open(db)
       const till = createTill({ storage })
-      const { account, project } = await createShop(till)
-      const { account_id } = account
-      const fields = { account_id, project_id: project.id, status: 's'.repeat(64) }
+      const { account, project_id, public_key, account_id } = await createShop(till)
+      const fields = { account_id, project_id, status: 's'.repeat(64) }
       const { storesPerProject } = DEFAULT_QUOTAS
       for (let i = 1; i < storesPerProject; i++) {
         await storage.insertStore(newStore(`${i}`.padStart(64, 's'), fields))
       }
-      const another = { project_id: project.id, store_type: 'web' } as const
+      const another = { project_id, store_type: 'web' } as const
       await assert.rejects(till.stores.create(account, another), { code: 'quota_exceeded' })
       await storage.close()
       const { url, child } = await serve(t, db, 64)
 
-      const answers = await Promise.all(
-        Array.from({ length: 150 }, () => init(url, project.public_key)),
-      )
+      const answers = await Promise.all(Array.from({ length: 150 }, () => init(url, public_key)))
 
       // With a slow database some wait too long for a connection.
       const full = { status: 200, stores: storesPerProject }
       for (const each of answers) if (each.status !== 503) assert.deepEqual(each, full)
-      assert.deepEqual(await init(url, project.public_key), full)
+      assert.deepEqual(await init(url, public_key), full)
       assert.equal(child.exitCode, null)
     })
   })

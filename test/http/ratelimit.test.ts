@@ -11,7 +11,14 @@ import { type Consumption, createRateLimiter } from '../../http/rate-limit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { fc } from '../support/seeds.ts'
-import { assertProblem, connectTo, eventually, rawRequest, startServer } from '../support/server.ts'
+import {
+  assertProblem,
+  connectTo,
+  eventually,
+  rawRequest,
+  serveShop,
+  startServer,
+} from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 function createClock() {
@@ -99,8 +106,7 @@ test('a quota that is not a positive integer is a TypeError', () => {
 })
 
 test('without the options nothing is limited, and no rate limit headers are sent', async (t) => {
-  const { till, send } = await startServer(t, { storage: createMemoryStorage() })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage: createMemoryStorage() })
   const reply = await send(LIST, { token })
   assert.equal(reply.headers.get('ratelimit'), null)
   assert.equal(reply.headers.get('ratelimit-policy'), null)
@@ -108,10 +114,11 @@ test('without the options nothing is limited, and no rate limit headers are sent
 
 test('all tokens that an account issues to a user share one limit; over it is 429 with Retry-After', async (t) => {
   const options = { rateLimit: 3 }
-  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { account, project } = await createShop(till)
-  const issue = (user_id: string) =>
-    till.sessions.issue(account, { project_id: project.id, user_id })
+  const { till, send, account, project_id } = await serveShop(t, {
+    storage: createMemoryStorage(),
+    options,
+  })
+  const issue = (user_id: string) => till.sessions.issue(account, { project_id, user_id })
   const { token } = await issue('player')
   const { token: second } = await issue('player')
   const { token: other } = await issue('other')
@@ -137,10 +144,10 @@ test('all tokens that an account issues to a user share one limit; over it is 42
 
 test('all keys of an account share one limit, and each address with a public key has its own', async (t) => {
   const options = { rateLimit: 2, trustProxy: true }
-  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { account, project } = await createShop(till)
-  const { account_key } = account
-  const { public_key } = project
+  const { send, account_key, public_key } = await serveShop(t, {
+    storage: createMemoryStorage(),
+    options,
+  })
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const TOKEN = 'GET /api/v1/identity/auth/access-token'
 
@@ -169,11 +176,12 @@ test('all keys of an account share one limit, and each address with a public key
 
 test('a client with the public key cannot use up the limit of a user by naming that user', async (t) => {
   const options = { rateLimit: 3 }
-  const { till, send, url } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { account, project, token } = await createShop(till)
+  const { till, send, url, account, project, token, public_key } = await serveShop(t, {
+    storage: createMemoryStorage(),
+    options,
+  })
   const project_id = project.id
   const issued = await till.sessions.issue(account, { project_id, user_id: 'player' })
-  const { public_key } = project
   const { access_token } = await till.sessions.accessToken(public_key)
   const attack = (from: string, token: string) => statusFrom(url, from, token)
 
@@ -196,10 +204,9 @@ test('a client with the public key cannot use up the limit of a user by naming t
 
 test('tokens obtained with a public key count by the /64 network of an IPv6 address', async (t) => {
   const options = { rateLimit: 2, trustProxy: true }
-  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { project } = await createShop(till)
+  const { till, send, public_key } = await serveShop(t, { storage: createMemoryStorage(), options })
   const ask = async (address: string, user_id: string) => {
-    const { token } = await till.sessions.token(project.public_key, { user_id })
+    const { token } = await till.sessions.token(public_key, { user_id })
     return (await send(LIST, { token, headers: { 'x-forwarded-for': address } })).status
   }
 
@@ -220,8 +227,7 @@ async function statusFrom(url: string, localAddress: string, token: string): Pro
 
 test('the address limit applies before the credential is verified, against key guessing', async (t) => {
   const options = { rateLimitAddress: 3, rateLimit: 100 }
-  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage: createMemoryStorage(), options })
 
   const good = await send(LIST, { token })
   assert.equal(good.headers.get('ratelimit-policy'), '"address";q=3;w=60, "key";q=100;w=60')
@@ -338,8 +344,7 @@ test('a server whose storage cannot share buckets limits requests alone', async 
   }
   let asked = 0
   const options = { rateLimit: 2, shareRateLimits: true }
-  const { till, send } = await startServer(t, { storage, options })
-  const { token } = await createShop(till)
+  const { send, token } = await serveShop(t, { storage, options })
   const statuses: number[] = []
   for (let i = 0; i < 3; i++) statuses.push((await send(LIST, { token })).status)
   assert.deepEqual(statuses, [200, 200, 429])

@@ -7,8 +7,7 @@ import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
 import { childrenOf } from '../support/served.ts'
-import { assertProblem, startServer } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { assertProblem, serveShop, startServer } from '../support/server.ts'
 
 const server = await startPostgres()
 
@@ -58,8 +57,7 @@ test('a frozen PostgreSQL server makes /readyz fail before its statements time o
 test('a SQLite file locked by another process is ready while writes wait', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path)
-  const { till, send } = await startServer(t, { storage })
-  const { account } = await createShop(till)
+  const { till, send, account_id } = await serveShop(t, { storage })
   const other = await openSqliteDriver(path)
   other.exec('BEGIN EXCLUSIVE')
   let isWritten = false
@@ -72,16 +70,17 @@ test('a SQLite file locked by another process is ready while writes wait', async
   assert.ok(!isWritten)
   other.exec('ROLLBACK')
   other.close()
-  assert.notEqual((await write).account_id, account.account_id)
+  assert.notEqual((await write).account_id, account_id)
 })
 
 test('metrics show the PostgreSQL connections in use and the waiting statements', async (t) => {
   const url = await server.createDatabase(t)
   const storage = await openPostgresStorage(url, { max: 2 })
-  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
-  const { account } = await createShop(till)
+  const { till, send, account, account_key } = await serveShop(t, {
+    storage,
+    options: { metrics: true },
+  })
   // Concurrent new items of one key would share a connection.
-  const { account_key } = account
   const others = [await till.accounts.addKey(account), await till.accounts.addKey(account)]
   const keys = [account_key, ...others.map((key) => key.account_key)]
   const poolOf = (text: string) =>

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { assertProblem, startServer } from '../support/server.ts'
+import { assertProblem, serveShop } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 /** A server with a shop that has `gold` and this many more items. */
-async function startShop(t: TestContext, items = 0) {
-  const { till, send, connect } = await startServer(t)
-  const shop = await createShop(till)
+async function start(t: TestContext, items = 0) {
+  const shop = await serveShop(t)
+  const { till, send } = shop
   const fields = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' as const }
   const names = Array.from({ length: items }, (_, i) => `item_${i}`)
   await Promise.all(names.map((name) => till.items.create(shop.account, { ...fields, name })))
   const read = (path: string, headers: { [name: string]: string } = {}) =>
     send(`GET /api/v1${path}`, { token: shop.token, headers })
-  return { ...shop, till, send, connect, read, fields, names: ['gold', ...names] }
+  return { ...shop, read, fields, names: ['gold', ...names] }
 }
 
-type Shop = Awaited<ReturnType<typeof startShop>>
+type Shop = Awaited<ReturnType<typeof start>>
 
 function namesIn(reply: { json(): unknown }): string[] {
   return (reply.json() as { items: { name: string }[] }).items.map(({ name }) => name)
@@ -35,7 +35,7 @@ async function readPages({ read }: Shop, limit: number): Promise<string[][]> {
 }
 
 test('the Link headers lead through all pages, which contain the whole list in order', async (t) => {
-  const shop = await startShop(t, 9)
+  const shop = await start(t, 9)
   for (const limit of [1, 3, 5, 10, 1000]) {
     const pages = await readPages(shop, limit)
     assert.deepEqual(pages.flat(), shop.names)
@@ -46,13 +46,13 @@ test('the Link headers lead through all pages, which contain the whole list in o
 
 for (const query of ['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'limit=', 'limit=-1']) {
   test(`a page of ${query} is refused`, async (t) => {
-    const { read } = await startShop(t)
+    const { read } = await start(t)
     assertProblem(await read(`/items?store_id=main&${query}`), 400, 'invalid_request')
   })
 }
 
 test('a cursor that is not from this store is refused, a foreign one like an unknown one', async (t) => {
-  const { till, read, account, project } = await startShop(t)
+  const { till, read, account, project } = await start(t)
   const other = await createShop(till, 'Other')
   const side = { project_id: project.id, store_id: 'side', store_type: 'web' as const }
   await till.stores.create(account, side)
@@ -69,7 +69,7 @@ test('a cursor that is not from this store is refused, a foreign one like an unk
 })
 
 test('an item and a list are 304 until they change', async (t) => {
-  const { till, read, account, item, fields } = await startShop(t, 3)
+  const { till, read, account, item, fields } = await start(t, 3)
   for (const path of [
     `/items/${item.id}`,
     '/items?store_id=main',
@@ -97,7 +97,7 @@ test('an item and a list are 304 until they change', async (t) => {
 })
 
 test('an item and its lists change with each update, archive and restore', async (t) => {
-  const { till, read, account, item } = await startShop(t, 3)
+  const { till, read, account, item } = await start(t, 3)
   const { id } = item
   const paths = [`/items/${id}`, '/items?store_id=main', '/items?store_id=main&limit=2']
   const readAll = () => Promise.all(paths.map((path) => read(path)))
@@ -127,7 +127,7 @@ test('an item and its lists change with each update, archive and restore', async
 })
 
 test('an archived item leaves all lists, and is still read by its id', async (t) => {
-  const shop = await startShop(t, 5)
+  const shop = await start(t, 5)
   const { till, read, account, names, item } = shop
   const [, first, ...others] = names
   const { id } = await till.items.getByName(account, 'main', first as string)
@@ -143,7 +143,7 @@ test('an archived item leaves all lists, and is still read by its id', async (t)
 })
 
 test('a page follows a cursor whose item was archived after it', async (t) => {
-  const { till, read, account, item, names } = await startShop(t, 3)
+  const { till, read, account, item, names } = await start(t, 3)
   const first = await read('/items?store_id=main&limit=1')
   assert.deepEqual(namesIn(first), ['gold'])
 
@@ -154,7 +154,7 @@ test('a page follows a cursor whose item was archived after it', async (t) => {
 })
 
 test('a last page is not 304 after another page follows: it has a new link', async (t) => {
-  const { till, read, account, fields } = await startShop(t, 17)
+  const { till, read, account, fields } = await start(t, 17)
   const path = '/items?store_id=main&limit=18'
   const last = await read(path)
   assert.equal(last.headers.get('link'), null)
@@ -169,7 +169,7 @@ test('a last page is not 304 after another page follows: it has a new link', asy
 })
 
 test('a client without access gets no 304', async (t) => {
-  const { till, send, item } = await startShop(t)
+  const { till, send, item } = await start(t)
   const { token } = await createShop(till, 'Other')
   const headers = { 'if-none-match': '*' }
   const foreign = await send(`GET /api/v1/items/${item.id}`, { token, headers })
@@ -178,7 +178,7 @@ test('a client without access gets no 304', async (t) => {
 })
 
 test('a store larger than a page is sent as one list with its own etag', async (t) => {
-  const { read, send, token, names, till, account, fields } = await startShop(t, 2_345)
+  const { read, send, token, names, till, account, fields } = await start(t, 2_345)
   const whole = await read('/items?store_id=main')
   assert.equal(whole.status, 200)
   assert.deepEqual(namesIn(whole).toSorted(), names.toSorted())
@@ -212,7 +212,7 @@ const creates: [path: string, body: (shop: Shop, name: string) => object][] = [
 ]
 for (const [path, bodyOf] of creates) {
   test(`POST ${path} with a repeated Idempotency-Key gets the same headers and body`, async (t) => {
-    const shop = await startShop(t)
+    const shop = await start(t)
     const create = (name: string, key: string) =>
       shop.send(`POST /api/v1${path}`, {
         account_key: shop.account.account_key,
@@ -232,7 +232,7 @@ for (const [path, bodyOf] of creates) {
 }
 
 test('a request with two Idempotency-Key headers is refused', async (t) => {
-  const { fields, account, till, connect } = await startShop(t)
+  const { fields, account, till, connect } = await start(t)
   const client = await connect()
   const body = JSON.stringify({ ...fields, name: 'twice' })
   client.write(

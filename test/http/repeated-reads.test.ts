@@ -10,6 +10,7 @@ import {
   eventually,
   type Reply,
   rawRequest,
+  serveShop,
   startServer,
   type TestServerOptions,
 } from '../support/server.ts'
@@ -320,8 +321,7 @@ test('repeated reads that wait for their check count in the limit of reads', asy
   let delay: Promise<void> | undefined
   const check = () => (delay ?? Promise.resolve()).then(() => revision.check())
   const storage = { ...sqlite, revision: { current: () => revision.current(), check } }
-  const { send, log, till } = await startServer(t, { storage, limits: { readsInFlight: 4 } })
-  const { item, token } = await createShop(till)
+  const { send, log, item, token } = await serveShop(t, { storage, limits: { readsInFlight: 4 } })
   const read = () => send(`GET /api/v1/items/${item.id}`, { token })
   await read()
   await read()

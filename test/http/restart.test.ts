@@ -19,7 +19,7 @@ import {
   rawRequest,
   type Send,
 } from '../support/server.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { createShop } from '../support/till.ts'
 
 /** Opens the database for a moment. No server may hold it exclusively. */
 async function withTill<T>(path: string, work: (till: Till) => Promise<T>): Promise<T> {
@@ -219,10 +219,7 @@ async function namesIn(till: Till, account_key: string): Promise<string[]> {
 }
 
 test('the handler works in any node:http server, without a log', async (t) => {
-  const till = memoryTill()
-  const { account, project, item, token } = await createShop(till)
-  const { account_key } = account
-  const { public_key } = project
+  const { till, account, item, token, account_key, public_key } = await createShop()
   const handler = createHandler(till, { limits: { jsonBytes: 200 } })
   const server = createServer((request, response) => {
     response.setHeader('x-mounted', 'yes')

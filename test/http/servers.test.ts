@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
 import { serveProcess } from '../support/cli.ts'
+import { collect } from '../support/collect.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
 import {
@@ -79,9 +80,7 @@ function idOf(reply: Reply): string {
 }
 
 async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]) {
-  const names: string[] = []
-  for await (const { name } of till.items.all(account, { store_id: 'main' })) names.push(name)
-  return names
+  return (await collect(till.items.all(account, { store_id: 'main' }))).map(({ name }) => name)
 }
 
 /** Between the requests of a client under load. */

@@ -11,6 +11,7 @@ import {
   eventually,
   importForm,
   rawRequest,
+  serveShop,
   startServer,
   type TestServer,
 } from '../support/server.ts'
@@ -170,8 +171,7 @@ test('a request that fails in any way releases its share', async (t) => {
   const options = { rateLimit: 1_000_000, metrics: true }
   const server = await startServer(t, { storage, limits, options })
   const { till, send, entryOf } = server
-  const { account, token, project } = await createShop(till)
-  const { account_key } = account
+  const { token, public_key, account_key } = await createShop(till)
   const { listItems } = storage
   storage.listItems = async () => {
     throw new Error('of the storage')
@@ -181,7 +181,7 @@ test('a request that fails in any way releases its share', async (t) => {
     [401, LIST, { token: 'x' }],
     [401, CREATE, { account_key: 'ak_x', json: {} }],
     [400, TOKEN, { public_key: 'pk_x', json: {} }],
-    [400, TOKEN, { public_key: project.public_key, json: {} }],
+    [400, TOKEN, { public_key, json: {} }],
     [400, CREATE, { account_key, body: '{' }],
     [413, CREATE, { account_key, body: ' '.repeat(1001) }],
     [415, CREATE, { account_key, body: '{}', headers: { 'content-type': 'text/csv' } }],
@@ -223,14 +223,12 @@ test('requests being verified use no account share, and one address gets half of
     return undefined
   }
   const limits = { verificationsInFlight: 4, readsInFlight: 2 }
-  const { till, send, url } = await startServer(t, { storage, limits })
-  const { project } = await createShop(till)
+  const { send, url, public_key } = await serveShop(t, { storage, limits })
   const guess = (localAddress: string) => statusOf(url, localAddress, 'pk_guess')
   const guesses = [guess('127.0.0.2'), guess('127.0.0.2')]
   await eventually(() => waiting === 2 || undefined, 'two guesses')
 
   assert.equal(await guess('127.0.0.2'), 503)
-  const { public_key } = project
   for (let i = 0; i < 3; i++) {
     assert.equal((await send(`GET ${ACCESS_TOKEN}`, { public_key })).status, 200)
   }
@@ -244,9 +242,9 @@ test('a server with one account may give it the whole limit', async (t) => {
   const storage = createMemoryStorage()
   const limits = { writesInFlight: 4, accountShare: 100 }
   const server = await startServer(t, { storage, limits })
-  const { account, token } = await createShop(server.till)
+  const { account_key, token } = await createShop(server.till)
 
-  await sendSlowly(server, Array(5).fill(slowCreate(account.account_key)), 1)
+  await sendSlowly(server, Array(5).fill(slowCreate(account_key)), 1)
 
   assert.equal((await server.send(LIST, { token })).status, 200)
   for (const accountShare of [0, 101, 1.5, Number.NaN]) {

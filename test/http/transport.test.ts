@@ -4,7 +4,7 @@ import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
@@ -13,9 +13,11 @@ import {
   type RawClient,
   type Reply,
   rawRequest,
+  type ServedShop,
+  serveShop,
   startServer,
+  type TestServerOptions,
 } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 
 /** Text that is in every body and must not be in the log. */
 const MARK = 'marked-text-of-a-body'
@@ -30,22 +32,6 @@ const patient = {
   stopTimeout: forever,
 }
 
-async function createCaller(till: Till) {
-  const { account, project, item, token } = await createShop(till)
-  const { account_key } = account
-  const { public_key } = project
-  return {
-    account_key,
-    public_key,
-    token,
-    item,
-    withKey: `x-account-key: ${account_key}`,
-    withToken: `authorization: Bearer ${token}`,
-  }
-}
-
-type Caller = Awaited<ReturnType<typeof createCaller>>
-
 function itemBody(name: string, more = ''): string {
   const fields = `"store_id":"main","name":"${name}","price":"1","type":"consumable"`
   return `{${fields},"display_name":"${MARK}"${more}}`
@@ -53,7 +39,7 @@ function itemBody(name: string, more = ''): string {
 
 interface Row {
   readonly name: string
-  readonly bytes: (caller: Caller) => string | Uint8Array
+  readonly bytes: (shop: ServedShop) => string | Uint8Array
   /** The status and, unless it is 200, the code of the problem. */
   readonly reply: readonly [status: number, code?: string]
   readonly headers?: { readonly [name: string]: string }
@@ -349,15 +335,14 @@ const rows: Row[] = [
 ]
 
 test('every malformed or unusual request is answered, and the server keeps serving', async (t) => {
-  const { till, log, connect, send } = await startServer(t)
-  const caller = await createCaller(till)
-  const { account_key, public_key, token, withKey, withToken } = caller
+  const shop = await serveShop(t)
+  const { log, connect, send, account_key, public_key, token, withKey, withToken } = shop
 
   for (const { name, bytes, reply, headers = {}, absent = [] } of rows) {
     await t.test(name, async () => {
       const client = await connect()
 
-      client.write(bytes(caller))
+      client.write(bytes(shop))
       const answer = await client.reply({ head: name.startsWith('HEAD ') })
 
       const [status, code = ''] = reply
@@ -385,8 +370,7 @@ test('every malformed or unusual request is answered, and the server keeps servi
 })
 
 test('HEAD gets the headers of GET and no body', async (t) => {
-  const { till, connect } = await startServer(t)
-  const { withToken, item } = await createCaller(till)
+  const { connect, withToken, item } = await serveShop(t)
   const targets = [
     '/healthz',
     '/api/v1/items?store_id=main',
@@ -413,8 +397,7 @@ function withoutDate({ headers }: Reply): unknown {
 }
 
 test('pipelined requests are answered in order', async (t) => {
-  const { till, connect } = await startServer(t)
-  const { withKey, withToken } = await createCaller(till)
+  const { connect, withKey, withToken } = await serveShop(t)
   const client = await connect()
   const one = (id: string, request: string, header: string, body = '') =>
     rawRequest(request, [header, `x-request-id: ${id}`], body)
@@ -502,8 +485,7 @@ function drained({ socket }: RawClient): Promise<void> {
 }
 
 test('a reset by the client during its request is logged as 499 and not as a fault', async (t) => {
-  const { till, connect, send, entryOf } = await startServer(t)
-  const { withKey, withToken, token } = await createCaller(till)
+  const { connect, send, entryOf, withKey, withToken, token } = await serveShop(t)
   const body = itemBody('never')
   const requests: [id: string, head: string[], request: string][] = [
     ['json', [withKey], 'POST /api/v1/items'],
@@ -530,13 +512,11 @@ test('a reset by the client during its request is logged as 499 and not as a fau
 })
 
 test('a reset by the client during its answer does not affect others', async (t) => {
-  const storage = createMemoryStorage()
-  const { till, connect, send } = await startServer(t, { storage })
-  const { token, path } = await createLargeShop(storage, till)
+  const { connect, send, path, token, withToken } = await serveLargeItem(t)
 
   for (let i = 0; i < 5; i++) {
     const client = await connect()
-    client.write(get(path, `authorization: Bearer ${token}`))
+    client.write(get(path, withToken))
     await new Promise((resolve) => client.socket.once('data', resolve))
     client.socket.resetAndDestroy()
     assert.equal((await send('GET /healthz')).status, 200)
@@ -548,12 +528,13 @@ test('a reset by the client during its answer does not affect others', async (t)
 /** More than the buffers of a connection hold; larger than the API lets clients create. */
 const LARGE = 12_000_000
 
-/** A storage with a shop and a large item, and the path of that item. */
-async function createLargeShop(storage: Storage, till: Till) {
-  const { item, token } = await createShop(till)
+/** A server with a large item, and the path of that item. */
+async function serveLargeItem(t: TestContext, limits: TestServerOptions['limits'] = {}) {
+  const storage = createMemoryStorage()
+  const shop = await serveShop(t, { storage, limits })
   const metadata = { text: 'x'.repeat(LARGE) }
-  await storage.insertItem({ ...item, id: 'itm_large', name: 'large', metadata })
-  return { token, path: '/api/v1/items/itm_large' }
+  await storage.insertItem({ ...shop.item, id: 'itm_large', name: 'large', metadata })
+  return { ...shop, path: '/api/v1/items/itm_large' }
 }
 
 test('a client that disconnects at once or sends nothing does not affect others', async (t) => {
@@ -573,8 +554,7 @@ test('a client that disconnects at once or sends nothing does not affect others'
 
 test('a slow body is 408', async (t) => {
   const limits = { jsonTimeout: 100, uploadIdleTimeout: 100 }
-  const { till, connect, send } = await startServer(t, { limits })
-  const { withKey, withToken } = await createCaller(till)
+  const { connect, send, withKey, withToken } = await serveShop(t, { limits })
   const form = 'content-type: multipart/form-data; boundary=x'
 
   const json = await connect()
@@ -590,8 +570,7 @@ test('a slow body is 408', async (t) => {
 })
 
 test('a JSON body that arrives byte by byte is 408, however regularly', async (t) => {
-  const { till, connect } = await startServer(t, { limits: { jsonTimeout: 300 } })
-  const { withKey } = await createCaller(till)
+  const { connect, withKey } = await serveShop(t, { limits: { jsonTimeout: 300 } })
   const client = await connect()
   client.write(rawRequest('POST /api/v1/items', [withKey, 'content-length: 100000']))
 
@@ -628,13 +607,11 @@ test('a client that stays connected after its 408 is disconnected', async (t) =>
 
 test('a client that does not read its answer is disconnected', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, answerTimeout: 200 }
-  const storage = createMemoryStorage()
-  const { till, stop, connect, entryOf } = await startServer(t, { storage, limits })
-  const { token, path } = await createLargeShop(storage, till)
+  const { stop, connect, entryOf, path, withToken } = await serveLargeItem(t, limits)
   const client = await connect()
   client.socket.pause()
 
-  client.write(get(path, `authorization: Bearer ${token}`, ID))
+  client.write(get(path, withToken, ID))
   await entryOf('large')
 
   await stop() // which would wait an hour for the answer to be taken
@@ -644,12 +621,10 @@ test('a client that does not read its answer is disconnected', { timeout: 20_000
 
 test('over the limit on unsent bytes, the longest waiting of equal clients is disconnected', async (t) => {
   const limits = { ...patient, answerTimeout: forever, memoryBytes: 2.5 * LARGE }
-  const storage = createMemoryStorage()
-  const { till, connect } = await startServer(t, { storage, limits })
-  const { token, path } = await createLargeShop(storage, till)
+  const { connect, path, withToken } = await serveLargeItem(t, limits)
   const readSlowly = async () => {
     const client = await connect()
-    client.write(get(path, `authorization: Bearer ${token}`))
+    client.write(get(path, withToken))
     await once(client.socket, 'data')
     client.socket.pause()
     return client
@@ -671,8 +646,7 @@ async function serveSlowReaders(t: TestContext, memoryBytes: number) {
   const limits = { ...patient, answerTimeout: forever, memoryBytes }
   const file = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(file, { cacheBytes: 20 * LARGE })
-  const { till, connect, entryOf } = await startServer(t, { storage, limits })
-  const { item, token } = await createShop(till)
+  const { connect, entryOf, item, withToken } = await serveShop(t, { storage, limits })
   const metadata = { text: 'x'.repeat(LARGE) }
   for (const id of ['a', 'b', 'c', 'd']) {
     await storage.insertItem({ ...item, id: `itm_${id}`, name: id, metadata })
@@ -682,7 +656,7 @@ async function serveSlowReaders(t: TestContext, memoryBytes: number) {
   const ask = async ({ socket, write }: RawClient, id: string) => {
     socket.pause()
     const request_id = `asked-${asked++}`
-    const headers = [`authorization: Bearer ${token}`, `x-request-id: ${request_id}`]
+    const headers = [withToken, `x-request-id: ${request_id}`]
     write(rawRequest(`GET /api/v1/items/itm_${id}`, headers))
     await entryOf(request_id)
   }
@@ -703,8 +677,7 @@ test('a body that many clients wait for counts once', async (t) => {
 })
 
 test('a connection with more than 100 waiting requests is closed', async (t) => {
-  const { till, connect, send } = await startServer(t)
-  const { withToken } = await createCaller(till)
+  const { connect, send, withToken } = await serveShop(t)
   const list = get('/api/v1/items?store_id=main', withToken)
   const patient = await connect()
   const greedy = await connect()
@@ -721,8 +694,7 @@ const ID = 'x-request-id: large'
 
 test('a slow pipelined request is not mistaken for a slow reader', async (t) => {
   const { storage, entered, open } = createGatedStorage()
-  const { till, connect } = await startServer(t, { storage, limits: { answerTimeout: 50 } })
-  const { withToken } = await createCaller(till)
+  const { connect, withToken } = await serveShop(t, { storage, limits: { answerTimeout: 50 } })
   const client = await connect()
 
   client.write(get('/healthz') + get('/api/v1/items?store_id=main', withToken))
@@ -735,8 +707,7 @@ test('a slow pipelined request is not mistaken for a slow reader', async (t) => 
 })
 
 test('a malformed chunked body gets one 400', async (t) => {
-  const { till, connect, send, log } = await startServer(t)
-  const { withKey, withToken } = await createCaller(till)
+  const { connect, send, log, withKey, withToken } = await serveShop(t)
   const form = 'content-type: multipart/form-data; boundary=x'
   const heads = [
     rawRequest('POST /api/v1/items', [withKey, 'transfer-encoding: chunked']),
@@ -763,8 +734,7 @@ test('a stopping server finishes requests in flight and accepts no new connectio
 }, async (t) => {
   const { storage, entered, open } = createGatedStorage()
   const options = { storage, limits: patient }
-  const { till, stop, connect, send, url } = await startServer(t, options)
-  const { withToken } = await createCaller(till)
+  const { stop, connect, send, url, withToken } = await serveShop(t, options)
   const client = await connect()
   client.write(get('/api/v1/items?store_id=main', withToken))
   await entered
@@ -796,12 +766,10 @@ function connectionTo(url: string): Promise<void> {
 }
 
 test('a stopping server lets a client read its whole answer', async (t) => {
-  const storage = createMemoryStorage()
-  const { till, stop, connect, entryOf } = await startServer(t, { storage, limits: patient })
-  const { token, path } = await createLargeShop(storage, till)
+  const { stop, connect, entryOf, path, withToken } = await serveLargeItem(t, patient)
   const client = await connect()
   client.socket.pause()
-  client.write(get(path, `authorization: Bearer ${token}`, ID))
+  client.write(get(path, withToken, ID))
   await entryOf('large')
 
   const stopping = stop()
@@ -876,8 +844,7 @@ test('a request on a connection that a stop has ended is not carried out and not
   timeout: 20_000,
 }, async (t) => {
   const limits = { ...patient, stopIdleTimeout: 500 }
-  const { till, stop, connect } = await startServer(t, { limits })
-  const { withKey, token } = await createCaller(till)
+  const { till, stop, connect, withKey, token } = await serveShop(t, { limits })
   const session = await till.sessions.authenticate(token)
   const client = await connect()
   client.write(get('/healthz'))
@@ -898,8 +865,7 @@ test('a request on a connection that a stop has ended is not carried out and not
 
 test('stop() resolves although a client hangs', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, stopTimeout: 200 }
-  const { till, stop, connect, entryOf } = await startServer(t, { limits })
-  const { withKey } = await createCaller(till)
+  const { stop, connect, entryOf, withKey } = await serveShop(t, { limits })
   const client = await connect()
   client.write(
     rawRequest('POST /api/v1/items', [withKey, 'x-request-id: hangs', 'content-length: 100']),

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { startServer } from '../support/server.ts'
-import { createShop, fileOf } from '../support/till.ts'
+import { serveShop } from '../support/server.ts'
+import { fileOf } from '../support/till.ts'
 
 const KIB = 1024
 const ITEM_KIB = 32
@@ -30,19 +30,18 @@ async function startWatched(t: TestContext, method: ListMethod) {
     return page
   }
   Object.assign(storage, { [method]: watched })
-  const server = await startServer(t, { storage, options: { manage: true } })
-  const { account, project, token } = await createShop(server.till)
+  const shop = await serveShop(t, { storage, options: { manage: true } })
+  const { till, account } = shop
   for (let i = 0; i < 64; i++) {
     const item = { store_id: 'main', name: `n${i}`, display_name: 'N', price: '1' } as const
     const meta = { text: 'x'.repeat(ITEM_KIB * KIB) }
-    await server.till.items.create(account, { ...item, type: 'consumable', meta })
+    await till.items.create(account, { ...item, type: 'consumable', meta })
   }
   const rows = Array.from({ length: 600 }, (_, i) => `T-${i},gold,1700000000,ann`)
   const file = fileOf(['transaction_id,sku,purchased_at,user_id', ...rows].join('\n'))
-  await server.till.purchases.import(account, { store_id: 'main', file })
+  await till.purchases.import(account, { store_id: 'main', file })
   pages.length = 0
-  const { account_key } = account
-  return { send: server.send, pages, project_id: project.id, token, account_key }
+  return { ...shop, pages }
 }
 
 const CASES: readonly {
