@@ -2,36 +2,29 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { tillkit, tillkitJson } from '../support/cli.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { tillkit } from '../support/cli.ts'
+import { createShopFile } from '../support/served.ts'
 
-async function shop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = ['--db', join(folder, 'till.db')]
-  const json = (...args: string[]) => tillkitJson([...args, ...db])
-  const run = (...args: string[]) => tillkit([...args, ...db])
-  const { account_id } = await json('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const project = await json('project', 'create', '--account', account_id, ...game)
-  const ofProject = ['--account', account_id, '--project', project.id]
-  await json('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
-  const file = join(folder, 'catalog.json')
+async function setUp(t: TestContext) {
+  const shop = await createShopFile(t)
+  const file = join(shop.folder, 'catalog.json')
   const change = (from: string | RegExp, to: string) =>
     writeFileSync(file, readFileSync(file, 'utf8').replace(from, to))
-  return { folder, file, run, json, project, change }
+  return { ...shop, file, change }
 }
 
-const GEM = '"items": [{"name":"gem","display_name":"Gem","price":"99","type":"consumable"}]'
+const ITEMS = '"items": ['
+const GEM = `${ITEMS}{"name":"gem","display_name":"Gem","price":"99","type":"consumable"},`
 
 test('a catalog is exported, edited, planned, checked and applied', async (t) => {
-  const { file, run, json, project, change } = await shop(t)
+  const { file, run, json, project, change } = await setUp(t)
   assert.deepEqual(await run('catalog', 'export', '--project', project.id, '--out', file), {
     code: 0,
     stdout: '',
     stderr: `Exported the catalog to ${file}\n`,
   })
   assert.equal((await run('catalog', 'plan', file, '--check')).code, 0)
-  change('"items": []', GEM)
+  change(ITEMS, GEM)
 
   const checked = await run('catalog', 'plan', file, '--check')
   assert.equal(checked.code, 1)
@@ -52,9 +45,9 @@ test('a catalog is exported, edited, planned, checked and applied', async (t) =>
 })
 
 test('a mistake is named once with its JSON path', async (t) => {
-  const { file, run, project, change } = await shop(t)
+  const { file, run, project, change } = await setUp(t)
   await run('catalog', 'export', '--project', project.id, '--out', file)
-  change('"items": []', GEM.replace('"99"', '"4.99"'))
+  change(ITEMS, GEM.replace('"99"', '"4.99"'))
 
   const { code, stderr } = await run('catalog', 'apply', file)
 
@@ -63,7 +56,7 @@ test('a mistake is named once with its JSON path', async (t) => {
 })
 
 test('an unknown store is named with the option that creates it', async (t) => {
-  const { run, project, folder } = await shop(t)
+  const { run, project, folder } = await setUp(t)
   const file = join(folder, 'new.json')
   writeFileSync(
     file,
@@ -77,7 +70,7 @@ test('an unknown store is named with the option that creates it', async (t) => {
 })
 
 test('a missing file is named in words', async (t) => {
-  const { folder, run } = await shop(t)
+  const { folder, run } = await setUp(t)
   const path = join(folder, 'missing.json')
 
   const { code, stderr } = await run('catalog', 'plan', path)
@@ -87,7 +80,7 @@ test('a missing file is named in words', async (t) => {
 })
 
 test('a spreadsheet needs a project, and is planned and applied', async (t) => {
-  const { folder, run, project } = await shop(t)
+  const { folder, run, project } = await setUp(t)
   const file = join(folder, 'items.csv')
   writeFileSync(file, 'sku,display_name,price,type\ngem,Gem,99,consumable\nruby,Ruby,4.99,gem\n')
 

@@ -2,47 +2,43 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { parseArguments } from '../../cli/arguments.ts'
 import { commands } from '../../cli/commands.ts'
 import { tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-
-async function shop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = join(folder, 'till.db')
-  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const { account_id } = await run('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const project = await run('project', 'create', '--account', account_id, ...game)
-  const ofProject = ['--account', account_id, '--project', project.id]
-  await run('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
-  const ofStore = ['--account', account_id, '--store', 'main']
-  const gold = ['--name', 'gold', '--display-name', 'Gold', '--price', '499']
-  const item = await run('item', 'create', ...ofStore, ...gold, '--type', 'consumable')
-  return { folder, db, run, account_id, project, item, ofStore }
-}
+import { createShopFile } from '../support/served.ts'
 
 test('the CLI creates, shows, changes and lists a project with a store and an item', async (t) => {
-  const { run, account_id, project, item, ofStore } = await shop(t)
+  const db = join(temporaryFolder(t), 'till.db')
+  const json = (...args: string[]) => tillkitJson([...args, '--db', db])
+  const { account_id } = await json('account', 'create', '--name', 'Studio')
+  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+  const project = await json('project', 'create', '--account', account_id, ...game)
+  const ofProject = ['--account', account_id, '--project', project.id]
+  await json('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
+  const ofStore = ['--account', account_id, '--store', 'main']
+  const gold = ['--name', 'gold', '--display-name', 'Gold', '--price', '499']
+  const item = await json('item', 'create', ...ofStore, ...gold, '--type', 'consumable')
+
   assert.match(project.public_key, /^pk_[\w-]{32}$/)
   assert.equal(project.account_id, account_id)
   assert.deepEqual(
-    (await run('account', 'list')).map((each: { name: string }) => each.name),
+    (await json('account', 'list')).map((each: { name: string }) => each.name),
     ['Studio'],
   )
-  const changed = await run(
+  const changed = await json(
     ...['project', 'update', '--project', project.id, '--status', 'archived'],
     ...['--config', '{"webhook_secret":"s3cret"}'],
   )
   assert.equal(changed.status, 'archived')
-  const shown = await run('project', 'show', '--project', project.id)
+  const shown = await json('project', 'show', '--project', project.id)
   assert.deepEqual(shown, { ...project, status: 'archived', config: {} })
-  assert.deepEqual(await run('project', 'list', '--account', account_id), [shown])
-  const [store] = await run('store', 'list', '--project', project.id)
+  assert.deepEqual(await json('project', 'list', '--account', account_id), [shown])
+  const [store] = await json('store', 'list', '--project', project.id)
   assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
   const closing = ['--sandbox', 'true', '--status', 'archived', '--config', '{"test_mode":true}']
-  const closed = await run(
+  const closed = await json(
     'store',
     'update',
     '--store',
@@ -53,35 +49,35 @@ test('the CLI creates, shows, changes and lists a project with a store and an it
   )
   const archived = { is_sandbox: true, status: 'archived', store_config: { test_mode: true } }
   assert.deepEqual(closed, { ...store, ...archived })
-  assert.deepEqual(await run('item', 'list', ...ofStore), [item])
+  assert.deepEqual(await json('item', 'list', ...ofStore), [item])
   assert.equal(item.price, 499)
 })
 
 test('the CLI changes, archives and restores an item', async (t) => {
-  const { run, item, ofStore } = await shop(t)
+  const { json, item, ofStore } = await createShopFile(t)
   const change = ['--price', '599', '--meta', '{"rare":true}', '--description', 'of gold']
 
-  const updated = await run('item', 'update', 'gold', ...ofStore, ...change)
+  const updated = await json('item', 'update', 'gold', ...ofStore, ...change)
   const texts = { metadata: { rare: true }, description: 'of gold' }
   assert.deepEqual(updated, { ...item, ...texts, price: 599, version: 2 })
 
-  const { archived_at, ...archived } = await run('item', 'archive', 'gold', ...ofStore)
+  const { archived_at, ...archived } = await json('item', 'archive', 'gold', ...ofStore)
   assert.deepEqual(archived, { ...updated, version: 3 })
   assert.ok(Date.parse(archived_at) > 0)
-  assert.deepEqual(await run('item', 'list', ...ofStore), [])
-  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [
+  assert.deepEqual(await json('item', 'list', ...ofStore), [])
+  assert.deepEqual(await json('item', 'list', ...ofStore, '--archived'), [
     { ...archived, archived_at },
   ])
-  assert.deepEqual(await run('item', 'show', 'gold', ...ofStore), { ...archived, archived_at })
+  assert.deepEqual(await json('item', 'show', 'gold', ...ofStore), { ...archived, archived_at })
 
-  const restored = await run('item', 'restore', 'gold', ...ofStore)
+  const restored = await json('item', 'restore', 'gold', ...ofStore)
   assert.deepEqual(restored, { ...updated, version: 4 })
-  assert.deepEqual(await run('item', 'list', ...ofStore), [restored])
-  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [])
+  assert.deepEqual(await json('item', 'list', ...ofStore), [restored])
+  assert.deepEqual(await json('item', 'list', ...ofStore, '--archived'), [])
 })
 
 test('a status without effect is stored with a warning', async (t) => {
-  const { db, account_id, project } = await shop(t)
+  const { db, account_id, project } = await createShopFile(t)
   const web = ['--account', account_id, '--project', project.id, '--type', 'web']
   for (const command of [
     ['project', 'update', '--project', project.id],
@@ -97,26 +93,26 @@ test('a status without effect is stored with a warning', async (t) => {
 })
 
 test('purchases are imported from a file and from standard input, each only once', async (t) => {
-  const { run, folder, db, ofStore } = await shop(t)
+  const { json, folder, db, ofStore } = await createShopFile(t)
   const file = join(folder, 'purchases.csv')
   const csv = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
   writeFileSync(file, csv)
-  const dry = await run('purchases', 'import', file, ...ofStore, '--dry-run')
+  const dry = await json('purchases', 'import', file, ...ofStore, '--dry-run')
   assert.deepEqual([dry.rows, dry.added, dry.dry_run], [1, 1, true])
-  assert.deepEqual((await run('purchases', 'list', ...ofStore)).purchases, [])
-  const real = await run('purchases', 'import', file, ...ofStore)
+  assert.deepEqual((await json('purchases', 'list', ...ofStore)).purchases, [])
+  const real = await json('purchases', 'import', file, ...ofStore)
   assert.deepEqual([real.rows, real.added, real.skipped], [1, 1, 0])
   const piped = await tillkit(['purchases', 'import', '-', ...ofStore, '--db', db, '--json'], {
     input: csv,
   })
   assert.deepEqual([piped.code, JSON.parse(piped.stdout).skipped, piped.stderr], [0, 1, ''])
-  const { purchases } = await run('purchases', 'list', ...ofStore)
+  const { purchases } = await json('purchases', 'list', ...ofStore)
   assert.equal(purchases.length, 1)
   assert.equal(purchases[0].purchased_at, '2026-01-31T12:00:00.000Z')
 })
 
 test('a failed import names the bad lines on stderr, or in a problem document with --json', async (t) => {
-  const { db, ofStore } = await shop(t)
+  const { db, ofStore } = await createShopFile(t)
   const input = 'transaction_id,sku,purchased_at,price\nT-1,silver,2026-01-31T12:00:00Z,4.99\n'
   const args = ['purchases', 'import', '-', ...ofStore, '--db', db]
   const human = await tillkit(args, { input })
@@ -136,7 +132,7 @@ test('a failed import names the bad lines on stderr, or in a problem document wi
 })
 
 test('the error names all wrong options together and ends with 2', async (t) => {
-  const { db, ofStore } = await shop(t)
+  const { db, ofStore } = await createShopFile(t)
   const bad = ['--name', 'with space', '--display-name', '', '--price', '4.99', '--type', 'x']
   const { code, stdout, stderr } = await tillkit(['item', 'create', ...ofStore, ...bad, '--db', db])
   assert.deepEqual([code, stdout], [2, ''])
@@ -147,7 +143,7 @@ test('the error names all wrong options together and ends with 2', async (t) => 
 })
 
 test('an invalid value ends with 2, a conflict with stored records ends with 1', async (t) => {
-  const { db, folder, account_id, project, ofStore } = await shop(t)
+  const { db, folder, account_id, project, ofStore } = await createShopFile(t)
   const gold = ['--name', 'gold', '--display-name', 'Gold', '--type', 'consumable']
   const web = ['--account', account_id, '--project', project.id, '--type', 'web']
   const rows: [code: number, args: string[], said: RegExp][] = [
@@ -274,7 +270,7 @@ test('copy takes --from and --to, and no --db', async () => {
 })
 
 test('a list fits the terminal with whole ids, and is complete in a pipe', async (t) => {
-  const { db, project } = await shop(t)
+  const { db, project } = await createShopFile(t)
   const inTerminal = await tillkit(['audit', 'list', '--db', db], { columns: 80 })
   const lines = inTerminal.stdout.trimEnd().split('\n')
   assert.ok(lines.some((line) => line.endsWith(`  project.create  ${project.id}`)))

@@ -4,40 +4,26 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { serveHere, tillkit, tillkitJson } from '../support/cli.ts'
+import { serveHere, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { createShopFile } from '../support/served.ts'
 import { createClient } from '../support/server.ts'
 
 const AUTH = '/api/v1/identity/auth'
 const KEY = randomBytes(32).toString('hex')
 
-async function shop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = join(folder, 'till.db')
-  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const { account_id, account_key, key_id } = await run('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const project = await run('project', 'create', '--account', account_id, ...game)
-  const store = ['--account', account_id, '--project', project.id, '--type', 'web']
-  await run('store', 'create', ...store, '--store', 'main')
-  return { folder, db, run, account_id, account_key, key_id, project }
-}
-
 /** A shop with a server on its database. */
-async function servedShop(t: TestContext, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
-  const made = await shop(t)
-  const { url, log } = await serveHere(
-    t,
-    ['--port', '0', '--no-webhooks', '--db', made.db, ...args],
-    env,
-  )
-  return { ...made, log, send: createClient(url) }
+async function start(t: TestContext, args?: string[]) {
+  const file = await createShopFile(t)
+  const { url } = await file.serveHere(args)
+  return { ...file, send: createClient(url) }
 }
 
 describe('keys and tokens while a server runs', () => {
   test('the server accepts a new account key and rejects a revoked one at once', async (t) => {
-    const { run, send, account_id, account_key, key_id } = await servedShop(t)
-    const added = await run('account', 'keys', 'add', '--account', account_id)
+    const { json, send, account, account_id, account_key } = await start(t)
+    const { key_id } = account
+    const added = await json('account', 'keys', 'add', '--account', account_id)
     assert.match(added.account_key, /^ak_[\w-]{43}$/)
     const create = (key: string, name: string) => {
       const item = { store_id: 'main', name, display_name: 'x', price: '1', type: 'consumable' }
@@ -46,12 +32,12 @@ describe('keys and tokens while a server runs', () => {
     assert.equal((await create(account_key, 'a')).status, 200)
     assert.equal((await create(added.account_key, 'b')).status, 200)
 
-    const revoked = await run('account', 'keys', 'revoke', key_id, '--account', account_id)
+    const revoked = await json('account', 'keys', 'revoke', key_id, '--account', account_id)
 
     assert.deepEqual(revoked, { account_id, key_id, revoked: true })
     assert.equal((await create(account_key, 'c')).status, 401)
     assert.equal((await create(added.account_key, 'd')).status, 200)
-    const listed = await run('account', 'keys', 'list', '--account', account_id)
+    const listed = await json('account', 'keys', 'list', '--account', account_id)
     const actual = listed.map((each: { key_id: string; revoked_at?: string }) => [
       each.key_id,
       typeof each.revoked_at,
@@ -64,9 +50,9 @@ describe('keys and tokens while a server runs', () => {
   })
 
   test('a previous public key opens sessions only during its grace period', async (t) => {
-    const { run, send, project } = await servedShop(t)
+    const { json, send, project } = await start(t)
     const rotate = (...grace: string[]) =>
-      run('project', 'rotate-key', '--project', project.id, ...grace)
+      json('project', 'rotate-key', '--project', project.id, ...grace)
     const init = (public_key: string) =>
       send(`POST ${AUTH}/init`, { public_key, json: { user_id: 'ann', public_key } })
 
@@ -86,7 +72,7 @@ describe('keys and tokens while a server runs', () => {
   })
 
   test('in lockdown the token of a client only reads items, an issued token has its scopes', async (t) => {
-    const { run, send, project } = await servedShop(t, ['--lockdown'])
+    const { json, send, project } = await start(t, ['--lockdown'])
     const { public_key, id } = project
     const got = await send(`GET ${AUTH}/access-token`, { public_key })
     const { access_token } = got.json<{ access_token: string }>()
@@ -100,16 +86,16 @@ describe('keys and tokens while a server runs', () => {
     assert.match(refused.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/)
 
     const issue = ['token', 'issue', '--project', id, '--lifetime', '60']
-    const { token, expires_in_seconds } = await run(...issue, '--scope', 'projects:write')
+    const { token, expires_in_seconds } = await json(...issue, '--scope', 'projects:write')
     assert.equal(expires_in_seconds, 60)
     assert.equal((await rename(token)).status, 200)
     assert.equal((await list(token)).status, 401)
-    const all = await run(...issue, '--user', 'bot')
+    const all = await json(...issue, '--user', 'bot')
     assert.deepEqual([(await rename(all.token)).status, (await list(all.token)).status], [200, 200])
   })
 
   test('the server rejects revoked tokens of a user or of a project at once', async (t) => {
-    const { run, send, project } = await servedShop(t)
+    const { json, send, project } = await start(t)
     const { public_key, id } = project
     const tokenOf = async (user_id: string) => {
       const reply = await send(`POST ${AUTH}/token`, { public_key, json: { user_id } })
@@ -124,29 +110,29 @@ describe('keys and tokens while a server runs', () => {
       )
     assert.deepEqual(await statuses(), [200, 200])
 
-    const revoked = await run('token', 'revoke', '--project', id, '--user', 'ann')
+    const revoked = await json('token', 'revoke', '--project', id, '--user', 'ann')
     assert.deepEqual(revoked, { project_id: id, user_id: 'ann', revoked: true })
     assert.deepEqual(await statuses(), [401, 200])
-    await run('token', 'revoke', '--project', id)
+    await json('token', 'revoke', '--project', id)
     assert.deepEqual(await statuses(), [401, 401])
   })
 })
 
 test('tokens of the previous signing key stay valid after a rotation', async (t) => {
-  const { run, send, project, db } = await servedShop(t)
-  const { token } = await run('token', 'issue', '--project', project.id)
-  const [first] = await run('keys', 'list')
+  const { json, send, project, db } = await start(t)
+  const { token } = await json('token', 'issue', '--project', project.id)
+  const [first] = await json('keys', 'list')
 
-  const { kid, dropped } = await run('keys', 'rotate')
+  const { kid, dropped } = await json('keys', 'rotate')
 
   assert.deepEqual(dropped, [])
-  const listed = await run('keys', 'list')
+  const listed = await json('keys', 'list')
   assert.deepEqual(
     listed.map((each: { kid: string }) => each.kid),
     [first.kid, kid],
   )
   assert.deepEqual(Object.keys(first), ['kid', 'created_at'])
-  const issued = await run('token', 'issue', '--project', project.id)
+  const issued = await json('token', 'issue', '--project', project.id)
   for (const each of [token, issued.token]) {
     const reply = await send('GET /api/v1/items?store_id=main', { token: each })
     assert.equal(reply.status, 200)
@@ -196,10 +182,10 @@ describe('master keys', () => {
   const same = Buffer.from(KEY, 'hex')
   for (const written of [same.toString('base64'), same.toString('base64url'), KEY.toUpperCase()]) {
     test(`are the same key when written in ${written.length} characters`, async (t) => {
-      const { db, run, project } = await shop(t)
+      const { db, json, project } = await createShopFile(t)
       const seal = (key: string) =>
         tillkit(['secrets', 'seal', '--db', db, '--json'], { env: { TILLKIT_MASTER_KEY: key } })
-      await run(
+      await json(
         'project',
         'update',
         '--project',
@@ -233,9 +219,9 @@ describe('master keys', () => {
   }
 
   test('can be replaced: secrets are sealed again under the newest one', async (t) => {
-    const { folder, db, run, project } = await shop(t)
+    const { folder, db, json, project } = await createShopFile(t)
     const secret = 'whs_do_not_show_this'
-    await run(
+    await json(
       'project',
       'update',
       '--project',
@@ -280,7 +266,7 @@ describe('master keys', () => {
 })
 
 test('secrets of a lost master key are listed, and dropped after a confirmation', async (t) => {
-  const { db, run, project } = await shop(t)
+  const { db, json, project } = await createShopFile(t)
   const { id: project_id, account_id } = project
   const secret = '{"webhook_secret":"whs_lost"}'
   const ofKey = (key: string, ...args: string[]) =>
@@ -320,17 +306,21 @@ test('secrets of a lost master key are listed, and dropped after a confirmation'
     ],
   })
   assert.equal((await ofKey(fresh, ...update)).code, 0)
-  const { entries } = await run('audit', 'list', '--account', account_id)
+  const { entries } = await json('audit', 'list', '--account', account_id)
   const drops = entries.filter(({ action }: { action: string }) => action === 'secrets.drop')
   assert.equal(drops.length, 2)
 })
 
 describe('maintenance of a database', () => {
   test('the audit log lists the changes of one account or of all, in pages', async (t) => {
-    const { run, db, account_id, project } = await shop(t)
-    await run('account', 'create', '--name', 'Other')
+    const { json, db } = await createShopFile(t)
+    const { account_id } = await json('account', 'create', '--name', 'Other')
+    const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+    const project = await json('project', 'create', '--account', account_id, ...game)
+    const store = ['--project', project.id, '--type', 'web', '--store', 'other']
+    await json('store', 'create', '--account', account_id, ...store)
 
-    const { entries } = await run('audit', 'list', '--account', account_id)
+    const { entries } = await json('audit', 'list', '--account', account_id)
     const actual = entries.map(({ actor, action }: { actor: string; action: string }) => [
       actor,
       action,
@@ -341,19 +331,19 @@ describe('maintenance of a database', () => {
       ['operator', 'store.create'],
     ])
     assert.equal(entries[1].subject, project.id)
-    assert.equal((await run('audit', 'list')).entries.length, 4)
-    const page = await tillkit(['audit', 'list', '--limit', '3', '--db', db])
+    assert.equal((await json('audit', 'list')).entries.length, 7)
+    const page = await tillkit(['audit', 'list', '--limit', '6', '--db', db])
     const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stderr)?.[1] ?? ''
-    assert.equal((await run('audit', 'list', '--cursor', cursor)).entries.length, 1)
+    assert.equal((await json('audit', 'list', '--cursor', cursor)).entries.length, 1)
     const unknown = await tillkit(['audit', 'list', '--account', 'acc_nobody', '--db', db])
     assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
   })
 
   test('a backup is written while a server runs, and is a complete database', async (t) => {
-    const { run, folder, send, project, account_key } = await servedShop(t)
+    const { json, folder, send, project, account_key } = await start(t)
     const copy = join(folder, 'copy.db')
 
-    assert.deepEqual(await run('backup', copy), { backup: copy })
+    assert.deepEqual(await json('backup', copy), { backup: copy })
 
     const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
     assert.equal((await send('POST /api/v1/items', { account_key, json: item })).status, 200)
@@ -377,8 +367,8 @@ describe('maintenance of a database', () => {
   })
 
   test('a check prints that the database is sound, or lists problems and ends with 1', async (t) => {
-    const { run, db } = await shop(t)
-    assert.deepEqual(await run('check'), { sound: true, problems: [] })
+    const { json, db } = await createShopFile(t)
+    assert.deepEqual(await json('check'), { sound: true, problems: [] })
     const driver = await openSqliteDriver(db)
     driver.exec("PRAGMA foreign_keys = OFF; UPDATE projects SET account_id = 'acc_nobody'")
     driver.close()
@@ -461,7 +451,7 @@ for (const [args, said] of wrongUsage) {
 }
 
 test('invalid scopes, lifetimes and grace periods are wrong usage', async (t) => {
-  const { db, project } = await shop(t)
+  const { db, project } = await createShopFile(t)
   for (const args of [
     ['token', 'issue', '--project', project.id, '--scope', 'everything'],
     ['token', 'issue', '--project', project.id, '--lifetime', '59'],

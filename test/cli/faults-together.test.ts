@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, itemNamed } from '../support/load.ts'
-import { createServedShop } from '../support/served.ts'
+import { createShopFile } from '../support/served.ts'
 import { eventually } from '../support/server.ts'
 
 /** How long the load lasts. Default: until each part of it has worked. */
@@ -16,7 +16,7 @@ const CLIENTS = 16
 const ROWS = 500
 
 test('two servers and the CLI share one file under load without errors or stale reads', async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const folder = temporaryFolder(t)
   const servers = [await shop.serve(), await shop.serve()] as const
   const agent = new Agent({ keepAlive: true })
@@ -57,21 +57,20 @@ test('two servers and the CLI share one file under load without errors or stale 
 
   const cli = async (...args: string[]) => {
     figures.commands++
-    return json(...args, '--db', shop.db)
+    return shop.json(...args)
   }
-  const store = ['--account', shop.account_id, '--store', 'main']
 
   /** Commands of an operator. */
   const operator = async () => {
     for (let i = 0; !isOver; i++) {
       const { meta, ...fields } = itemNamed(`by_hand_${i}`)
-      const { id } = await cli('item', 'create', ...store, ...optionsOf(fields, meta))
+      const { id } = await cli('item', 'create', ...shop.ofStore, ...optionsOf(fields, meta))
       created.push(id)
       for (const { api } of servers) await read(api, id, fields.name)
 
       const file = join(folder, `${i}.csv`)
       writeFileSync(file, csvOf(i))
-      const { added } = await cli('purchases', 'import', file, ...store)
+      const { added } = await cli('purchases', 'import', file, ...shop.ofStore)
       assert.equal(added, ROWS)
       figures.rows += added
 
@@ -88,7 +87,7 @@ test('two servers and the CLI share one file under load without errors or stale 
       figures.backups++
       const { sound } = await json('check', '--db', copy)
       assert.ok(sound)
-      const args = ['item', 'list', '--account', shop.account_id, '--store', 'main']
+      const args = ['item', 'list', ...shop.ofStore]
       const items: { id: string }[] = await json(...args, '--db', copy)
       const there = new Set(items.map(({ id }) => id))
       assert.deepEqual(
@@ -115,7 +114,7 @@ test('two servers and the CLI share one file under load without errors or stale 
   for (const items of lists) {
     assert.deepEqual(new Set(items.map(({ id }) => id)), new Set(created))
   }
-  const months = await cli('purchases', 'summary', ...store)
+  const months = await cli('purchases', 'summary', ...shop.ofStore)
   assert.equal(
     months.reduce((sum: number, month: { purchased: number }) => sum + month.purchased, 0),
     figures.rows,

@@ -15,7 +15,7 @@ import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createServedShop } from '../support/served.ts'
+import { createShopFile } from '../support/served.ts'
 
 /** Creates something that is no usable database. Returns the path to open. */
 type Obstacle = (folder: string, t: TestContext) => string | undefined | Promise<string | undefined>
@@ -57,7 +57,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
   ],
   'a database of a newer tillkit': [
     async (_folder, t) => {
-      const { db: path } = await createServedShop(t)
+      const { db: path } = await createShopFile(t)
       const db = await openSqliteDriver(path)
       db.exec('PRAGMA user_version = 99')
       db.close()
@@ -67,7 +67,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
   ],
   'a database with damaged pages': [
     async (_folder, t) => {
-      const { db: path } = await createServedShop(t)
+      const { db: path } = await createShopFile(t)
       const bytes = readFileSync(path)
       writeFileSync(path, bytes.fill(0x41, 100, 4096))
       return path
@@ -76,7 +76,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
   ],
   'a truncated database': [
     async (_folder, t) => {
-      const { db: path } = await createServedShop(t)
+      const { db: path } = await createShopFile(t)
       writeFileSync(path, readFileSync(path).subarray(0, 5_000))
       return path
     },
@@ -94,7 +94,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
   ],
   'a database on a read-only disk': [
     async (_folder, t) => {
-      const { db } = await createServedShop(t)
+      const { db } = await createShopFile(t)
       return onReadOnlyDisk(t, db)
     },
     /till\.db is on a read-only disk/,

@@ -2,32 +2,23 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { tillkit, tillkitJson } from '../support/cli.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { createShop } from '../support/till.ts'
+import { createShopFile } from '../support/served.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,price,status\n'
 
-async function openShop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = join(folder, 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(db) })
-  const { account_id } = (await createShop(till)).account
-  await till.close()
-  const common = ['--account', account_id, '--db', db]
+async function setUp(t: TestContext) {
+  const { folder, ofStore, account_id, ...file } = await createShopFile(t)
   const load = async (name: string, rows: string): Promise<string> => {
     writeFileSync(join(folder, name), HEADER + rows)
-    const args = ['purchases', 'import', join(folder, name), '--store', 'main', ...common]
-    return (await tillkitJson(args)).import_id
+    return (await file.json('purchases', 'import', join(folder, name), ...ofStore)).import_id
   }
-  const run = (...args: string[]) => tillkit([...args, ...common])
-  const json = (...args: string[]) => tillkitJson([...args, ...common])
+  const run = (...args: string[]) => file.run(...args, '--account', account_id)
+  const json = (...args: string[]) => file.json(...args, '--account', account_id)
   return { load, run, json }
 }
 
 test('imports are listed and shown with their file and totals', async (t) => {
-  const { load, run, json } = await openShop(t)
+  const { load, run, json } = await setUp(t)
   const id = await load('mai.csv', 'T-1,gold,2024-01-15T10:00:00Z,123450,\n')
 
   const list = await json('imports', 'list', '--store', 'main')
@@ -42,7 +33,7 @@ test('imports are listed and shown with their file and totals', async (t) => {
 })
 
 test('an undo removes the rows, and says how many', async (t) => {
-  const { load, json } = await openShop(t)
+  const { load, json } = await setUp(t)
   await load('april.csv', 'T-1,gold,2024-01-15T10:00:00Z,1,pending\n')
   const rows = 'T-1,gold,2024-01-15T10:00:00Z,1,\nT-2,gold,2024-01-15T10:00:00Z,1,\n'
   const id = await load('mai.csv', rows)
@@ -59,7 +50,7 @@ test('an undo removes the rows, and says how many', async (t) => {
 })
 
 test('a refused undo names the number of rows and the option', async (t) => {
-  const { load, run } = await openShop(t)
+  const { load, run } = await setUp(t)
   const rows = 'T-1,gold,2024-01-15T10:00:00Z,1,\n'
   const id = await load('mai.csv', rows)
   await load('juni.csv', `${rows}T-2,gold,2024-01-15T10:00:00Z,1,\n`)
@@ -74,7 +65,7 @@ test('a refused undo names the number of rows and the option', async (t) => {
 })
 
 test('an unknown import is named as such', async (t) => {
-  const { run } = await openShop(t)
+  const { run } = await setUp(t)
   for (const command of ['show', 'undo']) {
     const { code, stderr } = await run('imports', command, 'imp_none')
     assert.equal(code, 1)

@@ -20,7 +20,7 @@ import { type TestContext, test } from 'node:test'
 import { createOutputFile } from '../../cli/output-file.ts'
 import { createIo, mayRun, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createServedShop } from '../support/served.ts'
+import { createShopFile } from '../support/served.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
@@ -31,13 +31,13 @@ const asNobody = isRoot
 
 /** A shop, a shared folder, and a file that must not change. */
 async function openShared(t: TestContext) {
-  const { db, account_id } = await createServedShop(t)
+  const { db, ofStore } = await createShopFile(t)
   const folder = temporaryFolder(t)
   const victim = join(temporaryFolder(t), 'passwd')
   writeFileSync(victim, 'kept', { mode: 0o644 })
   const bad = join(temporaryFolder(t), 'bad.csv')
   writeFileSync(bad, 'transaction_id,sku,purchased_at\nT-1,none,never\n')
-  const shop = ['--account', account_id, '--store', 'main', '--db', db]
+  const shop = [...ofStore, '--db', db]
   return {
     db,
     folder,

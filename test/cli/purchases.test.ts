@@ -8,24 +8,16 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Interrupted } from '../../cli/command-errors.ts'
 import { createOutputFile } from '../../cli/output-file.ts'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { createIo, start, startTillkit, tillkit, tillkitJson } from '../support/cli.ts'
+import { createIo, start, startTillkit, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createShop } from '../support/till.ts'
+import { createShopFile } from '../support/served.ts'
 
-async function openShop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = join(folder, 'till.db')
-  const json = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const till = createTill({ storage: await openSqliteStorage(db) })
-  const { account: owner, project: game } = await createShop(till)
-  const gem = { name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' } as const
-  await till.items.create(owner, { store_id: 'main', ...gem })
-  await till.close()
-  const [account, project] = [owner.account_id, game.id]
+async function setUp(t: TestContext) {
+  const file = await createShopFile(t)
+  const { folder, db, json, ofProject, ofStore, account_id: account } = file
   const newStore = (id: string) =>
     json(
-      ...['store', 'create', '--account', account, '--project', project, '--store', id],
+      ...['store', 'create', '--account', account, ...ofProject, '--store', id],
       ...['--type', 'web', '--config', '{"currency":"USD"}'],
     )
   const newItem = (store: string, name: string) =>
@@ -33,8 +25,9 @@ async function openShop(t: TestContext) {
       ...['item', 'create', '--account', account, '--store', store, '--name', name],
       ...['--display-name', name, '--price', '1', '--type', 'consumable'],
     )
+  await newItem('main', 'gem')
   const run = (command: string, ...args: string[]) =>
-    tillkit(['purchases', command, ...args, '--account', account, '--store', 'main', '--db', db])
+    file.run('purchases', command, ...args, ...ofStore)
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return join(folder, name)
@@ -48,7 +41,7 @@ T-2,gem,2024-02-15T10:00:00Z,bob,99,refunded,10.0.0.2
 `
 
 test('a dry run prints the summary of the real run and stores nothing', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   const file = write('good.csv', GOOD)
   const dry = await run('import', file, '--dry-run')
   const real = await run('import', file)
@@ -68,7 +61,7 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
 })
 
 test('a command that names an unknown SKU suggests the nearest one, even an archived one', async (t) => {
-  const { json, run, account, db } = await openShop(t)
+  const { json, run, account, db } = await setUp(t)
   const store = ['--account', account, '--store', 'main']
   await json('item', 'archive', 'gem', ...store)
 
@@ -84,7 +77,7 @@ test('a command that names an unknown SKU suggests the nearest one, even an arch
 })
 
 test('an unknown SKU is named once, with its rows and the nearest name', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   const rows = Array.from({ length: 150 }, (_, i) => `U-${i},golt,2024-01-15T10:00:00Z,,,,\n`)
   const others = 'U-x,GEM,2024-01-15T10:00:00Z,,,,\nU-y,silver,yesterday,,,,\n'
   const { code, stderr } = await run('import', write('bad.csv', GOOD + rows.join('') + others))
@@ -99,7 +92,7 @@ test('an unknown SKU is named once, with its rows and the nearest name', async (
 })
 
 test('a report has the bad rows with their mistakes and own cells, and cannot be imported', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const file = write(
     'bad.csv',
     `${GOOD}T-3,silver,yesterday,=cmd(),4.99,,x\nT-4,gold,2024-01-15T10:00:00Z,ann,1,,x\nT-5,gold,"a"b,,,,\n`,
@@ -128,7 +121,7 @@ test('a report has the bad rows with their mistakes and own cells, and cannot be
 })
 
 test('a report keeps all cells of rows that are too narrow or too wide', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const wide = 'T-4,gold,2024-01-15T10:00:00Z,ann,1,,x,"y, z",=cmd()'
   const file = write('bad.csv', `${GOOD}T-3,gold\n${wide}\n`)
   const report = join(folder, 'errors.csv')
@@ -139,7 +132,7 @@ test('a report keeps all cells of rows that are too narrow or too wide', async (
 })
 
 test("a report keeps the file's own columns that are named like its own", async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const file = write('bad.csv', 'line,column,code,message,t,d\n1,x,gold,y,T-1,yesterday\n')
   const report = join(folder, 'errors.csv')
   const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
@@ -149,7 +142,7 @@ test("a report keeps the file's own columns that are named like its own", async 
 })
 
 test("a foreign file with columns named like a report's keeps its apostrophes, and is reported on", async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const header = 'line,column,code,message,transaction_id,sku,purchased_at'
   const row = "1,x,y,z,'=1,silver,2024-01-15T10:00:00Z"
   const report = join(folder, 'errors.csv')
@@ -167,7 +160,7 @@ test("a foreign file with columns named like a report's keeps its apostrophes, a
 })
 
 test('for a file that is no CSV, the error and the report tell its format', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const report = join(folder, 'errors.csv')
   const file = write('purchases.csv', '<!doctype html>\n<title>Sign in</title>\n')
   const { code, stderr } = await run('import', file, '--report', report)
@@ -182,7 +175,7 @@ test('for a file that is no CSV, the error and the report tell its format', asyn
 })
 
 test('a good file has no report, and standard input cannot have one', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   await run('import', write('good.csv', GOOD), '--report', join(folder, 'errors.csv'))
   assert.ok(!readdirSync(folder).includes('errors.csv'))
   const piped = await run('import', '-', '--report', join(folder, 'errors.csv'))
@@ -190,7 +183,7 @@ test('a good file has no report, and standard input cannot have one', async (t) 
 })
 
 test('--map imports any columns, and mistakes in it are named', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   const file = write(
     'orders.csv',
     'Order No;Artikel;When;Betrag\n7;gold;2024-01-15T10:00:00Z;4.99\n',
@@ -216,7 +209,7 @@ test('--map imports any columns, and mistakes in it are named', async (t) => {
 })
 
 test('an export to a file or to standard output can be imported', async (t) => {
-  const { run, write, folder, json, account, newStore, newItem } = await openShop(t)
+  const { run, write, folder, json, account, newStore, newItem } = await setUp(t)
   await run('import', write('good.csv', GOOD))
   const out = join(folder, 'out.csv')
   assert.deepEqual(await run('export', '--out', out), {
@@ -239,7 +232,7 @@ test('an export to a file or to standard output can be imported', async (t) => {
 })
 
 test('a summary has a line with a bar for each month, item and currency, within 80 columns', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   await run('import', write('good.csv', GOOD))
   const { stdout } = await run('summary')
   assert.match(stdout, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
@@ -248,7 +241,7 @@ test('a summary has a line with a bar for each month, item and currency, within 
 })
 
 test('a summary by other fields shows refunds and buyers, and spans all stores of the account', async (t) => {
-  const { run, write, newStore, newItem, account, db } = await openShop(t)
+  const { run, write, newStore, newItem, account, db } = await setUp(t)
   await newStore('side')
   await newItem('side', 'gold')
   await run('import', write('good.csv', GOOD))
@@ -266,7 +259,7 @@ test('a summary by other fields shows refunds and buyers, and spans all stores o
 })
 
 test('a report or an export never overwrites the imported file or the database', async (t) => {
-  const { run, write, folder, db } = await openShop(t)
+  const { run, write, folder, db } = await setUp(t)
   const file = write('bad.csv', `${GOOD}T-3,silver,yesterday,,,,\n`)
   const before = readFileSync(file, 'utf8')
   const targets: [command: string, args: string[]][] = [
@@ -284,7 +277,7 @@ test('a report or an export never overwrites the imported file or the database',
 })
 
 test('a report that cannot be written is wrong usage before the import', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const args = ['--report', join(folder, 'nowhere', 'errors.csv')]
   const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
   assert.deepEqual([code, /--report: .*nowhere: there is no such/.test(stderr)], [2, true])
@@ -292,7 +285,7 @@ test('a report that cannot be written is wrong usage before the import', async (
 })
 
 test('reports and exports are private, unless the existing file was not', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   const out = join(folder, 'out.csv')
   const report = join(folder, 'bad.csv')
   const modeOf = (path: string) => statSync(path).mode & 0o777
@@ -305,7 +298,7 @@ test('reports and exports are private, unless the existing file was not', async 
 })
 
 test('an export to a named pipe writes into it and does not replace it', async (t) => {
-  const { run, write, folder } = await openShop(t)
+  const { run, write, folder } = await setUp(t)
   await run('import', write('good.csv', GOOD))
   const pipe = join(folder, 'pipe')
   execFileSync('mkfifo', [pipe])
@@ -315,13 +308,13 @@ test('an export to a named pipe writes into it and does not replace it', async (
 })
 
 test('purchases export rejects --json, because it writes CSV', async (t) => {
-  const { run } = await openShop(t)
+  const { run } = await setUp(t)
   const { code, stdout } = await run('export', '--json')
   assert.deepEqual([code, /writes CSV/.test(JSON.parse(stdout).detail)], [2, true])
 })
 
 test('a list shows the user and the quantity', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   const header = 'transaction_id,sku,purchased_at,user_id,quantity,price'
   await run('import', write('many.csv', `${header}\nT-1,gold,2024-01-15T10:00:00Z,ann,3,499\n`))
   const { stdout } = await run('list')
@@ -330,7 +323,7 @@ test('a list shows the user and the quantity', async (t) => {
 })
 
 test('one purchase is recorded, and its user owns it until it is refunded', async (t) => {
-  const { run } = await openShop(t)
+  const { run } = await setUp(t)
   const record = (...args: string[]) =>
     run(
       ...['record', '--transaction-id', 'T-1', '--sku', 'gold', '--user', 'ann', '--quantity', '2'],
@@ -355,7 +348,7 @@ test('one purchase is recorded, and its user owns it until it is refunded', asyn
 })
 
 test('the names of ignored columns wrap at 80 columns', async (t) => {
-  const { run, write } = await openShop(t)
+  const { run, write } = await setUp(t)
   const columns = Array.from({ length: 30 }, (_, i) => `Some column ${i}`)
   const header = `transaction_id,sku,purchased_at,${columns.join()}`
   const row = `T-1,gold,2024-01-15T10:00:00Z${','.repeat(columns.length)}`
@@ -382,7 +375,7 @@ const INTERRUPTIONS = [
 
 for (const [format, args, printed] of INTERRUPTIONS) {
   test(`Ctrl-C during an import stores nothing and ends with 130: ${format}`, async (t) => {
-    const { run, db, account } = await openShop(t)
+    const { run, db, account } = await setUp(t)
     const all = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
     const { finished, stop } = startTillkit([...all, ...args], { input: endless() })
     async function* endless() {
@@ -398,7 +391,7 @@ for (const [format, args, printed] of INTERRUPTIONS) {
 }
 
 test('Ctrl-C ends a process that imports with 130', async (t) => {
-  const { run, db, account } = await openShop(t)
+  const { run, db, account } = await setUp(t)
   const args = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
   const child = start(args, {})
   t.after(() => child.kill('SIGKILL'))

@@ -3,20 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { run } from '../../cli/run.ts'
-import { createIo, tillkit, tillkitJson } from '../support/cli.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { createIo } from '../support/cli.ts'
+import { createShopFile } from '../support/served.ts'
 
-async function shop(t: TestContext) {
-  const folder = temporaryFolder(t)
-  const db = ['--db', join(folder, 'till.db')]
-  const json = (...args: string[]) => tillkitJson([...args, ...db])
-  const { account_id } = await json('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const project = await json('project', 'create', '--account', account_id, ...game)
-  const ofStore = ['--account', account_id, '--store', 'main']
-  await json('store', 'create', ...ofStore, '--project', project.id, '--type', 'web')
-  const gold = ['--name', 'gold', '--display-name', 'Gold', '--price', '499']
-  await json('item', 'create', ...ofStore, ...gold, '--type', 'consumable')
+async function setUp(t: TestContext) {
+  const { folder, ofStore, json, ...shop } = await createShopFile(t)
   const file = join(folder, 'purchases.csv')
   const rows = ['a,gold,2024-03-01T12:34:56Z,ann', 'b,gold,2024-03-01T12:34:56Z,bob']
   writeFileSync(file, `transaction_id,sku,purchased_at,user_id\n${rows.join('\n')}\n`)
@@ -25,15 +16,15 @@ async function shop(t: TestContext) {
     const { purchases } = await json('purchases', 'list', ...ofStore)
     return purchases.map(({ user_id }: { user_id?: string }) => user_id)
   }
-  return { folder, db, json, users, ofProject: ['--project', project.id] }
+  return { ...shop, folder, json, users }
 }
 
 test('users export writes a JSON document to standard output or a file', async (t) => {
-  const { folder, db, ofProject } = await shop(t)
+  const { folder, run, ofProject } = await setUp(t)
   const out = join(folder, 'ann.json')
 
-  const { stdout, code } = await tillkit(['users', 'export', 'ann', ...ofProject, ...db])
-  const exported = await tillkit(['users', 'export', 'ann', ...ofProject, ...db, '--out', out])
+  const { stdout, code } = await run('users', 'export', 'ann', ...ofProject)
+  const exported = await run('users', 'export', 'ann', ...ofProject, '--out', out)
 
   assert.equal(code, 0)
   assert.equal(exported.stderr, `Exported the user to ${out}\n`)
@@ -44,10 +35,10 @@ test('users export writes a JSON document to standard output or a file', async (
 })
 
 test('users erase needs --yes without a terminal, and then erases the user', async (t) => {
-  const { db, json, users, ofProject } = await shop(t)
+  const { run, json, users, ofProject } = await setUp(t)
   const erase = ['users', 'erase', 'ann', ...ofProject]
 
-  const refused = await tillkit([...erase, ...db])
+  const refused = await run(...erase)
   assert.equal(refused.code, 2)
   assert.match(refused.stderr, /confirm it with --yes/)
   assert.deepEqual(await users(), ['ann', 'bob'])
@@ -62,12 +53,12 @@ test('users erase needs --yes without a terminal, and then erases the user', asy
 })
 
 test('users erase asks for the id of the user on a terminal', async (t) => {
-  const { db, users, ofProject } = await shop(t)
+  const { db, users, ofProject } = await setUp(t)
   const answerWith = async (input: string) => {
     const io = createIo({ input, columns: 80 })
     Object.assign(io.stdin, { isTTY: true })
     for (const stream of [io.stdout, io.stderr]) stream.on('data', () => {})
-    return run(['users', 'erase', 'ann', ...ofProject, ...db], io, {})
+    return run(['users', 'erase', 'ann', ...ofProject, '--db', db], io, {})
   }
 
   for (const wrong of ['', 'y\n', 'bob\n']) assert.equal(await answerWith(wrong), 1)

@@ -9,7 +9,7 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { threadsOf } from '../support/threads.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { createShop } from '../support/till.ts'
 
 test('a thread that died is replaced, and the next one sends what is due', async (t) => {
   const receiver = await startReceiver(t)
@@ -23,10 +23,10 @@ test('a thread that died is replaced, and the next one sends what is due', async
   await eventuallyHolds(() => assert.equal(errors.length, 1)) // there is no such file
 
   await using till = createTill({ storage: await openSqliteStorage(db) })
-  const { account, project } = await createShop(till)
+  const { account, project_id } = await createShop(till)
   const config = { webhook_url: receiver.url }
-  await till.projects.update(account, { id: project.id, config })
-  await till.webhooks.test(account, project.id)
+  await till.projects.update(account, { id: project_id, config })
+  await till.webhooks.test(account, project_id)
 
   await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
   await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
@@ -37,7 +37,7 @@ test('the thread starts with the first endpoint, which another process may creat
   const db = join(temporaryFolder(t), 'till.db')
   await using served = createTill({ storage: await openSqliteStorage(db) })
   await using other = createTill({ storage: await openSqliteStorage(db) })
-  const { account, project } = await createShop(other)
+  const { account, project_id } = await createShop(other)
   const threads = threadsOf(t)
   await using sender = startSender(served, {
     ...{ db, allowPrivate: true, env: {} },
@@ -47,18 +47,17 @@ test('the thread starts with the first endpoint, which another process may creat
   assert.equal(await served.outbox.hasEndpoints(), false)
   assert.equal(threads.length, 0)
 
-  await other.projects.update(account, { id: project.id, config: { webhook_url: receiver.url } })
-  await other.webhooks.test(account, project.id)
+  await other.projects.update(account, { id: project_id, config: { webhook_url: receiver.url } })
+  await other.webhooks.test(account, project_id)
 
   await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
   assert.equal(threads.length, 1)
 })
 
 async function tillWithEndpoint(): Promise<Till> {
-  const till = memoryTill()
-  const { account, project } = await createShop(till)
+  const { till, account, project_id } = await createShop()
   const config = { webhook_url: 'https://example.com/' }
-  await till.projects.update(account, { id: project.id, config })
+  await till.projects.update(account, { id: project_id, config })
   return till
 }
 

@@ -2,26 +2,22 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { tillkit, tillkitJson } from '../support/cli.ts'
+import { tillkit } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
-import { createServedShop } from '../support/served.ts'
+import { createShopFile } from '../support/served.ts'
 
 const ARGS = ['--webhook-allow-private']
 const ENV = { TILLKIT_WEBHOOK_RETRIES: '1' }
 
 /** A shop on a file whose project sends its events to a receiver, and commands on that file. */
-async function openShop(t: TestContext, { isUnset = false } = {}) {
+async function setUp(t: TestContext, { isUnset = false } = {}) {
   const receiver = await startReceiver(t)
-  const shop = await createServedShop(t, { sendsWebhooks: true })
-  const run = (...args: string[]) => tillkitJson([...args, '--db', shop.db])
-  const config = { webhook_url: `${receiver.url}/hook` }
-  const setUrl = (url: string) => {
-    const json = JSON.stringify({ ...config, webhook_url: url })
-    return run('project', 'update', '--project', shop.project.id, '--config', json)
-  }
-  if (!isUnset) await setUrl(config.webhook_url)
-  const endpoint = async () => (await run('webhooks', 'list')).endpoints[0]
+  const shop = await createShopFile(t, { sendsWebhooks: true })
+  const { json, ofProject } = shop
+  const config = JSON.stringify({ webhook_url: `${receiver.url}/hook` })
+  if (!isUnset) await json('project', 'update', ...ofProject, '--config', config)
+  const endpoint = async () => (await json('webhooks', 'list')).endpoints[0]
   /** Creates items through a server. */
   const createItems = async (api: string, from: number, count: number) => {
     for (let i = from; i < from + count; i++) {
@@ -36,7 +32,7 @@ async function openShop(t: TestContext, { isUnset = false } = {}) {
       assert.equal(response.status, 200, await response.text())
     }
   }
-  return { ...shop, receiver, run, setUrl, endpoint, createItems }
+  return { ...shop, receiver, endpoint, createItems }
 }
 
 function itemsOf(received: readonly Received[]): Set<string> {
@@ -52,7 +48,7 @@ async function assertMetrics(url: string, lines: readonly string[]): Promise<voi
 }
 
 test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
-  const { receiver, serve, createItems, endpoint } = await openShop(t)
+  const { receiver, serve, createItems, endpoint } = await setUp(t)
   const silent = await serve([...ARGS, '--no-webhooks'])
   await createItems(silent.api, 0, 3)
   silent.child.kill('SIGTERM')
@@ -76,7 +72,7 @@ test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
 })
 
 test('without --webhook-allow-private nothing is sent to the loopback', async (t) => {
-  const { receiver, serve, createItems, endpoint } = await openShop(t)
+  const { receiver, serve, createItems, endpoint } = await setUp(t)
   const { api } = await serve([], ENV)
   await createItems(api, 0, 1)
   await eventuallyHolds(async () => {
@@ -86,7 +82,7 @@ test('without --webhook-allow-private nothing is sent to the loopback', async (t
 })
 
 test('the parent of the workers sends webhooks, and its counters are in the metrics', async (t) => {
-  const { receiver, serve, createItems } = await openShop(t)
+  const { receiver, serve, createItems } = await setUp(t)
   const { url, api, child, ended } = await serve([...ARGS, '--workers', '2', '--metrics'], ENV)
   await createItems(api, 0, 20)
   await eventuallyHolds(() => assert.equal(itemsOf(receiver.received).size, 20))
@@ -97,7 +93,7 @@ test('the parent of the workers sends webhooks, and its counters are in the metr
 })
 
 test('a server that is killed while it sends loses no event', async (t) => {
-  const { db, receiver, serve, createItems } = await openShop(t)
+  const { db, receiver, serve, createItems } = await setUp(t)
   const first = await serve(ARGS, ENV)
   let left = 7
   receiver.answer = (response) => {
@@ -123,8 +119,8 @@ test('a server that is killed while it sends loses no event', async (t) => {
 })
 
 test('a URL that a session set waits for confirmation, and serve warns of it', async (t) => {
-  const shop = await openShop(t, { isUnset: true })
-  const { db, run, project, token, receiver, serve, createItems, endpoint } = shop
+  const shop = await setUp(t, { isUnset: true })
+  const { db, json, project, token, receiver, serve, createItems, endpoint } = shop
   const { id } = project
   const other = `${receiver.url}/other`
   const till = createTill({ storage: await openSqliteStorage(db) })
@@ -142,39 +138,42 @@ test('a URL that a session set waits for confirmation, and serve warns of it', a
     ),
   )
   await createItems(api, 0, 1)
-  const { stdout } = await tillkit(['webhooks', 'list', '--db', db])
+  const { stdout } = await shop.run('webhooks', 'list')
   assert.match(stdout, /A session set .*\/other: tillkit webhooks confirm prj_/)
 
-  await assert.rejects(run('webhooks', 'confirm', id, '--url', `${receiver.url}/x`), /ended with 1/)
-  assert.equal((await run('webhooks', 'confirm', id, '--url', other)).state, 'active')
+  await assert.rejects(
+    json('webhooks', 'confirm', id, '--url', `${receiver.url}/x`),
+    /ended with 1/,
+  )
+  assert.equal((await json('webhooks', 'confirm', id, '--url', other)).state, 'active')
   await createItems(api, 1, 1)
   await eventuallyHolds(() => assert.ok(itemsOf(receiver.received).has('sku_1')))
   assert.ok(receiver.received.every(({ path }) => path === '/other'))
 })
 
 test('the commands pause, resume, test and replay an endpoint, and show its log', async (t) => {
-  const { db, run, project, receiver, serve, createItems, endpoint } = await openShop(t)
+  const { db, run, json, project, receiver, serve, createItems, endpoint } = await setUp(t)
   const { id } = project
   const { api } = await serve(ARGS, ENV)
-  assert.equal((await run('webhooks', 'pause', id)).state, 'paused')
+  assert.equal((await json('webhooks', 'pause', id)).state, 'paused')
   await createItems(api, 0, 2)
-  assert.equal((await run('webhooks', 'resume', id)).state, 'active')
+  assert.equal((await json('webhooks', 'resume', id)).state, 'active')
   await eventuallyHolds(() => assert.equal(itemsOf(receiver.received).size, 2))
 
-  await run('webhooks', 'test', id)
+  await json('webhooks', 'test', id)
   const typesOf = () => receiver.received.map(({ body }) => JSON.parse(body).type)
   await eventuallyHolds(() => assert.ok(typesOf().includes('webhook.test')))
   await eventuallyHolds(async () => assert.equal((await endpoint()).lag, 0))
 
-  const { deliveries } = await run('webhooks', 'log', id, '--state', 'delivered')
+  const { deliveries } = await json('webhooks', 'log', id, '--state', 'delivered')
   assert.deepEqual(
     deliveries.map(({ type }: { type: string }) => type),
     ['webhook.test', 'item.created', 'item.created'],
   )
   const before = receiver.received.length
-  await run('webhooks', 'replay', id, '--from', String(deliveries.at(-1).sequence))
+  await json('webhooks', 'replay', id, '--from', String(deliveries.at(-1).sequence))
   await eventuallyHolds(() => assert.equal(receiver.received.length, before + 3))
-  await run('webhooks', 'replay', id, '--since', '2026-01-01')
+  await json('webhooks', 'replay', id, '--since', '2026-01-01')
   await eventuallyHolds(() => assert.ok(receiver.received.length >= before + 6))
 
   for (const words of [['list'], ['log', id]]) {
@@ -183,9 +182,9 @@ test('the commands pause, resume, test and replay an endpoint, and show its log'
     assert.match(stdout, new RegExp(words[0] === 'list' ? id : 'item.created'))
     for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line)
   }
-  const wrong = await tillkit(['webhooks', 'replay', id, '--db', db])
+  const wrong = await run('webhooks', 'replay', id)
   assert.notEqual(wrong.code, 0)
-  const unknown = await tillkit(['webhooks', 'test', 'prj_unknown', '--db', db])
+  const unknown = await run('webhooks', 'test', 'prj_unknown')
   assert.match(unknown.stderr, /No webhook endpoint has this id/)
 })
 

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { test } from 'node:test'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { serveProcess, tillkit, tillkitProcess } from '../support/cli.ts'
+import { type TestContext, test } from 'node:test'
+import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
-import { childrenOf } from '../support/served.ts'
-import { createShop } from '../support/till.ts'
+import { childrenOf, createShopFile } from '../support/served.ts'
 
-async function startPool(
-  t: Parameters<typeof serveProcess>[0],
-  workers: number,
-  more: readonly string[] = ['--no-webhooks'],
-) {
-  const db = join(temporaryFolder(t), 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(db) })
-  const shop = await createShop(till)
-  await till.close()
-  const args = ['--db', db, '--port', '0', '--workers', String(workers), ...more]
-  const served = await serveProcess(t, args)
-  return { ...served, ...shop, db, api: `${served.url}/api/v1` }
+/** Workers that send no webhooks, unless there are more arguments. */
+async function startPool(t: TestContext, workers: number, more?: readonly string[]) {
+  const shop = await createShopFile(t, { sendsWebhooks: more !== undefined })
+  return { ...shop, ...(await shop.serve(['--workers', String(workers), ...(more ?? [])])) }
 }
 
 /** Sends a request on its own connection, so any worker may get it. */

@@ -91,9 +91,7 @@ async function createNestModule(): Promise<object> {
 
 /** Uses the API below /shop, behind the middleware of the application. */
 async function useShop(send: Send, till: Till): Promise<void> {
-  const { account, project, token } = await createShop(till)
-  const { account_key } = account
-  const { public_key } = project
+  const { token, account_key, public_key } = await createShop(till)
   const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
 
   const init = { public_key, json: { user_id: 'player' } }

@@ -23,21 +23,20 @@ export interface Target {
 export async function createTarget(db: string): Promise<Target & { close(): Promise<void> }> {
   const storage = await openSqliteStorage(db)
   const till = createTill({ storage })
-  const { account, project, token } = await createShop(till)
-  const { account_id } = account
+  const { account, project_id, public_key, token, account_id } = await createShop(till)
   const publicKeys = new Map<string, string>()
   return {
     account_id,
     account_key: account.account_key,
-    project_id: project.id,
-    public_key: project.public_key,
+    project_id,
+    public_key,
     token,
     async createItems(store_id, count, length = 100) {
-      await till.stores.create(account, { project_id: project.id, store_id, store_type: 'web' })
+      await till.stores.create(account, { project_id, store_id, store_type: 'web' })
       const items = Array.from({ length: count }, (_, i) => ({
         id: `itm_${store_id}_${i}`,
         account_id,
-        project_id: project.id,
+        project_id,
         store_id,
         name: `item_${i}`,
         display_name: 'Item',

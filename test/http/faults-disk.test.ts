@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { tillkit, tillkitJson } from '../support/cli.ts'
+import { tillkit } from '../support/cli.ts'
 import { smallDisk } from '../support/disk.ts'
 import { assertWhole, itemNamed } from '../support/load.ts'
-import { createServedShop } from '../support/served.ts'
+import { createShopFile } from '../support/served.ts'
 import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
 
 const ROWS = 20_000
@@ -23,11 +23,11 @@ function fill(disk: string, left: number): string {
   return ballast
 }
 
-async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; TMPDIR?: string }) {
-  const shop = await createServedShop(t, folder === undefined ? {} : { folder })
+async function start(t: TestContext, { folder, TMPDIR }: { folder?: string; TMPDIR?: string }) {
+  const shop = await createShopFile(t, folder === undefined ? {} : { folder })
   const server = await shop.serve([], TMPDIR === undefined ? {} : { TMPDIR })
   const send = createClient(server.url)
-  const { account_key, token } = shop
+  const { account_key, token, json, ofStore } = shop
   return {
     ...shop,
     ...server,
@@ -36,8 +36,7 @@ async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; 
     load: (text: string) =>
       send('POST /api/v1/purchases/import', { token, body: importForm(text) }),
     purchases: async () => {
-      const args = ['--account', shop.account_id, '--store', 'main', '--db', shop.db]
-      const months: { purchased: number }[] = await tillkitJson(['purchases', 'summary', ...args])
+      const months: { purchased: number }[] = await json('purchases', 'summary', ...ofStore)
       return months.reduce((sum, { purchased }) => sum + purchased, 0)
     },
   }
@@ -52,7 +51,7 @@ function assertNoRoom(reply: Reply): void {
 test('on a full disk writes are 503 and reads work; with free space all works again', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
-  const shop = await startShop(t, { folder })
+  const shop = await start(t, { folder })
   const { create, load, items, send, token } = shop
   const ballast = fill(folder, 300_000)
   const kept: string[] = []
@@ -102,7 +101,7 @@ test('on a full disk writes are 503 and reads work; with free space all works ag
 test('after an import larger than the disk, writes, restarts and imports work without repair', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
-  const shop = await startShop(t, { folder })
+  const shop = await start(t, { folder })
   const larger = Array.from({ length: 12 }, (_, i) => csv.replaceAll('T-', `T-${i}-`)).join('')
   const lines = larger.replaceAll(/(?<=\n)transaction_id.*\n/g, '')
   const free = () => {
@@ -132,7 +131,7 @@ test('after an import larger than the disk, writes, restarts and imports work wi
 test('an import that fills the disk leaves nothing, and the next one does not wait for a lease', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
-  const { load, create, purchases, db } = await startShop(t, { folder })
+  const { load, create, purchases, db } = await start(t, { folder })
   for (const left of [200_000, 600_000, 1_000_000]) {
     const ballast = fill(folder, left)
     assertNoRoom(await load(csv))
@@ -148,7 +147,7 @@ test('an import that fills the disk leaves nothing, and the next one does not wa
 test('uploads without disk space for temporary files are 503, and leave no file', async (t) => {
   const TMPDIR = smallDisk(t, 1)
   if (!TMPDIR) return
-  const { load, create, purchases } = await startShop(t, { TMPDIR })
+  const { load, create, purchases } = await start(t, { TMPDIR })
   const free = () => statfsSync(TMPDIR).bfree
   const before = free()
   const large = csv + csv.replace(/^.*\n/, '').replaceAll('T-', 'U-')

@@ -13,9 +13,10 @@ import { ask, assertWhole, eachOf, itemNamed, startWriters } from '../support/lo
 import { createRandom } from '../support/random.ts'
 import {
   childrenOf,
-  createServedShop,
+  createShopFile,
   type ServedItems,
   type ServedProcess,
+  type ShopFile,
 } from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
@@ -24,10 +25,13 @@ const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 2)
 
 const random = createRandom()
 
-type Shop = Awaited<ReturnType<typeof createServedShop>>
-
 /** Writes on 64 connections until a random number is acknowledged, then calls `end`. */
-async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end: () => unknown) {
+async function writeUntil(
+  shop: ShopFile,
+  server: ServedProcess,
+  prefix: string,
+  end: () => unknown,
+) {
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
   })
@@ -40,7 +44,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
 }
 
 /** Asserts that all acknowledged records are stored and readable, and none is incomplete. */
-async function assertKept(shop: Shop, server: ServedItems, acknowledged: Map<string, string>) {
+async function assertKept(shop: ShopFile, server: ServedItems, acknowledged: Map<string, string>) {
   const items = await server.items()
   const names = new Map(items.map(({ id, name }) => [id, name]))
   assert.equal(new Set(names.values()).size, items.length)
@@ -60,7 +64,7 @@ async function assertKept(shop: Shop, server: ServedItems, acknowledged: Map<str
 /**
  * Repeats the requests without an answer, as a client does: each record then exists exactly once.
  */
-async function repeat(shop: Shop, server: ServedItems, names: Iterable<string>) {
+async function repeat(shop: ShopFile, server: ServedItems, names: Iterable<string>) {
   const before = new Map((await server.items()).map(({ id, name }) => [name, id]))
   const agent = new Agent({ keepAlive: true })
   await eachOf(names, async (name) => {
@@ -74,7 +78,7 @@ async function repeat(shop: Shop, server: ServedItems, names: Iterable<string>) 
 }
 
 /** Asserts that the file is intact and has exactly one audit entry for each item. */
-async function assertSound({ db }: Shop, items: number) {
+async function assertSound({ db }: ShopFile, items: number) {
   assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
   const till = createTill({ storage: await openSqliteStorage(db) })
   let entries = 0
@@ -86,7 +90,7 @@ async function assertSound({ db }: Shop, items: number) {
 }
 
 test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledged writes`, async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const all = new Map<string, string>()
   const counts = { acknowledged: 0, unanswered: 0, 'stored without an answer': 0 }
   let server = await shop.serve()
@@ -114,7 +118,7 @@ test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledg
 })
 
 test('a worker killed while 64 clients write loses no acknowledged write', async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const server = await shop.serve(['--workers', '2'])
   const [victim = 0] = childrenOf(server.child.pid)
   const { acknowledged, unanswered } = await writeUntil(shop, server, 'worker', async () => {
@@ -134,7 +138,7 @@ test('a worker killed while 64 clients write loses no acknowledged write', async
 })
 
 test('when the primary process is killed its workers exit, and a new server has all records', async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const server = await shop.serve(['--workers', '2'])
   const { acknowledged, unanswered } = await writeUntil(shop, server, 'first', async () => {
     server.child.kill('SIGKILL')
@@ -162,7 +166,7 @@ const stops: [what: string, args: string[], pids: (first: number) => number[]][]
 ]
 for (const [what, args, pids] of stops) {
   test(`SIGTERM to ${what} interrupts no request in flight`, async (t) => {
-    const shop = await createServedShop(t)
+    const shop = await createShopFile(t)
     const server = await shop.serve(args)
     const upload = await beginImport(t, shop, server)
     const { acknowledged } = await writeUntil(shop, server, 'stop', async () => {
@@ -183,7 +187,7 @@ for (const [what, args, pids] of stops) {
 }
 
 /** An import for which the server has sent 100 Continue. */
-async function beginImport(t: TestContext, shop: Shop, server: ServedProcess) {
+async function beginImport(t: TestContext, shop: ShopFile, server: ServedProcess) {
   const client = await connectTo(server.url)
   t.after(() => client.socket.destroy())
   const body = [
@@ -205,7 +209,7 @@ async function beginImport(t: TestContext, shop: Shop, server: ServedProcess) {
 
 for (const workers of ['1', '2']) {
   test(`a second signal ends a stopping server at once (workers: ${workers})`, async (t) => {
-    const shop = await createServedShop(t)
+    const shop = await createShopFile(t)
     const server = await shop.serve(['--workers', workers])
     const upload = await beginImport(t, shop, server)
     server.child.kill('SIGTERM')

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { eachOf, itemNamed } from '../support/load.ts'
-import { createServedShop, type ServedShop } from '../support/served.ts'
+import { createShopFile, type ShopFile } from '../support/served.ts'
 import {
   assertProblem,
   connectTo,
@@ -19,11 +19,11 @@ import { createShop } from '../support/till.ts'
 interface Attack {
   readonly name: string
   readonly clients: number
-  readonly request: (shop: ServedShop, client: number) => string
+  readonly request: (shop: ShopFile, client: number) => string
   readonly statuses: readonly number[]
 }
 
-const init = ({ project }: ServedShop, body: string) =>
+const init = ({ project }: ShopFile, body: string) =>
   rawRequest(
     'POST /api/v1/identity/auth/init',
     [`x-public-project-key: ${project.public_key}`],
@@ -69,7 +69,7 @@ const attacks: Attack[] = [
 
 for (const { name, clients: count, request, statuses } of attacks) {
   test(`${name}, completed at the same moment, are answered with a small heap`, async (t) => {
-    const shop = await createServedShop(t)
+    const shop = await createShopFile(t)
     const { url } = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=128' })
     const clients: RawClient[] = []
     const lastBytes: string[] = []

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { createServedShop, type ServedShop } from '../support/served.ts'
+import { createShopFile, type ShopFile } from '../support/served.ts'
 import { connectTo, rawRequest } from '../support/server.ts'
 
 const ITEMS = 350
@@ -9,7 +9,7 @@ const META = 60_000
 
 /** A server with a heap smaller than its store, which has items of the maximum size. */
 async function serveLargeStore(t: TestContext) {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const storage = await openSqliteStorage(shop.db)
   const items = Array.from({ length: ITEMS }, (_, i) => ({
     id: `itm_large_${i}`,
@@ -72,7 +72,7 @@ test('long lists that clients do not read keep only bytes outside the heap', asy
   assert.deepEqual(await read(''), { status: 200, link: null, count: ITEMS + 1 })
 })
 
-async function createStores({ db, account_id, project }: ServedShop, ids: readonly string[]) {
+async function createStores({ db, account_id, project }: ShopFile, ids: readonly string[]) {
   const till = createTill({ storage: await openSqliteStorage(db) })
   const account = await till.accounts.get(account_id)
   const item = { name: 'gold', display_name: 'Gold', price: '1', type: 'consumable' } as const
@@ -85,7 +85,7 @@ async function createStores({ db, account_id, project }: ServedShop, ids: readon
 
 // Parsed all at once they took 24 times the size of the file: 175 MiB.
 test('simultaneous imports of metadata that is large when parsed fit into a small heap', async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const store_ids = ['one', 'two', 'three']
   await createStores(shop, store_ids)
   const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=64' })
@@ -113,7 +113,7 @@ function inChunksOfOne(text: string): string {
 }
 
 test('bodies in chunks of one byte use no more memory than others', async (t) => {
-  const shop = await createServedShop(t)
+  const shop = await createShopFile(t)
   const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=40' })
   const head = (path: string, type: string) =>
     rawRequest(`POST /api/v1${path}`, [

@@ -4,33 +4,34 @@ import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createTill } from '../../lib/index.ts'
-import { serveHere, serveProcess } from './cli.ts'
+import { serveHere, serveProcess, tillkit, tillkitJson } from './cli.ts'
 import { temporaryFolder } from './folder.ts'
 import { ask, type ShownItem } from './load.ts'
 import { openSqlite } from './sqlite.ts'
 import { createShop } from './till.ts'
 
-/** A database file with a shop, and functions that start server processes on it. */
-export async function createServedShop(
+/** A database file with a shop, and functions that run commands and servers on it. */
+export async function createShopFile(
   t: TestContext,
   { folder = temporaryFolder(t), sendsWebhooks = false } = {},
 ) {
   const db = join(folder, 'till.db')
-  const till = createTill({ storage: await openSqlite(db) })
-  const { account, project, token } = await createShop(till)
+  const { till, ...shop } = await createShop({ storage: await openSqlite(db) })
   await till.close()
+  const { account_id, project_id, token } = shop
   const argsOf = (more: readonly string[]) => {
     // The thread that sends takes a third of the CPU time of a start.
     const silent = sendsWebhooks ? [] : ['--no-webhooks']
     return ['--db', db, '--port', '0', '--log', 'errors', ...silent, ...more]
   }
   return {
+    ...shop,
+    folder,
     db,
-    token,
-    project,
-    account_id: account.account_id,
-    account_key: account.account_key,
+    ofStore: ['--account', account_id, '--store', 'main'],
+    ofProject: ['--project', project_id],
+    run: (...args: string[]) => tillkit([...args, '--db', db]),
+    json: (...args: string[]) => tillkitJson([...args, '--db', db]),
     async serve(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
       const server = await serveProcess(t, argsOf(args), env)
       // The workers share this output. When it closes, all of them have ended.
@@ -39,16 +40,16 @@ export async function createServedShop(
       return { ...server, api, ended, items: () => listItems(api, token) }
     },
     /** Serves in this process, which takes a tenth of the CPU time. */
-    async serveHere() {
-      const server = await serveHere(t, argsOf([]))
+    async serveHere(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+      const server = await serveHere(t, argsOf(args), env)
       const api = `${server.url}/api/v1`
       return { ...server, api, items: () => listItems(api, token) }
     },
   }
 }
 
-export type ServedShop = Awaited<ReturnType<typeof createServedShop>>
-export type ServedProcess = Awaited<ReturnType<ServedShop['serve']>>
+export type ShopFile = Awaited<ReturnType<typeof createShopFile>>
+export type ServedProcess = Awaited<ReturnType<ShopFile['serve']>>
 /** A server in a process of its own, or in this one. */
 export type ServedItems = Pick<ServedProcess, 'api' | 'items'>
 
