@@ -101,16 +101,6 @@ function assertObject(body: unknown): object {
   throw invalid('The body must be a JSON object')
 }
 
-/**
- * Picks the named fields of a body. The API ignores unknown fields, but the library rejects them.
- */
-export function pick<Body extends object, Name extends keyof Body>(
-  body: Body,
-  ...names: readonly Name[]
-): Pick<Body, Name> {
-  return Object.fromEntries(names.map((name) => [name, body[name]])) as Pick<Body, Name>
-}
-
 /** The most bytes of memory that one parsed value takes, measured with 33,000 different objects. */
 const VALUE_BYTES = 70
 /** The bytes that V8 uses for each character of a text that does not fit into Latin-1. */

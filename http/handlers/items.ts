@@ -7,17 +7,14 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { pick } from '../body.ts'
 import type { Answer, Call } from '../call.ts'
 import { runWhenFree } from '../concurrency.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import { tryTakeTurn, waitForTurn } from '../scheduler.ts'
 
-const FIELDS = ['store_id', 'name', 'display_name', 'description', 'price', 'type', 'meta'] as const
-
 /** `POST /items` */
 export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
-  const item = await till.items.create(caller, pick(body, ...FIELDS), options)
+  const item = await till.items.create(caller, body, options)
   const { id, name, display_name, description } = item
   return { body: { id, name, display_name, description } }
 }

@@ -1,5 +1,6 @@
 import { type ErrorDetail, excerpt, type Session, TillError } from '../../lib/index.ts'
 import type { Call } from '../call.ts'
+import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
 import type { Upload } from '../upload.ts'
 
 /** `POST /purchases/import` */
@@ -12,7 +13,7 @@ export async function importPurchases({
 }: Call<Session, Upload>) {
   try {
     const { file, fileName, fields } = body
-    assertSpelling(fields, PARTS)
+    assertSpelling(fields, 'ImportForm')
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dryRun = parseFlag(fields, 'dry_run')
@@ -33,13 +34,9 @@ export async function importPurchases({
   }
 }
 
-const PARTS = ['file', 'store_id', 'dry_run', 'preset']
-
 // Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.
-export function assertSpelling(
-  fields: ReadonlyMap<string, string>,
-  parts: readonly string[],
-): void {
+export function assertSpelling(fields: ReadonlyMap<string, string>, form: SchemaName): void {
+  const parts = Object.keys(fieldsOf(form))
   const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
     const meant = parts.find((part) => normalize(part) === normalize(field))

@@ -1,8 +1,5 @@
 import type { Project, SessionRequest } from '../../lib/index.ts'
-import { pick } from '../body.ts'
 import type { Call } from '../call.ts'
-
-const FIELDS = ['public_key', 'user_id', 'device_info', 'dlscheme'] as const
 
 /** `GET /identity/auth/access-token` */
 export async function accessToken({ till, caller }: Call<Project, undefined>) {
@@ -11,10 +8,7 @@ export async function accessToken({ till, caller }: Call<Project, undefined>) {
 
 /** `POST /identity/auth/init` */
 export async function init({ till, caller, body }: Call<Project, SessionRequest>) {
-  const { project, session, stores } = await till.sessions.init(
-    caller.public_key,
-    pick(body, ...FIELDS),
-  )
+  const { project, session, stores } = await till.sessions.init(caller.public_key, body)
   const { id, name, bundle_id, platform, status, dlscheme } = project
   return {
     body: {
@@ -32,5 +26,5 @@ export async function init({ till, caller, body }: Call<Project, SessionRequest>
 
 /** `POST /identity/auth/token` */
 export async function token({ till, caller, body }: Call<Project, SessionRequest>) {
-  return { body: await till.sessions.token(caller.public_key, pick(body, ...FIELDS)) }
+  return { body: await till.sessions.token(caller.public_key, body) }
 }

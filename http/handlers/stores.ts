@@ -1,19 +1,9 @@
 import type { Account, NewStore } from '../../lib/index.ts'
-import { pick } from '../body.ts'
 import type { Call } from '../call.ts'
-
-const FIELDS = [
-  'project_id',
-  'store_id',
-  'store_type',
-  'is_sandbox',
-  'status',
-  'store_config',
-] as const
 
 /** `POST /stores` */
 export async function createStore({ till, caller, body, options }: Call<Account, NewStore>) {
-  const store = await till.stores.create(caller, pick(body, ...FIELDS), options)
+  const store = await till.stores.create(caller, body, options)
   const { store_id, project_id, store_type, is_sandbox, status, store_config } = store
   return { body: { store_id, project_id, store_type, is_sandbox, status, store_config } }
 }

@@ -5,7 +5,6 @@ import type { Upload } from '../upload.ts'
 import { invalidOption } from './options.ts'
 import { decodedParams } from './row.ts'
 
-const PARTS = ['file', 'dry_run', 'preset', 'price_unit', 'map']
 const MAX_MISTAKES = 1_000
 
 /**
@@ -16,7 +15,7 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
   const { till, caller, body, params, options, context } = call
   try {
     const { file, fileName, fields } = body
-    assertSpelling(fields, PARTS)
+    assertSpelling(fields, 'ManagedImportForm')
     const { store_id = '' } = decodedParams(params)
     if (!file) throw missingParts({ file })
     const dryRun = parseFlag(fields, 'dry_run')

@@ -3,7 +3,7 @@ import { noBody, optionalJson } from '../body.ts'
 import type { Answer, Call } from '../call.ts'
 import { accountKey, type Credential } from '../credentials.ts'
 import type { RouteDescription } from '../openapi/description.ts'
-import { createAllSchemas, type SchemaName } from '../openapi/schemas.ts'
+import { fieldsOf } from '../openapi/schemas.ts'
 import { type AnyRoute, route } from '../routes.ts'
 import { waitForTurn } from '../scheduler.ts'
 import type { ServerContext } from '../server-context.ts'
@@ -72,11 +72,10 @@ export function streamRow(
   const isRead = method === 'GET'
   const { query, body: bodyName, errors = [] } = description
   const schema = query ?? bodyName
-  let fields: readonly Field[] | undefined
   const handler = async (call: AnyCall) => {
     const { till, caller, params, query, body, options, context } = call
     const decoded = decodedParams(params)
-    fields ??= schema ? fieldsOf(schema) : []
+    const fields = schema ? fieldsOf(schema) : {}
     // The library's name for `item_id` is `id`.
     const { item_id: id, ...others } = decoded
     const path = id === undefined ? others : { ...others, id }
@@ -104,26 +103,13 @@ export function decodedParams(params: AnyCall['params']): ManageCall['params'] {
   throw new TillError(INVALID, `The ${bad} in the path is not valid percent-encoding`)
 }
 
-interface Field {
-  readonly name: string
-  readonly type: unknown
-}
-
-function fieldsOf(name: SchemaName): readonly Field[] {
-  // `NewStore` is a union of three schemas, one for each store type, with the same fields.
-  const { properties } = createAllSchemas()[name === 'NewStore' ? 'NewWebStore' : name] as {
-    readonly properties: { readonly [field: string]: { readonly type?: unknown } }
-  }
-  return Object.entries(properties).map(([name, { type }]) => ({ name, type }))
-}
-
 /** Picks the documented fields. The API ignores others, but the library rejects them. */
 function pickFields(
   given: { readonly [field: string]: unknown },
-  fields: readonly Field[],
+  fields: ReturnType<typeof fieldsOf>,
   converted = (value: unknown, _type: unknown) => value,
 ) {
-  const entries = fields.flatMap(({ name, type }) => {
+  const entries = Object.entries(fields).flatMap(([name, { type }]) => {
     const value = given[name]
     return value === undefined ? [] : [[name, converted(value, type)]]
   })

@@ -1,5 +1,6 @@
+import type * as lib from '../../lib/index.ts'
 import { createManageSchemas, createSchemas, type JsonSchema } from '../../lib/index.ts'
-import { count, exactly, type Properties, ref, text } from '../openapi/shapes.ts'
+import { count, type Described, exactly, type Properties, ref, text } from '../openapi/shapes.ts'
 
 const flag = { type: 'boolean' }
 const time = { type: 'string', format: 'date-time' }
@@ -32,7 +33,7 @@ export function createManagedSchemas() {
           description:
             'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
         },
-      },
+      } satisfies Described<Omit<lib.StoreChange, 'store_id'>>,
     },
     ManagedItemChange: without(inputs.ItemChange, 'id'),
     ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
@@ -77,33 +78,46 @@ export function createManagedSchemas() {
     WebhookQuery: inputs.WebhookQuery,
     DeliveryQuery: without(inputs.DeliveryQuery, 'endpoint_id'),
 
-    Account: exactly({ account_id: text, name: text, created_at: time }),
-    AccountKey: record({ ...accountKey, revoked_at: time, current: flag }, 'revoked_at'),
+    Account: exactly<Omit<lib.Account, 'id' | 'project_id'>>({
+      account_id: text,
+      name: text,
+      created_at: time,
+    }),
+    AccountKey: record<lib.AccountKeyInfo & { readonly current: boolean }>(
+      { ...accountKey, revoked_at: time, current: flag },
+      ['revoked_at'],
+    ),
     AccountKeyPage: page('keys', 'AccountKey'),
     NewAccountKey: exactly({ ...accountKey, account_key: text }),
     RevokedAccountKey: exactly({ key_id: text }),
-    ManagedProject: record({ ...project, account_id, created_at: time, secrets }, 'secrets'),
+    ManagedProject: record<WithSecrets<lib.Project>>(
+      { ...project, account_id, created_at: time, secrets },
+      ['secrets'],
+    ),
     ManagedProjectPage: page('projects', 'ManagedProject'),
-    ManagedStore: record({ ...records.store, account_id, created_at: time, secrets }, 'secrets'),
+    ManagedStore: record<WithSecrets<lib.Store>>(
+      { ...records.store, account_id, created_at: time, secrets },
+      ['secrets'],
+    ),
     ManagedStorePage: page('stores', 'ManagedStore'),
-    ManagedItem: record(
+    ManagedItem: record<lib.Item>(
       {
         ...records.item,
         ...{ account_id, project_id, created_at: time, version: count, archived_at: time },
       },
-      'archived_at',
+      ['archived_at'],
     ),
     ManagedItemPage: page('items', 'ManagedItem'),
-    AuditEntry: record(
+    AuditEntry: record<lib.AuditEntry>(
       {
         ...{ at: time, actor: text, action: text, subject: text, account_id: text },
         ...{ project_id: text, store_id: text, request_id: text, data: object },
       },
-      'data',
+      ['data'],
     ),
     AuditPage: page('entries', 'AuditEntry'),
     CatalogFile: { ...object, description: 'A catalog: see docs/catalog.md.' },
-    CatalogPlan: exactly({
+    CatalogPlan: exactly<lib.CatalogPlan>({
       ...{ project_id: text, digest: text, created: count, updated: count, archived: count },
       ...{ restored: count, unchanged: count, missing: count, unset_variables: texts },
       changes: {
@@ -112,46 +126,54 @@ export function createManagedSchemas() {
         description: 'The first 1,000 changes at most.',
       },
     }),
-    Purchase: record(purchase, 'user_id', 'price', 'currency'),
+    Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency']),
     PurchasePage: page('purchases', 'Purchase'),
-    RecordedPurchase: record(
+    RecordedPurchase: record<lib.RecordedPurchase>(
       { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },
-      'purchase',
+      ['purchase'],
     ),
-    OwnedItem: exactly({
+    OwnedItem: exactly<lib.OwnedItem>({
       ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
     }),
     OwnedPage: page('owned', 'OwnedItem'),
-    PurchaseSummary: record(
+    PurchaseSummary: record<lib.PurchaseSummary>(
       {
         ...{ day: text, week: text, month: text, sku: text, store_id: text, currency: text },
         ...{ ...statuses, revenue: digits, refunded_total: digits, buyers: count },
       },
-      ...['day', 'week', 'month', 'sku', 'store_id'],
+      ['day', 'week', 'month', 'sku', 'store_id'],
     ),
-    PurchaseTotal: record(
+    PurchaseTotal: record<Omit<lib.PurchaseTotal, 'store_id'>>(
       {
         ...{ day: text, week: text, month: text, sku: text, currency: text },
         ...{ ...statuses, revenue: digits, refunded_total: digits },
       },
-      ...['day', 'week', 'month', 'sku'],
+      ['day', 'week', 'month', 'sku'],
     ),
-    OverviewFigures: exactly({
+    OverviewFigures: exactly<lib.OverviewFigures>({
       ...{ ...statuses, currency_count: count },
       ...{ currencies: listOf('PurchaseTotal'), periods: listOf('PurchaseTotal') },
       items: listOf('PurchaseTotal'),
     }),
-    PurchaseOverview: record({ remaining: count, figures: ref('OverviewFigures') }, 'figures'),
-    BuyerCount: exactly({ currency: text, new: count, returning: count }),
-    Buyers: exactly({ read_at: time, is_current: flag, buyers: listOf('BuyerCount') }),
+    PurchaseOverview: record<lib.PurchaseOverview>(
+      { remaining: count, figures: ref('OverviewFigures') },
+      ['figures'],
+    ),
+    BuyerCount: exactly<lib.BuyerCount>({ currency: text, new: count, returning: count }),
+    Buyers: exactly<lib.Buyers>({ read_at: time, is_current: flag, buyers: listOf('BuyerCount') }),
     PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
-    ImportTotal: exactly({ status: text, currency: text, rows: count, total: digits }),
-    ManagedImport: record(
+    ImportTotal: exactly<lib.ImportTotal>({
+      status: text,
+      currency: text,
+      rows: count,
+      total: digits,
+    }),
+    ManagedImport: record<lib.ImportResult>(
       { import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
-      'import_id',
+      ['import_id'],
     ),
     ImportRecord: {
-      ...exactly({
+      ...exactly<lib.ImportRecord>({
         ...{
           import_id: text,
           store_id: text,
@@ -167,18 +189,21 @@ export function createManagedSchemas() {
     },
     ImportPage: page('imports', 'ImportRecord'),
     UserExport: { ...object, description: 'All records about the user.' },
-    ErasedUser: exactly({ pseudonym: text, purchases: count }),
-    WebhookEndpoint: record(
+    ErasedUser: exactly<lib.ErasedUser>({ pseudonym: text, purchases: count }),
+    WebhookEndpoint: record<lib.WebhookEndpoint>(
       {
         ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
         ...{ reason: text, unconfirmed_url: text, is_signed: flag, cursor: count, lag: count },
         ...{ lag_seconds: count, failing_since: time },
-        last_failure: record({ at: time, status: count, error: text }, 'status', 'error'),
+        last_failure: record<lib.WebhookFailure>({ at: time, status: count, error: text }, [
+          'status',
+          'error',
+        ]),
       },
-      ...['reason', 'unconfirmed_url', 'failing_since', 'last_failure'],
+      ['reason', 'unconfirmed_url', 'failing_since', 'last_failure'],
     ),
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
-    WebhookDelivery: record(
+    WebhookDelivery: record<lib.WebhookDelivery>(
       {
         ...{ endpoint_id: text, webhook_id: text, type: text, state: text },
         sequence: { ...count, description: 'The number of the audit entry of the change.' },
@@ -186,14 +211,14 @@ export function createManagedSchemas() {
         ...{ attempts: count, at: time, status: count, error: text, answer: text },
         duration_ms: count,
       },
-      ...['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],
+      ['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],
     ),
-    WebhookRequest: record(
+    WebhookRequest: record<lib.WebhookRequest>(
       {
         ...{ endpoint_id: text, webhook_id: text, url: text, body: text },
         headers: { ...object, description: 'All headers except `webhook-signature`.' },
       },
-      'body',
+      ['body'],
     ),
     WebhookDeliveryPage: page('deliveries', 'WebhookDelivery'),
   } satisfies Properties
@@ -201,6 +226,8 @@ export function createManagedSchemas() {
 
 /** The longest grace period of a former public key: 30 days. */
 export const MAX_GRACE_MS = 30 * 86_400_000
+
+type WithSecrets<R> = R & { readonly secrets: readonly string[] }
 
 const accountKey = { key_id: text, account_id: text, created_at: time }
 
@@ -244,10 +271,10 @@ const purchase = {
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
 const totals = { type: 'array', items: ref('ImportTotal') }
 
-/** The schema of an object with these fields. Those named in `optional` may be missing. */
-function record(properties: Properties, ...optional: readonly string[]) {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name))
-  return { ...exactly(properties), required }
+/** The schema of an object with all fields of `T`. Those named in `optional` may be missing. */
+function record<T = Properties>(properties: Described<T>, optional: readonly (keyof T)[]) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name as never))
+  return { ...exactly<T>(properties), required }
 }
 
 const next = {
@@ -256,7 +283,7 @@ const next = {
 }
 
 function page(name: string, schema: string) {
-  return record({ [name]: { type: 'array', items: ref(schema) }, next }, 'next')
+  return record({ [name]: { type: 'array', items: ref(schema) }, next }, ['next'])
 }
 
 function optional(properties: Properties) {

@@ -1,6 +1,7 @@
-import { createSchemas, PRESET_NAMES } from '../../lib/index.ts'
+import { createSchemas, type ErrorDetail, PRESET_NAMES } from '../../lib/index.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
-import { count, exactly, type Properties, pick, ref, text } from './shapes.ts'
+import type { Problem } from '../problems.ts'
+import { count, type Described, exactly, type Properties, pick, ref, text } from './shapes.ts'
 
 export type SchemaName = keyof ReturnType<typeof createAllSchemas>
 
@@ -80,6 +81,21 @@ export function createBodySchemas() {
   } satisfies Properties
 }
 
+type Types = { readonly [field: string]: { readonly type?: unknown } }
+
+const known = new Map<SchemaName, Types>()
+
+/** The names and types of the fields of a query or body. */
+export function fieldsOf(name: SchemaName): Types {
+  const cached = known.get(name)
+  if (cached) return cached
+  // `NewStore` is a union of three schemas, one for each store type, with the same fields.
+  const schema = createAllSchemas()[name === 'NewStore' ? 'NewWebStore' : name]
+  const { properties } = schema as { readonly properties: Types }
+  known.set(name, properties)
+  return properties
+}
+
 const ITEM = [
   ...['id', 'name', 'display_name', 'description'],
   ...['price', 'type', 'store_id', 'metadata'],
@@ -91,13 +107,19 @@ const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', descript
 
 const detail = {
   type: 'object',
-  properties: { field: text, line: count, column: text, code: text, message: text },
+  properties: {
+    field: text,
+    line: count,
+    column: text,
+    code: text,
+    message: text,
+  } satisfies Described<ErrorDetail>,
   required: ['code', 'message'],
   additionalProperties: false,
 }
 
 const problem = {
-  ...exactly({
+  ...exactly<Problem['body']>({
     type: { type: 'string', pattern: '^urn:tillkit:error:[a-z_]+$' },
     title: text,
     status: { type: 'integer', minimum: 400, maximum: 599 },

@@ -5,8 +5,11 @@ export type Properties = { readonly [field: string]: JsonSchema }
 export const text = { type: 'string' }
 export const count = { type: 'integer', minimum: 0 }
 
-/** The schema of an object that has all of these fields and no others. */
-export function exactly(properties: Properties) {
+/** A schema for each field of `T`, also for each optional one. */
+export type Described<T> = { readonly [K in keyof Required<T>]: JsonSchema }
+
+/** The schema of an object that has all of these fields and no others: all fields of `T`. */
+export function exactly<T = Properties>(properties: Described<T>) {
   return {
     type: 'object',
     properties,
