@@ -1,4 +1,5 @@
 import { createCsvParser } from './parser.ts'
+import { copyText } from './text.ts'
 
 /** A text in a column, the number of rows with this text, and the line of the first such row. */
 export interface CountedCell {
@@ -27,7 +28,7 @@ export async function countCells(
       const text = cells[at] ?? ''
       const known = counted.get(text)
       if (known) known.rows++
-      else counted.set(text, { text, line, rows: 1 })
+      else counted.set(copyText(text), { text: copyText(text), line, rows: 1 })
     },
     error() {},
   })

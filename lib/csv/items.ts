@@ -1,7 +1,7 @@
 import type { CatalogFileItem } from '../domain/catalog.ts'
 import { exponentOf } from '../domain/currency.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
-import { normalize } from './options.ts'
+import { copyText, normalize } from './text.ts'
 
 export interface ItemColumnsOptions {
   /** The id of the store that gets the rows without a `store_id`. */
@@ -73,7 +73,7 @@ export function findItemColumns(
     read(cells, wrong) {
       const cell = (column: string) => {
         const text = cells[positions[COLUMNS.indexOf(column)] ?? -1]?.trim()
-        return text === '' ? undefined : own(text)
+        return text ? copyText(text) : undefined
       }
       const item: { [field: string]: unknown } = { name: '' }
       for (const [field, convert] of Object.entries(CELLS)) {
@@ -110,11 +110,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Copies a long text: V8 stores a long cell as a slice that keeps the text around it in memory. */
-function own(text: string | undefined): string | undefined {
-  return text === undefined || text.length < 13 ? text : Buffer.from(text).toString()
-}
-
 /**
  * Google Play's export of in-app products. A cell may hold several values, which are separated by
  * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A price cell has one price, or
@@ -134,9 +129,9 @@ function playColumns(
       if (cells[state]?.trim().toLowerCase() === 'unpublished') return undefined
       const [, title, description] = splitPlay(cells[texts] ?? '')
       const item: CatalogFileItem = {
-        name: own(cells[id]?.trim()) ?? '',
-        display_name: own(title),
-        description: own(description),
+        name: copyText(cells[id]?.trim() ?? ''),
+        display_name: title && copyText(title),
+        description: description && copyText(description),
         price: playPrice(cells[price] ?? '', currency, country, wrong),
       }
       return inStore(store_id, item, wrong)

@@ -1,14 +1,14 @@
-import { toMinorDigits } from '../domain/currency.ts'
-import {
-  PURCHASE_FIELDS,
-  type PurchaseCells,
-  type PurchaseField,
-  type PurchaseStatus,
-} from '../domain/purchase.ts'
+import { exponentOf, toMinorDigits } from '../domain/currency.ts'
+import type { PassedOver } from '../domain/import.ts'
+import { PURCHASE_FIELDS, type PurchaseCells, type PurchaseField } from '../domain/purchase.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
-import { type ColumnMap, type LayoutChoice, normalize } from './options.ts'
+import { type AppChoice, createAppFilter } from './apps.ts'
+import { CANONICAL, type Format } from './format.ts'
+import type { ColumnMap, LayoutChoice } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
-import { checkHeader } from './unsupported.ts'
+import { normalize } from './text.ts'
+import { createTimeReader } from './times.ts'
+import { checkHeader, checkReport } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
@@ -19,32 +19,27 @@ export interface LayoutOptions extends LayoutChoice {
   readonly is_sandbox: boolean
   /** The store's currency. It applies to amounts without a currency in the file. */
   readonly currency?: string | undefined
+  /** The app of the store. */
+  readonly app?: AppChoice | undefined
 }
 
 /** Converts the rows of a file to the canonical format, which has tillkit's own columns. */
 export interface Layout {
-  /** The name of the layout: `canonical`, or the name of the preset. */
+  /** The name of the format: `canonical`, `layout`, or the name of the preset. */
   readonly name: string
+  /** The preset of this header, if the file is read by a map instead. */
+  readonly fitting_preset?: string
   /** For each field that the file has, the name of its column, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the file's columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** Returns canonical cells; undefined for a row to leave out: see `LayoutOptions.is_sandbox`. */
-  read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
+  /** Returns canonical cells, or the reason for leaving the row out. */
+  read(cells: readonly string[], wrong: WrongCell): PurchaseCells | PassedOver
+  /** Called after the last row. Returns the mistake of the file as a whole. */
+  end(): ErrorDetail | undefined
 }
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
-
-/** Other accepted names for the columns of the canonical format. */
-const ALIASES: { readonly [alias: string]: PurchaseField } = {
-  purchase_id: 'transaction_id',
-  order_id: 'transaction_id',
-  item: 'sku',
-  item_name: 'sku',
-  product_id: 'sku',
-  date: 'purchased_at',
-  created_at: 'purchased_at',
-}
 
 const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
 
@@ -53,56 +48,73 @@ export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
 ): Layout | readonly ErrorDetail[] {
-  const unsupported = checkHeader(header, options)
+  const unsupported = checkHeader(header)
   if (unsupported) return [{ line: 1, code: 'unsupported_file', message: unsupported }]
   const names = header.map(normalize)
-  const preset = findPreset(names, options)
-  const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})
+  const fitting = PRESETS.find((preset) => hasSignature(names, preset))
+  const format = chooseFormat(options, fitting)
+  const isPlain = format.name === CANONICAL.name && !options.map
+  const refusal = isPlain ? checkReport(header) : undefined
+  if (refusal) return [{ line: 1, code: 'unsupported_file', message: refusal }]
+  const found = findColumns(names, format)
   const errors = [
     ...repeatedColumns(header, found),
-    ...unmatchedMap(names, options.map ?? {}),
-    ...missingColumns(found, names, preset),
+    ...neededColumns(names, format),
+    ...(options.layout ? [] : missingColumns(found, names, format)),
   ]
   if (errors.length > 0) return errors
-  return createLayout(header, names, found, preset, options)
+  const layout = createLayout(header, names, found, format, options)
+  const isMapped = options.map && options.preset === undefined
+  return isMapped && fitting ? { ...layout, fitting_preset: fitting.name } : layout
 }
 
-function hasSignature(names: readonly string[], preset: Preset): boolean {
-  return preset.signature.every((column) => names.includes(normalize(column)))
+/** Returns the format of a file. Prefers a layout file, then a chosen preset, then the header. */
+function chooseFormat(
+  { layout, preset, map, priceUnit }: LayoutOptions,
+  fitting: Preset | undefined,
+): Format {
+  if (layout) return layout
+  const chosen = preset === undefined ? undefined : PRESETS.find(({ name }) => name === preset)
+  if (chosen) return map ? withMap(chosen, map) : chosen
+  if (fitting && !map) return fitting
+  const canonical = priceUnit === 'major' ? { ...CANONICAL, price_unit: priceUnit } : CANONICAL
+  return map ? withMap(canonical, map) : canonical
 }
 
-function findPreset(names: readonly string[], options: LayoutOptions): Preset | undefined {
-  if (options.map) return undefined
-  if (options.preset !== undefined) return PRESETS.find(({ name }) => name === options.preset)
-  return PRESETS.find((preset) => hasSignature(names, preset))
+/** Replaces the columns of a format. A mapped column is no other field's column by its name. */
+function withMap(format: Format, map: ColumnMap): Format {
+  const mapped = new Set(Object.values(map).map(normalize))
+  const unmapped = Object.entries(format.columns).map(([field, columns]) => {
+    const isOwn = (column: string) => !format.isUnambiguous || !mapped.has(normalize(column))
+    return [field, [columns].flat().filter(isOwn)]
+  })
+  return {
+    ...format,
+    columns: { ...Object.fromEntries(unmapped), ...map },
+    needed: Object.entries(map).map(([field, column]) => [
+      column,
+      `is missing: the map gives it for ${field}`,
+    ]),
+  }
+}
+
+function hasSignature(names: readonly string[], { signature }: Preset): boolean {
+  return signature.every((columns) => hasOne(names, columns))
+}
+
+function hasOne(names: readonly string[], columns: string | readonly string[]): boolean {
+  return [columns].flat().some((column) => names.includes(normalize(column)))
 }
 
 /** The indexes of each field's columns. A field with more than one column is an error. */
 type Found = { readonly [F in PurchaseField]?: readonly number[] }
 
-function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
-  const mapped = Object.entries(map).map(([field, column]) => [normalize(column), field] as const)
-  const found: { [F in PurchaseField]?: number[] } = {}
-  for (const [position, name] of names.entries()) {
-    const byMap = mapped.find(([column]) => column === name)?.[1] as PurchaseField | undefined
-    const byName = PURCHASE_FIELDS.find((field) => field === name) ?? aliasOf(name)
-    const field = byMap ?? (byName !== undefined && map[byName] === undefined ? byName : undefined)
-    if (!field) continue
-    found[field] ??= []
-    found[field].push(position)
-  }
-  return found
-}
-
-function aliasOf(name: string): PurchaseField | undefined {
-  return Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
-}
-
-function presetColumns(names: readonly string[], preset: Preset): Found {
-  const entries = Object.entries(preset.columns).map(([field, columns]) => {
-    const wanted = [columns].flat().map(normalize)
-    const name = wanted.find((column) => names.includes(column))
-    return [field, names.flatMap((each, position) => (each === name ? [position] : []))] as const
+function findColumns(names: readonly string[], { columns, isUnambiguous }: Format): Found {
+  const entries = Object.entries(columns).map(([field, possible]) => {
+    const wanted = [possible].flat().map(normalize)
+    const first = wanted.filter((column) => names.includes(column)).slice(0, 1)
+    const searched = isUnambiguous ? wanted : first
+    return [field, names.flatMap((name, at) => (searched.includes(name) ? [at] : []))] as const
   })
   return Object.fromEntries(entries.filter(([, positions]) => positions.length > 0))
 }
@@ -117,34 +129,32 @@ function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[]
   })
 }
 
-function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
-  const absent = Object.entries(map).filter(([, column]) => !names.includes(normalize(column)))
-  return absent.map(([field, column]) =>
-    missingColumn(column, `is missing: the map gives it for ${field}`),
-  )
+function neededColumns(names: readonly string[], { needed = [] }: Format): ErrorDetail[] {
+  const absent = needed.filter(([column]) => !names.includes(normalize(column)))
+  return absent.map(([column, message]) => missingColumn(column, message))
 }
 
 /**
  * Returns the errors for missing required columns. They name the columns of the chosen preset, or
  * else of the most similar preset.
  */
-function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
+function missingColumns(found: Found, names: readonly string[], format: Format): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
+  const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)
   if (!near) {
     return missing.map((field) => {
-      const aliases = Object.keys(ALIASES).filter((alias) => ALIASES[alias] === field)
-      const wanted = [field, ...aliases].join(' or ')
+      const wanted = [format.columns[field] ?? []].flat().join(' or ')
       return missingColumn(field, `is missing: the header needs one column named ${wanted}`)
     })
   }
-  const wanted = [...near.signature, ...REQUIRED.flatMap((field) => near.columns[field] ?? [])]
-  const absent = new Set(wanted.filter((column) => !names.includes(normalize(column))))
+  const wanted = [...near.signature, ...REQUIRED.map((field) => near.columns[field] ?? [])]
+  const absent = wanted.filter((columns) => !hasOne(names, columns)).map((each) => [each].flat()[0])
   const message = preset
     ? `is missing: the preset ${preset.name} needs it`
     : `is missing: the file is most similar to the preset ${near.name}`
-  return [...absent].map((column) => missingColumn(column, message))
+  return [...new Set(absent)].map((column = '') => missingColumn(column, message))
 }
 
 function missingColumn(column: string, message: string): ErrorDetail {
@@ -157,7 +167,7 @@ function missingColumn(column: string, message: string): ErrorDetail {
  */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>
-    signature.filter((column) => names.includes(normalize(column))).length / signature.length
+    signature.filter((columns) => hasOne(names, columns)).length / signature.length
   const [best] = [...PRESETS].sort((a, b) => share(b) - share(a))
   return best && share(best) > 0.5 ? best : undefined
 }
@@ -166,46 +176,88 @@ function createLayout(
   header: readonly string[],
   names: readonly string[],
   found: Found,
-  preset: Preset | undefined,
+  format: Format,
   options: LayoutOptions,
 ): Layout {
+  const { skus } = options
   const positionOf = (field: PurchaseField) => found[field]?.[0] ?? -1
   const positions = PURCHASE_FIELDS.map(positionOf)
   const stored = new Set(positions)
-  const mark = preset ? -1 : names.indexOf(EXPORT_COLUMN)
-  const used = (preset?.uses ?? []).map(normalize)
+  const mark = format.isUnambiguous ? names.indexOf(EXPORT_COLUMN) : -1
+  const skips = Object.entries(format.skip ?? {}).map(
+    ([column, words]) =>
+      [names.indexOf(normalize(column)), new Map(Object.entries(words))] as const,
+  )
+  const appColumn = format.app?.map(normalize).find((name) => names.includes(name))
+  const appAt = appColumn === undefined ? -1 : names.indexOf(appColumn)
+  const apps = createAppFilter(options.app)
+  const used = new Set((format.uses ?? []).map(normalize))
   const isIgnored = (name: string, at: number) =>
-    names[at] !== '' && !stored.has(at) && !used.includes(normalize(name)) && at !== mark
+    name.trim() !== '' &&
+    !stored.has(at) &&
+    !used.has(names[at] ?? '') &&
+    at !== mark &&
+    at !== appAt
   const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
-  const price_unit = preset?.price_unit ?? options.priceUnit ?? 'minor'
-  const derive = preset?.derive?.()
+  const mapped = Object.keys(options.map ?? {}) as PurchaseField[]
+  const derive = format.derive?.(options)
+  const readStatus = format.statuses && createStatusReader(format.statuses)
+  const readTime = format.times && createTimeReader(format.times)
   const place = memoize((column: string) => names.indexOf(normalize(column)))
+
+  const findSkip = (cells: readonly string[]): PassedOver | undefined => {
+    for (const [at, words] of skips) {
+      const reason = words.get((cells[at] ?? '').toLowerCase())
+      if (reason) return reason
+    }
+    return undefined
+  }
 
   const read: Layout['read'] = (cells, wrong) => {
     const canonical = pickCells(cells, positions)
     if (mark >= 0 && cells[mark] === EXPORT_MARK) unguardCells(canonical)
     if (derive) {
-      const derived = derive((column) => cells[place(column)] ?? '', options)
-      if (derived === 'passed over') return undefined
+      const derived = derive((column) => cells[place(column)] ?? '')
+      if ('reason' in derived) return derived
       Object.assign(canonical, derived)
+      for (const field of mapped) canonical[field] = cells[positionOf(field)] ?? ''
     }
-    if (preset?.statuses) canonical.status = readStatus(canonical.status, preset.statuses, wrong)
-    if (price_unit === 'major') {
-      const currency = canonical.currency || options.currency
-      canonical.price = readMajorPrice(canonical.price, currency, wrong, preset !== undefined)
+    const app = cells[appAt] ?? ''
+    const passedOver = (appAt >= 0 ? apps.check(app) : undefined) ?? findSkip(cells)
+    if (passedOver) return passedOver
+    if (readStatus) canonical.status = readStatus(canonical.status, wrong)
+    if (canonical.sku === '' && format.skuless?.some((status) => status === canonical.status)) {
+      if (!skus?.has(app)) return NO_SKU
+      canonical.sku = app
+    }
+    const item = skus?.get(canonical.sku)?.item
+    if (item === '') return LEFT_OUT
+    if (item !== undefined) canonical.sku = item
+    if (readTime) {
+      canonical.purchased_at = readTime(canonical.purchased_at, (message) =>
+        wrong('purchased_at', 'invalid', message),
+      )
+    }
+    if (canonical.price !== '') {
+      canonical.currency ||= format.currency ?? ''
+      canonical.price = readPrice(canonical, format, options.currency, wrong)
     }
     return canonical
   }
 
   return {
-    name: preset?.name ?? 'canonical',
+    name: format.name,
     columns: Object.fromEntries(
       named.map((field) => [field, excerpt(header[positionOf(field)] ?? '')]),
     ),
     ignored: header.filter(isIgnored).map((name) => excerpt(name)),
     read,
+    end: apps.end,
   }
 }
+
+const NO_SKU: PassedOver = { reason: 'no_sku' }
+const LEFT_OUT: PassedOver = { reason: 'left_out' }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -229,31 +281,56 @@ function unguardCells(cells: Mutable<PurchaseCells>): void {
   cells.user_id = unguard(cells.user_id)
 }
 
-function readStatus(
-  word: string,
-  statuses: { readonly [word: string]: PurchaseStatus },
-  wrong: WrongCell,
-): string {
-  const key = word.toLowerCase()
-  if (Object.hasOwn(statuses, key)) return statuses[key] as string
-  wrong('status', 'invalid', `must be one of ${Object.keys(statuses).join(', ')}`)
-  return ''
+const NAMED_WORDS = 12
+
+/** Without a status column, the status is '', which is `purchased` by default. */
+function createStatusReader(statuses: NonNullable<Format['statuses']>) {
+  const known = new Map<string, string>(Object.entries(statuses))
+  const words = [...known.keys()]
+  const others = words.length > NAMED_WORDS ? ', …' : ''
+  const named = words.slice(0, NAMED_WORDS).map((word) => excerpt(word, 32))
+  const message = `must be one of ${named.join(', ')}${others}`
+  return (word: string, wrong: WrongCell): string => {
+    const status = known.get(word.toLowerCase())
+    if (status !== undefined) return status
+    wrong('status', 'invalid', message)
+    return ''
+  }
 }
 
-// In a vendor's file a comma separates thousands. In any other file `1,500` may mean 1.5, so it is
-// an error.
-function readMajorPrice(
-  price: string,
-  currency: string | undefined,
+const NEGATIVE = 'is negative: give its status, or skip it'
+
+/**
+ * Converts a price to digits in minor units. Drops the sign of a refunded or cancelled row: files
+ * write the amount of a refund as negative.
+ */
+function readPrice(
+  { price, currency: own, status }: PurchaseCells,
+  { price_unit, decimal }: Format,
+  fallback: string | undefined,
   wrong: WrongCell,
-  isPreset: boolean,
 ): string {
-  const isClear = isPreset || !price.includes(',') || price.includes('.')
-  const digits = price === '' ? '' : toMinorDigits(price, currency ?? '')
-  if (digits !== undefined && isClear) return digits
+  const isNegative = price.startsWith('-')
+  if (isNegative && status !== 'refunded' && status !== 'cancelled') {
+    wrong('price', 'negative', NEGATIVE)
+    return ''
+  }
+  const amount = isNegative ? price.slice(1) : price
+  const isMajor = price_unit === 'major'
+  if (!isMajor && decimal === undefined) return amount
+  const currency = own || fallback
+  const isClear = decimal !== undefined || !amount.includes(',') || amount.includes('.')
+  const exponent = isMajor ? exponentOf(currency ?? '') : 0
+  const digits = isClear ? toMinorDigits(amount, exponent, decimal) : undefined
+  if (digits !== undefined) return digits
   const unit = currency !== undefined && /^[A-Z]{3}$/.test(currency) ? currency : 'its currency'
-  const point = price.includes(',') ? '; the decimal mark must be a point' : ''
-  wrong('price', 'invalid', `must be a decimal amount that ${unit} can have, like 1234.50${point}`)
+  const mark = decimal ?? '.'
+  const example = `1234${mark}50`
+  const point = amount.includes(',') && mark === '.' ? '; the decimal mark must be a point' : ''
+  const expected = isMajor
+    ? `must be a decimal amount that ${unit} can have, like ${example}${point}`
+    : 'must be a whole amount in minor units, like 499 for 4.99'
+  wrong('price', 'invalid', expected)
   return ''
 }
 

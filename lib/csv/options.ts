@@ -1,5 +1,6 @@
 import {
   type Fields,
+  invalidField,
   isObject,
   oneOf,
   optional,
@@ -8,6 +9,9 @@ import {
 } from '../domain/fields.ts'
 import { PRESET_NAMES } from '../domain/preset.ts'
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
+import type { Format } from './format.ts'
+import { layoutFile } from './layout-file.ts'
+import { parseSkus, type SkuMap } from './skus.ts'
 
 /** Options for reading a file, if its header line is not enough to know the columns. */
 export interface LayoutChoice {
@@ -17,14 +21,12 @@ export interface LayoutChoice {
   readonly map?: ColumnMap
   /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
   readonly priceUnit?: 'minor' | 'major'
+  /** The format that a layout file describes. */
+  readonly layout?: Format
+  readonly skus?: SkuMap
 }
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
-
-/** Normalizes a column's name for comparison: ignores case and surrounding blanks. */
-export function normalize(name: string): string {
-  return name.trim().toLowerCase()
-}
 
 const columnMap = withSchema<ColumnMap>({ type: 'object' }, (value, field, problems) => {
   const isMap =
@@ -38,12 +40,29 @@ const columnMap = withSchema<ColumnMap>({ type: 'object' }, (value, field, probl
   return value as ColumnMap
 })
 
+const skuMap = withSchema<SkuMap | undefined>({ type: 'string' }, (value, field, problems) => {
+  if (typeof value === 'string' || value instanceof Uint8Array) return parseSkus(value)
+  problems.push({ field, code: 'invalid', message: 'must be the text of a CSV file' })
+  return undefined
+})
+
 const fields: Fields<LayoutChoice> = {
   preset: optional(oneOf(PRESET_NAMES)),
   map: optional(columnMap),
   priceUnit: optional(oneOf(['minor', 'major'])),
+  layout: optional(layoutFile),
+  skus: optional(skuMap),
 }
 
+/** Parses the options. Throws `invalid_request`, which names each mistake. */
 export function parseLayoutChoice(input: unknown): LayoutChoice {
-  return parseObject(input, fields)
+  const choice = parseObject(input, fields)
+  const other =
+    choice.layout && (['preset', 'map', 'priceUnit'] as const).find((each) => choice[each])
+  if (!other) return choice
+  throw invalidField(
+    other,
+    'invalid',
+    'has no use with a layout, which names all columns: leave it out',
+  )
 }

@@ -1,40 +1,22 @@
+import type { PassedOver } from '../domain/import.ts'
 import { PRESET_NAMES, type PresetName } from '../domain/preset.ts'
-import type { PurchaseField, PurchaseStatus } from '../domain/purchase.ts'
+import { PURCHASE_STATUSES } from '../domain/purchase.ts'
+import type { Cell, Derived, Format } from './format.ts'
 
-/** Returns the row's cell in a column of the preset, or '' if the file lacks the column. */
-export type Cell = (column: string) => string
-
-/**
- * A vendor's file format: how to recognise it, and which columns hold the canonical fields. To add
- * a format, see docs/import.md.
- */
-interface Format {
-  /** The columns that together identify this format. */
-  readonly signature: readonly string[]
-  /** The possible names of each field's column. The first one that the file has is used. */
-  readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
-  /**
-   * The purchase status for each lower-case text in the status column. By default, the column has
-   * tillkit's own statuses.
-   */
-  readonly statuses?: { readonly [word: string]: PurchaseStatus }
-  /** Whether amounts are in minor units (`499`) or decimals in major ones (`4.99`). */
-  readonly price_unit: 'minor' | 'major'
-  /** Columns that `derive` reads. They are not listed as ignored columns. */
-  readonly uses?: readonly string[]
-  /** Called once per file. The returned function derives cells from this row and earlier rows. */
-  readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
-}
-
+/** A vendor's file format. To add a format, see docs/import.md. */
 export interface Preset extends Format {
-  readonly name: PresetName
+  /** The columns that together identify this format. Of several names, the file has one. */
+  readonly signature: readonly (string | readonly string[])[]
 }
 
-/** Cells that replace the row's canonical cells, or 'passed over' to leave the row out. */
-export type Derived = { readonly [F in PurchaseField]?: string } | 'passed over'
+const OTHER_ENVIRONMENT: PassedOver = { reason: 'other_environment' }
+const UNPAID: PassedOver = { reason: 'unpaid' }
+const PARTIAL_REFUND: PassedOver = { reason: 'partial_refund' }
 
-const FORMATS: { readonly [N in PresetName]: Format } = {
-  // Documented at support.google.com/googleplay/android-developer: "Sales reports".
+const STRIPE_TIMES = ['Created date (UTC)', 'Created (UTC)']
+
+const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
+  // Documented at support.google.com/googleplay/android-developer: "Estimated sales reports".
   google_play_sales: {
     signature: ['Order Number', 'Order Charged Timestamp', 'Financial Status', 'SKU ID'],
     columns: {
@@ -42,11 +24,15 @@ const FORMATS: { readonly [N in PresetName]: Format } = {
       sku: 'SKU ID',
       purchased_at: 'Order Charged Timestamp',
       price: 'Charged Amount',
-      currency: 'Currency of Sale',
+      currency: ['Currency of Sale', 'Buyer Currency'],
       status: 'Financial Status',
     },
     statuses: { charged: 'purchased', refund: 'refunded', refunded: 'refunded' },
+    skip: { 'Financial Status': { 'partial refund': PARTIAL_REFUND } },
+    app: ['Package ID', 'Product ID'],
+    skuless: PURCHASE_STATUSES,
     price_unit: 'major',
+    decimal: '.',
     derive: () => (cell) => ({
       transaction_id: joinKey(cell('Order Number'), cell('SKU ID')),
     }),
@@ -59,28 +45,35 @@ const FORMATS: { readonly [N in PresetName]: Format } = {
       sku: 'product_identifier',
       purchased_at: 'start_time',
       user_id: 'rc_original_app_user_id',
-      price: 'price_in_purchased_currency',
+      // The second column becomes 0 when the purchase is refunded (export version 4).
+      price: ['purchase_price_in_purchased_currency', 'price_in_purchased_currency'],
       currency: 'purchased_currency',
     },
     price_unit: 'major',
-    uses: ['is_sandbox', 'refunded_at', 'renewal_number'],
-    derive: () => (cell, store) => {
+    decimal: '.',
+    times: { zone: 'UTC' },
+    uses: [
+      ...['is_sandbox', 'refunded_at', 'renewal_number'],
+      ...['price_in_purchased_currency', 'rc_last_seen_app_user_id_alias'],
+    ],
+    derive: (store) => (cell) => {
       const is_sandbox = /^(true|t|1)$/i.test(cell('is_sandbox'))
-      if (is_sandbox !== store.is_sandbox) return 'passed over'
+      if (is_sandbox !== store.is_sandbox) return OTHER_ENVIRONMENT
+      const users = [cell('rc_original_app_user_id'), cell('rc_last_seen_app_user_id_alias')]
       return {
         transaction_id: joinKey(cell('store_transaction_id'), cell('renewal_number')),
-        purchased_at: inUtc(cell('start_time')),
+        user_id: users.find((user) => !user.startsWith('$RCAnonymousID:')) ?? '',
         status: cell('refunded_at') === '' ? 'purchased' : 'refunded',
       }
     },
   },
   // Documented at docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
   stripe_payments: {
-    signature: ['id', 'Created date (UTC)', 'Amount', 'Status', 'sku (metadata)'],
+    signature: ['id', STRIPE_TIMES, 'Amount', 'Status', 'sku (metadata)'],
     columns: {
       transaction_id: 'id',
       sku: 'sku (metadata)',
-      purchased_at: 'Created date (UTC)',
+      purchased_at: STRIPE_TIMES,
       user_id: 'Customer ID',
       price: 'Amount',
       currency: 'Currency',
@@ -89,6 +82,7 @@ const FORMATS: { readonly [N in PresetName]: Format } = {
     statuses: {
       paid: 'purchased',
       'partial refund': 'purchased',
+      disputed: 'purchased',
       refunded: 'refunded',
       pending: 'pending',
       uncaptured: 'pending',
@@ -97,11 +91,17 @@ const FORMATS: { readonly [N in PresetName]: Format } = {
       failed: 'cancelled',
       blocked: 'cancelled',
     },
+    skip: { Status: { incomplete: UNPAID, 'requires payment method': UNPAID } },
+    skuless: ['cancelled'],
     price_unit: 'major',
-    derive: () => (cell) => ({
-      purchased_at: inUtc(cell('Created date (UTC)')),
-      currency: cell('Currency').toUpperCase(),
-    }),
+    decimal: '.',
+    times: { zone: 'UTC' },
+    uses: ['Mode'],
+    derive: (store) => (cell) => {
+      const other = store.is_sandbox ? 'live' : 'test'
+      if (cell('Mode').toLowerCase() === other) return OTHER_ENVIRONMENT
+      return { currency: cell('Currency').toUpperCase() }
+    },
   },
   // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row
   // of an order has the cells about the whole order.
@@ -126,7 +126,10 @@ const FORMATS: { readonly [N in PresetName]: Format } = {
       voided: 'cancelled',
       cancelled: 'cancelled',
     },
+    skuless: PURCHASE_STATUSES,
     price_unit: 'major',
+    decimal: '.',
+    times: {},
     uses: ['Name', 'Created at', 'Cancelled at'],
     derive: shopifyOrders,
   },
@@ -136,10 +139,6 @@ export const PRESETS: readonly Preset[] = PRESET_NAMES.map((name) => ({ name, ..
 
 function joinKey(id: string, part: string): string {
   return id === '' || part === '' ? id : `${id}/${part}`
-}
-
-function inUtc(time: string): string {
-  return /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$/.test(time) ? `${time}Z` : time
 }
 
 const ORDER_COLUMNS = [
@@ -166,17 +165,12 @@ function shopifyOrders() {
     const key = order.Id || name
     return {
       transaction_id: key === '' ? '' : `${key}/${lineItem}`,
-      purchased_at: shopifyTime(order['Paid at'] || order['Created at'] || ''),
+      purchased_at: order['Paid at'] || order['Created at'] || '',
       currency: order.Currency ?? '',
       status: order['Cancelled at'] ? 'cancelled' : (order['Financial Status'] ?? ''),
       price: multiply(cell('Lineitem price'), cell('Lineitem quantity')),
     }
   }
-}
-
-// Removes the blank before the zone of `2024-01-15 10:22:33 -0500`, and replaces ` UTC` by `Z`.
-function shopifyTime(time: string): string {
-  return time.replace(/ ([+-]\d{4}|UTC)$/, (zone) => (zone === ' UTC' ? 'Z' : zone.trim()))
 }
 
 const MAX_PRICE_LENGTH = 64

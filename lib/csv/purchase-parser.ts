@@ -1,3 +1,4 @@
+import type { PassedOver } from '../domain/import.ts'
 import {
   type NewPurchase,
   type PurchaseField,
@@ -15,9 +16,9 @@ export interface PurchaseFileHandlers {
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
   badRow(row: BadRow): void
-  /** Called for a row that is left out: see `LayoutOptions.is_sandbox`. */
-  passedOver(): void
-  /** Called for an error in the header, or in a row as a whole. */
+  /** Called for a row that is left out. */
+  passedOver(reason: PassedOver): void
+  /** Called for an error in the header, in a row as a whole, or in the file as a whole. */
   error(error: ErrorDetail): void
 }
 
@@ -68,7 +69,11 @@ export function createPurchaseParser(
     row(cells, line) {
       if (!layout) return
       const canonical = layout.read(cells, wrong)
-      if (!canonical) return handlers.passedOver()
+      if ('reason' in canonical) {
+        const whole = wholeRowMistake(cells, header)
+        mistakes = []
+        return whole ? handlers.error({ line, ...whole }) : handlers.passedOver(canonical)
+      }
       const purchase = parsePurchase(canonical, line, rules, wrong)
       if (mistakes.length === 0) return handlers.purchase(purchase)
       const whole = wholeRowMistake(cells, header)
@@ -83,7 +88,11 @@ export function createPurchaseParser(
 
   return {
     push: parser.push,
-    end: parser.end,
+    end() {
+      parser.end()
+      const mistake = layout?.end()
+      if (mistake) handlers.error(mistake)
+    },
     get isClosed() {
       return parser.isClosed
     },

@@ -14,18 +14,24 @@ export function exponentOf(currency: string): number {
   return EXPONENTS.get(currency) ?? 2
 }
 
-const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
+// Thousands are separated by the other mark, a blank or an apostrophe.
+const AMOUNTS = {
+  '.': /^(\d+|\d{1,3}(?:([, \u00a0\u202f'’])\d{3})(?:\2\d{3})*)(?:\.(\d+))?$/,
+  ',': /^(\d+|\d{1,3}(?:([. \u00a0\u202f'’])\d{3})(?:\2\d{3})*)(?:,(\d+))?$/,
+}
 
 /**
- * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, and drops the sign.
- * Returns undefined for any other text, and for an amount with too many decimals. Never rounds.
+ * Converts an amount (`4.99`, `1,234.50`) to units of `exponent` decimals. Returns undefined for
+ * any other text, and for an amount with too many decimals. Never rounds.
  */
-export function toMinorDigits(amount: string, currency: string): string | undefined {
-  const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []
-  if (whole === undefined) return undefined
-  const exponent = exponentOf(currency)
-  if (/[1-9]/.test(fraction.slice(exponent))) return undefined
-  const digits = whole.replaceAll(',', '') + fraction.slice(0, exponent).padEnd(exponent, '0')
+export function toMinorDigits(
+  amount: string,
+  exponent: number,
+  decimal: keyof typeof AMOUNTS = '.',
+): string | undefined {
+  const [, whole, mark = '', fraction = ''] = AMOUNTS[decimal].exec(amount) ?? []
+  if (whole === undefined || /[1-9]/.test(fraction.slice(exponent))) return undefined
+  const digits = whole.replaceAll(mark, '') + fraction.slice(0, exponent).padEnd(exponent, '0')
   return digits.replace(/^0+(?=\d)/, '')
 }
 

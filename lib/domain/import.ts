@@ -20,6 +20,36 @@ export interface ImportTotal {
   readonly total: string
 }
 
+/** Why a row of a file is not imported. */
+export interface PassedOver {
+  /**
+   * - `other_app`: the row is of another app
+   * - `other_environment`: a test row in a live store, or a live row in a sandbox store
+   * - `no_sku`: the row has no SKU
+   * - `unpaid`: nothing was paid yet
+   * - `partial_refund`: a part of the price was refunded
+   * - `left_out`: the SKU map gives no item for the SKU
+   * - `skipped`: the layout skips the row
+   * - `others`: all further reasons together
+   */
+  readonly reason:
+    | 'other_app'
+    | 'other_environment'
+    | 'no_sku'
+    | 'unpaid'
+    | 'partial_refund'
+    | 'left_out'
+    | 'skipped'
+    | 'others'
+  /** The other app, cut to 64 characters. */
+  readonly app?: string
+}
+
+/** The number of rows that are passed over for the same reason. */
+export interface PassedOverCount extends PassedOver {
+  readonly rows: number
+}
+
 /** The details of an import, and of the file that was imported. */
 export interface ImportDetails {
   /** The caller that made the import, in the format of `AuditEntry.actor`. */
@@ -29,7 +59,7 @@ export interface ImportDetails {
   readonly bytes: number
   /** The SHA-256 of the file, in hexadecimal. */
   readonly sha256: string
-  /** `canonical`, or the name of the preset by which the file was read. */
+  /** `canonical`, `layout` for a layout file, or the name of the preset. */
   readonly layout: string
   /** The number of imported rows: the sum of `added`, `skipped` and `updated`. */
   readonly rows: number
@@ -38,7 +68,7 @@ export interface ImportDetails {
   readonly skipped: number
   /** The number of rows that advanced the status of a stored purchase. */
   readonly updated: number
-  /** The number of rows left out: sandbox rows in a live store, or live rows in a sandbox store. */
+  /** The number of rows that were not imported. `rows` does not include them. */
   readonly passed_over: number
   /** The file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]

@@ -71,8 +71,11 @@ function digits(text: string, start: number, end: number): number {
 
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Returns undefined for a wrong date, because Date.UTC turns 30 February into 1 March. */
-function toMilliseconds(
+/**
+ * Converts a date and time in UTC to Unix milliseconds. Returns undefined for a wrong date, because
+ * Date.UTC turns 30 February into 1 March.
+ */
+export function toMilliseconds(
   year = Number.NaN,
   month = 0,
   day = 0,
@@ -90,8 +93,8 @@ function isLeap(year: number): boolean {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 }
 
-/** Parses a zone to its offset from UTC in milliseconds. */
-function parseOffset(zone: string): number | undefined {
+/** Parses a zone (`Z`, `+01:00`, `+0100`, `+01`) to its offset from UTC in milliseconds. */
+export function parseOffset(zone: string): number | undefined {
   if (zone === 'Z' || zone === 'z') return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(-2)) * (zone.length > 3 ? 1 : 0)

@@ -56,12 +56,10 @@ export const PURCHASE_FIELDS = Object.keys(fields) as readonly PurchaseField[]
 /** The text of each field in a row; '' if the row has no value for the field. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }
 
-/** The settings of a store and its project that decide whether a row is valid. */
+/** The settings of a store that decide whether a row is valid. */
 export interface PurchaseRules {
   /** The currency of rows that have a price but no currency. */
   readonly currency?: string | undefined
-  /** The project's `allowed_currencies`. An empty set allows all. */
-  readonly currencies: ReadonlySet<string>
 }
 
 type Report = (field: PurchaseField, code: string, message: string) => void
@@ -203,27 +201,7 @@ function parseCurrency(
     report('currency', 'invalid', 'must be a currency code of three capitals: USD')
     return undefined
   }
-  if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
-    report('currency', 'not_allowed', notAllowed(rules.currencies))
-    return undefined
-  }
   return currency
-}
-
-const NAMED_CURRENCIES = 12
-
-/** Caches the error message for each set of currencies: every row of a file may have this error. */
-const messages = new WeakMap<ReadonlySet<string>, string>()
-
-function notAllowed(currencies: ReadonlySet<string>): string {
-  const known = messages.get(currencies)
-  if (known) return known
-  const named = [...currencies].slice(0, NAMED_CURRENCIES).join(', ')
-  const others = currencies.size - NAMED_CURRENCIES
-  const more = others > 0 ? ` and ${others} more` : ''
-  const message = `must be one of the project's allowed currencies: ${named}${more}`
-  messages.set(currencies, message)
-  return message
 }
 
 function parseStatus(cell: string, report: Report): PurchaseStatus {

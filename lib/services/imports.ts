@@ -1,17 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
 import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
-import type { ImportDetails, ImportTotal } from '../domain/import.ts'
+import { copyText } from '../csv/text.ts'
+import type { ImportDetails, ImportTotal, PassedOverCount } from '../domain/import.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
+import { createPassedOver } from './passed-over.ts'
 
 /** The result of an import, and a summary of the file's rows. */
 export interface ImportSummary
   extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
   /** The names of the file's columns that were not stored. */
   readonly ignored_columns: readonly string[]
+  /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */
+  readonly passed_over_reasons: readonly PassedOverCount[]
+  /** The preset whose columns the file has, if the file was read by a map without a preset. */
+  readonly fitting_preset?: string
 }
 
 /** Loads the bytes of a file into an import. */
@@ -49,11 +55,12 @@ export function createLoader(
   const mistakes = createMistakes(onMistake, maxMistakes)
   const badRows = createBadRows()
   const totals = createTotals()
+  const passedOver = createPassedOver()
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
   let pendingBytes = 0
-  /** The number of rows in the chunk that are not staged: bad rows and rows of another store. */
+  /** The number of rows in the chunk that are not staged: bad rows and rows passed over. */
   let unstaged = 0
   let chunkBytes = CHUNK_BYTES
 
@@ -70,9 +77,10 @@ export function createLoader(
       if (badRows.add(row)) return
       for (const mistake of row.mistakes) report({ line: row.purchase.line, ...mistake })
     },
-    passedOver() {
+    passedOver(reason) {
       unstaged++
       counts.passed_over++
+      passedOver.add(reason)
     },
     error(mistake) {
       unstaged++
@@ -96,7 +104,7 @@ export function createLoader(
     signal?.throwIfAborted()
     const isLarge = pendingBytes >= SLICE_BYTES
     const areLargeRows = pendingBytes > LARGE_ROW_BYTES * pending.length
-    const slice = areLargeRows ? pending.map(copyText) : pending
+    const slice = areLargeRows ? pending.map(copyRow) : pending
     pending = []
     pendingBytes = 0
     counts.rows += slice.length
@@ -145,6 +153,8 @@ export function createLoader(
         ...counts,
         totals: totals.list(),
         ignored_columns: layout?.ignored ?? [],
+        passed_over_reasons: passedOver.list(),
+        ...(layout?.fitting_preset && { fitting_preset: layout.fitting_preset }),
       }
     },
   }
@@ -154,18 +164,13 @@ export function createLoader(
  * Copies a row's strings. A string of V8 may be a view that keeps all the text around it in memory,
  * up to a megabyte of unused columns. A storage may keep the rows of many slices.
  */
-function copyText(row: NewPurchase): NewPurchase {
+function copyRow(row: NewPurchase): NewPurchase {
   const { transaction_id, user_id } = row
   return {
     ...row,
-    transaction_id: copyString(transaction_id),
-    user_id: user_id === undefined ? undefined : copyString(user_id),
+    transaction_id: copyText(transaction_id),
+    user_id: user_id === undefined ? undefined : copyText(user_id),
   }
-}
-
-// The concatenation makes V8 copy the text. The slice is a view of that copy only.
-function copyString(text: string): string {
-  return ` ${text}`.slice(1)
 }
 
 export const UNKNOWN_SKU = {

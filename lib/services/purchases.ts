@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
+import type { LayoutFile } from '../csv/layout-file.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
+import { invalidSkus, type SkuMap } from '../csv/skus.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown, invalidField } from '../domain/fields.ts'
@@ -15,7 +17,7 @@ import {
   pageFor,
   parsePurchaseQuery,
 } from '../domain/query.ts'
-import { parseStoreId } from '../domain/store.ts'
+import { parseStoreId, type Store } from '../domain/store.ts'
 import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../domain/summary.ts'
 import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
@@ -25,10 +27,10 @@ import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } f
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { createLoader, type ImportSummary } from './imports.ts'
+import { createLoader, type ImportSummary, UNKNOWN_SKU } from './imports.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned, type OwnedPage } from './owned-purchases.ts'
-import { rulesOf } from './purchase-rules.ts'
+import { appOf, rulesOf } from './purchase-rules.ts'
 import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
 export interface Purchases extends Overview {
@@ -88,6 +90,10 @@ export interface ImportRequest {
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
+  /** A description of the file, instead of `preset`, `map` and `priceUnit`. */
+  readonly layout?: LayoutFile | undefined
+  /** The text of a CSV file that maps the vendor's SKUs (`vendor_sku`) to items (`item`). */
+  readonly skus?: string | Uint8Array | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
   readonly maxMistakes?: number | undefined
@@ -105,6 +111,8 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
   preset: true,
   map: true,
   priceUnit: true,
+  layout: true,
+  skus: true,
   onProgress: true,
   maxMistakes: true,
   onMistake: true,
@@ -124,23 +132,27 @@ export function createPurchases(context: Context): Purchases {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit, maxMistakes = MAX_DETAILS, signal } = request
+      const { preset, map, priceUnit, layout, skus, maxMistakes = MAX_DETAILS, signal } = request
       if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1_000) {
         throw new TypeError('maxMistakes must be a whole number from 1 to 1000')
       }
-      const choice = parseLayoutChoice({ preset, map, priceUnit })
+      const choice = parseLayoutChoice({ preset, map, priceUnit, layout, skus })
       const store_id = parseStoreId(request)
       const store = await getNamedStore(storage, caller, store_id)
       const { account_id } = store
       const authority = { ...authorityOf(caller), store: { account_id, store_id } }
       assertAuthority({ store }, { store_status: store.status })
       const file_name = parseFileName(request.fileName)
-      const rules = await rulesOf(storage, store)
+      await assertItems(storage, store, choice.skus)
+      const rules = rulesOf(store)
+      const app = appOf(store, await storage.findProject(store.project_id))
       const import_id = createId('imp', now())
-      const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
+      const { is_sandbox } = store
+      const reading = { ...choice, currency: rules.currency, is_sandbox, app }
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       const { onMistake } = request
-      const loader = createLoader(staged, rules, { layout, onMistake, maxMistakes, signal })
+      const settings = { layout: reading, onMistake, maxMistakes, signal }
+      const loader = createLoader(staged, rules, settings)
       const hash = createHash('sha256')
       try {
         let bytes = 0
@@ -156,13 +168,12 @@ export function createPurchases(context: Context): Purchases {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const { ignored_columns: _ignored, ...counts } = summary
-          const { rows, added, skipped, updated, passed_over } = counts
+          const { rows, added, skipped, updated, passed_over, totals } = summary
           const data = { rows, added, skipped, updated, passed_over }
           const about = { subject: import_id, project_id: store.project_id, store_id, data }
           const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
-          const file = { file_name, bytes, sha256: hash.digest('hex') }
-          const details = { ...counts, ...file, actor: audit.actor, finished_at: audit.at }
+          const file = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
+          const details = { ...data, ...file, totals, actor: audit.actor, finished_at: audit.at }
           await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
         }
         return { import_id, ...summary }
@@ -216,8 +227,27 @@ export function createPurchases(context: Context): Purchases {
 
 const MAX_WAIT_MS = 10 * 60_000
 
+/** How many items of a SKU map are looked up at once. */
+const LOOKUPS = 16
+
 /** The page size of `all` and `export`. Reading such a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250
+
+/** Throws `invalid_request` with the lines of a SKU map that name no item of the store. */
+async function assertItems(storage: Storage, store: Store, skus: SkuMap = new Map()) {
+  const names = [...new Set([...skus.values()].map(({ item }) => item))].filter(Boolean)
+  const unknown = new Set<string>()
+  for (let start = 0; start < names.length; start += LOOKUPS) {
+    const lookUp = async (name: string) => {
+      if (!(await storage.findItemByName(store, name))) unknown.add(name)
+    }
+    await Promise.all(names.slice(start, start + LOOKUPS).map(lookUp))
+  }
+  if (unknown.size === 0) return
+  const lines = [...skus.values()].filter(({ item }) => unknown.has(item))
+  const mistake = { field: 'skus', column: 'item', ...UNKNOWN_SKU }
+  throw invalidSkus(lines.map(({ line }) => ({ ...mistake, line })))
+}
 
 /**
  * Throws `invalid_request` if a query names an import that the account or the store does not have.

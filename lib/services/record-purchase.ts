@@ -3,19 +3,21 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, StoredPurchase } from '../domain/purchase.ts'
+import type { NewPurchase, Purchase, StoredPurchase } from '../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
   parsePurchaseInput,
 } from '../domain/purchase-input.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
+import { openImport } from '../storage/open-import.ts'
 import { assertAccount, authorityOf, getNamedStore } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { UNKNOWN_SKU } from './imports.ts'
-import { rulesOf } from './purchase-rules.ts'
+import { currencyRefusal, rulesOf } from './purchase-rules.ts'
 
 export interface RecordedPurchase {
   /**
@@ -45,7 +47,10 @@ export async function recordPurchase(
   const parsed = parsePurchaseInput(input)
   const store = await getNamedStore(storage, account, parsed.store_id)
   assertAuthority({ store }, { store_status: store.status })
-  const row = parsePurchaseCells(parsed, await rulesOf(storage, store))
+  const row = parsePurchaseCells(parsed, rulesOf(store))
+  const project = await storage.findProject(store.project_id)
+  const refusal = currencyRefusal(project, 'currency', row.currency)
+  if (refusal && !(await isStored(context, store, row))) throw refusal
   const { account_id, store_id } = store
   const import_id = createId('rec', now())
   const { sku, quantity, price, currency, status, purchased_at } = row
@@ -86,6 +91,18 @@ export async function recordPurchase(
       throw new TillError('storage_unavailable', message)
     }
     await setTimeout(PAUSE_MS)
+  }
+}
+
+/** Whether the transaction id is stored. Finds out by an import that it aborts. */
+async function isStored({ storage, now }: Context, store: Store, row: NewPurchase) {
+  const staged = await openImport(storage, store, createId('imp', now()), MAX_WAIT_MS)
+  try {
+    const { added, unknown } = await staged.stage([row])
+    const late = await staged.finish()
+    return added + late.added + unknown.length + late.unknown.length === 0
+  } finally {
+    await staged.abort()
   }
 }
 

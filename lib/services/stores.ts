@@ -27,6 +27,7 @@ import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from '
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
+import { currencyRefusal } from './purchase-rules.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Stores {
@@ -67,7 +68,10 @@ export function createStores(context: Context): Stores {
     async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewStore(input)
-      await getNamedProject(storage, account, fields.project_id, 'project_id')
+      const project = await getNamedProject(storage, account, fields.project_id, 'project_id')
+      const { currency } = fields.store_config
+      const refusal = currencyRefusal(project, 'store_config.currency', currency)
+      if (refusal) throw refusal
       const store = {
         store_id: createId('str', now()),
         ...fields,

@@ -14,7 +14,7 @@ function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
   let passedOver = 0
   let name = ''
   let columns: Layout['columns'] = {}
-  const rules = { currency: 'USD', currencies: new Set<string>() }
+  const rules = { currency: 'USD' }
   const parser = createPurchaseParser(
     rules,
     { ...STORE, ...options },
@@ -176,7 +176,7 @@ test('an App Store summary sales report is refused with the reason', () => {
   const { purchases, errors } = read([header, 'APPLE\tUS\tx\ty\tz\t1\tIA1\t1\t0.7'])
   assert.deepEqual(purchases, [])
   assert.deepEqual([errors.length, errors[0]?.code], [1, 'unsupported_file'])
-  assert.match(errors[0]?.message ?? '', /without transaction ids/)
+  assert.match(errors[0]?.message ?? '', /no transaction ids/)
 })
 
 test('any other file is read by a map and its price unit', () => {

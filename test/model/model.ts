@@ -172,9 +172,7 @@ export function createModel(): Runner {
 
   const imported = (store: Store, rows: readonly Row[]) => {
     if (!isActive(store)) throw new Refusal('store_inactive')
-    const allowed = (projects[store.project]?.config.allowed_currencies ?? []) as string[]
-    const currency = store.config.currency as string | undefined
-    const found = importRows(rows, store, { currency, allowed })
+    const found = importRows(rows, store, store.config.currency as string | undefined)
     if (found.lines.length > 0) throw new Refusal('invalid_purchases', ...found.lines)
     return found
   }
@@ -421,7 +419,7 @@ export function createModel(): Runner {
       log('purchases.import', actorOf(caller), store.account)
       return summary
     },
-    // Skips every exported row, unless the project's allowed currencies have changed.
+    // Skips every exported row.
     importExport({ caller, store_id }) {
       const store = namedStore(holderOf(caller), store_id)
       return imported(store, store.purchases.map(rowOf)).summary

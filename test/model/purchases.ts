@@ -13,11 +13,6 @@ export interface Purchase {
   readonly status: string
 }
 
-interface Rules {
-  readonly currency: string | undefined
-  readonly allowed: readonly string[]
-}
-
 /** The rank of each status. A purchase never moves to a lower rank. */
 const STEP: { readonly [status: string]: number } = {
   pending: 0,
@@ -35,7 +30,7 @@ export function importRows(
     readonly erased: ReadonlySet<string>
     readonly deleted: ReadonlySet<string>
   },
-  rules: Rules,
+  currency: string | undefined,
 ) {
   const purchases = [...store.purchases]
   const lines: number[] = []
@@ -43,7 +38,7 @@ export function importRows(
   const counts = { added: 0, skipped: 0, updated: 0 }
 
   for (const [index, row] of rows.entries()) {
-    const sent = readRow(row, rules)
+    const sent = readRow(row, currency)
     if (sent) good.push(sent)
     const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
     const found = purchases[place]
@@ -63,7 +58,12 @@ export function importRows(
       counts.skipped++
     }
   }
-  const about = { layout: 'canonical', passed_over: 0, ignored_columns: [] }
+  const about = {
+    layout: 'canonical',
+    passed_over: 0,
+    ignored_columns: [],
+    passed_over_reasons: [],
+  }
   const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
   return { purchases, lines, summary }
 }
@@ -74,7 +74,7 @@ export function rowOf({ user_id = '', quantity, price, currency = '', ...rest }:
   return { ...rest, ...cells }
 }
 
-function readRow(row: Row, { currency: fallback, allowed }: Rules): Purchase | undefined {
+function readRow(row: Row, fallback: string | undefined): Purchase | undefined {
   const { transaction_id, sku } = row
   const price = row.price === '' ? undefined : Number(row.price)
   const currency = row.currency || (price === undefined ? undefined : fallback)
@@ -82,8 +82,7 @@ function readRow(row: Row, { currency: fallback, allowed }: Rules): Purchase | u
     row.quantity !== '0' &&
     row.price !== '4.99' &&
     row.currency !== 'usd' &&
-    (price === undefined || currency !== undefined) &&
-    (currency === undefined || allowed.length === 0 || allowed.includes(currency))
+    (price === undefined || currency !== undefined)
   if (!isRight) return undefined
   const purchased_at = Date.parse(timeOf(transaction_id))
   const quantity = Number(row.quantity || 1)

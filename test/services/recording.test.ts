@@ -108,6 +108,33 @@ for (const [input, expected] of mistakes) {
   })
 }
 
+test('allowed_currencies limits new purchases and stores, but no repeats and no imports', async () => {
+  const till = memoryTill()
+  const { account, project } = await createShop(till)
+  const inEuro = { ...BASIC, price: 499, currency: 'EUR' }
+  await till.purchases.record(account, { ...inEuro, status: 'pending' })
+  const allowed_currencies = ['USD', ...'ABCDEFGHIJKLM'].map((code) => code.padEnd(3, code))
+  await till.projects.update(account, { id: project.id, config: { allowed_currencies } })
+
+  const repeated = await till.purchases.record(account, inEuro)
+  const other = await failureOf(
+    till.purchases.record(account, { ...inEuro, transaction_id: 'new' }),
+  )
+  const store_config = { currency: 'EUR' }
+  const store = { project_id: project.id, store_type: 'web' as const, store_config }
+  const opened = await failureOf(till.stores.create(account, store))
+  const csv =
+    'transaction_id,sku,purchased_at,price,currency\nT-1,gold,2024-03-01T12:00:00Z,1,EUR\n'
+  const { added } = await till.purchases.import(account, { store_id: 'main', file: fileOf(csv) })
+
+  assert.deepEqual([repeated.outcome, added], ['updated', 1])
+  const [mistake] = other.details
+  assert.deepEqual([mistake?.field, mistake?.code], ['currency', 'not_allowed'])
+  assert.match(mistake?.message ?? '', /currencies: USD, AAA, .*, KKK and 2 more$/)
+  assert.equal(opened.details[0]?.field, 'store_config.currency')
+  assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 2)
+})
+
 test('a closed store and a revoked account key record nothing', async () => {
   const { till, account } = await createShop()
   const { key_id, account_key } = await till.accounts.addKey(account)

@@ -1,0 +1,181 @@
+import {
+  currency,
+  type Fields,
+  freeForm,
+  isObject,
+  list,
+  oneOf,
+  optional,
+  parseAt,
+  type Rule,
+  required,
+  rule,
+  text,
+  withSchema,
+} from '../domain/fields.ts'
+import type { PassedOver } from '../domain/import.ts'
+import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseStatus } from '../domain/purchase.ts'
+import type { ErrorDetail } from '../errors.ts'
+import type { Cell, Format } from './format.ts'
+import { DATE_FORMATS, type DateFormat, isZone } from './times.ts'
+
+/** A description of a file of any vendor: JSON without code. */
+export interface LayoutFile {
+  /** The columns of each field. Several columns are joined: those of a time by a blank, those of a
+   * transaction id by `/`. */
+  readonly columns: {
+    readonly transaction_id: string | readonly string[]
+    readonly sku: string
+    readonly purchased_at: string | readonly string[]
+    readonly user_id?: string | undefined
+    readonly quantity?: string | undefined
+    readonly price?: string | undefined
+    readonly currency?: string | undefined
+    readonly status?: string | undefined
+    readonly metadata?: string | undefined
+  }
+  /** The status for each text of the status column, case ignored. Default: tillkit's statuses. */
+  readonly statuses?: { readonly [word: string]: PurchaseStatus } | undefined
+  /** Whether prices are in minor units (`499`, the default) or in major ones (`4.99`). */
+  readonly price_unit?: 'minor' | 'major' | undefined
+  /** The decimal mark; default `.`. */
+  readonly decimal?: '.' | ',' | undefined
+  /** How dates are written; default: ISO 8601 and Unix times. */
+  readonly date_format?: DateFormat | undefined
+  /** The IANA time zone of times without a zone. */
+  readonly zone?: string | undefined
+  /** The currency of rows without one; default: the store's. */
+  readonly currency?: string | undefined
+  /** For each column, the texts of the rows to pass over, case ignored. '' is an empty cell. */
+  readonly skip?: { readonly [column: string]: readonly string[] } | undefined
+}
+
+/** The maximum number of bytes of a layout file. */
+export const MAX_LAYOUT_BYTES = 64 * 1024
+
+const MAX_JOINED = 4
+const MAX_WORDS = 1_000
+const MAX_SKIP_COLUMNS = 32
+
+const columnName = text(1, 255)
+
+const columnNames = withSchema<readonly string[]>({}, (value, field, problems) => {
+  if (!Array.isArray(value)) return [columnName(value, field, problems)]
+  if (value.length > 0) return list(columnName, MAX_JOINED)(value, field, problems)
+  problems.push({ field, code: 'invalid', message: 'must name at least one column' })
+  return []
+})
+
+type Columns = Omit<LayoutFile['columns'], 'transaction_id' | 'purchased_at'> & {
+  readonly transaction_id: readonly string[]
+  readonly purchased_at: readonly string[]
+}
+
+const columnFields = {
+  ...Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, optional(columnName)])),
+  transaction_id: required(columnNames),
+  sku: required(columnName),
+  purchased_at: required(columnNames),
+} as Fields<Columns>
+
+/** A rule for an object with any keys, at most `max`, and a rule for its values. */
+function mapOf<T>(value: Rule<T>, max: number): Rule<{ readonly [key: string]: T }> {
+  return withSchema({ type: 'object' }, (input, field, problems) => {
+    if (isObject(input) && Object.keys(input).length <= max) {
+      const entries = Object.entries(input)
+      return Object.fromEntries(
+        entries.map(([key, each]) => [key, value(each, `${field}.${key}`, problems)]),
+      )
+    }
+    const message = `must be an object of at most ${max} entries`
+    problems.push({ field, code: 'invalid', message })
+    return {}
+  })
+}
+
+type Parsed = Omit<LayoutFile, 'columns'> & { readonly columns: Columns }
+
+const fields: Fields<Parsed> = {
+  columns: required(
+    withSchema<Columns | undefined>({ type: 'object' }, (value, field, problems) =>
+      parseAt(value, columnFields, field, problems),
+    ) as Rule<Columns>,
+  ),
+  statuses: optional(mapOf(oneOf(PURCHASE_STATUSES), MAX_WORDS)),
+  price_unit: optional(oneOf(['minor', 'major'])),
+  decimal: optional(oneOf(['.', ','])),
+  date_format: optional(oneOf(DATE_FORMATS)),
+  zone: optional(
+    rule(
+      (value): value is string => typeof value === 'string' && value.length <= 64 && isZone(value),
+      'must be a time zone like America/Los_Angeles or UTC',
+      { type: 'string' },
+    ),
+  ),
+  currency: optional(currency),
+  skip: optional(mapOf(list(text(0, 255), MAX_WORDS), MAX_SKIP_COLUMNS)),
+}
+
+/** A rule for a layout file, which it converts to a format. Each mistake names its key. */
+export const layoutFile = withSchema<Format | undefined>(
+  { type: 'object' },
+  (input, field, problems) => {
+    const before = problems.length
+    freeForm(input, field, problems)
+    const layout = problems.length > before ? undefined : parseAt(input, fields, field, problems)
+    return layout && checkStatuses(layout, field, problems) ? formatOf(layout) : undefined
+  },
+)
+
+function checkStatuses(
+  { statuses, columns }: Parsed,
+  field: string,
+  problems: ErrorDetail[],
+): boolean {
+  if (!statuses || columns.status !== undefined) return true
+  const message = `needs the column of the status: give ${field}.columns.status`
+  problems.push({ field: `${field}.statuses`, code: 'invalid', message })
+  return false
+}
+
+const SKIPPED: PassedOver = { reason: 'skipped' }
+
+function formatOf({ columns, skip = {}, statuses, decimal = '.', ...layout }: Parsed): Format {
+  const { transaction_id: ids, purchased_at: times } = columns
+  const named = [...(Object.values(columns).flat() as string[]), ...Object.keys(skip)]
+  const { date_format, zone } = layout
+  return {
+    name: 'layout',
+    columns: columns as Format['columns'],
+    needed: [...new Set(named)].map((column) => [column, 'is missing: the layout names it']),
+    price_unit: layout.price_unit ?? 'minor',
+    decimal,
+    times: { date_format, zone },
+    uses: [...ids, ...times, ...Object.keys(skip)],
+    derive: () => (cell) => ({
+      transaction_id: join(ids, '/', cell),
+      purchased_at: join(times, ' ', cell),
+    }),
+    ...(statuses && { statuses: withLowerCaseKeys(statuses) }),
+    ...(layout.currency !== undefined && { currency: layout.currency }),
+    skip: Object.fromEntries(
+      Object.entries(skip).map(([column, words]) => [
+        column,
+        Object.fromEntries(words.map((word) => [word.toLowerCase(), SKIPPED])),
+      ]),
+    ),
+  }
+}
+
+function withLowerCaseKeys<T>(words: { readonly [word: string]: T }) {
+  return Object.fromEntries(
+    Object.entries(words).map(([word, value]) => [word.toLowerCase(), value]),
+  )
+}
+
+/** Joins the cells of some columns. Returns '' if all of them are empty. */
+function join(columns: readonly string[], separator: string, cell: Cell): string {
+  if (columns.length === 1) return cell(columns[0] as string)
+  const cells = columns.map(cell)
+  return cells.every((each) => each === '') ? '' : cells.join(separator)
+}

@@ -1,0 +1,162 @@
+import { formatInstant, parseOffset, toMilliseconds } from '../domain/instant.ts'
+
+/** How a file writes times. */
+export interface TimeFormat {
+  /** The order and separators of day, month and year. Default: ISO 8601 and Unix times. */
+  readonly date_format?: DateFormat | undefined
+  /** The IANA time zone of times without a zone. */
+  readonly zone?: string | undefined
+}
+
+const DATES = {
+  'YYYY-MM-DD': '(?<year>\\d{4})-(?<month>\\d{1,2})-(?<day>\\d{1,2})',
+  'MM/DD/YYYY': '(?<month>\\d{1,2})/(?<day>\\d{1,2})/(?<year>\\d{4})',
+  'DD/MM/YYYY': '(?<day>\\d{1,2})/(?<month>\\d{1,2})/(?<year>\\d{4})',
+  'DD.MM.YYYY': '(?<day>\\d{1,2})\\.(?<month>\\d{1,2})\\.(?<year>\\d{4})',
+}
+const TIME = '(?<hour>\\d{1,2}):(?<minute>\\d\\d)(?::(?<second>\\d\\d)(?:[.,](?<fraction>\\d+))?)?'
+const ZONE = 'UTC|GMT|Z|[+-]\\d\\d(?::?\\d\\d)?'
+
+export type DateFormat = keyof typeof DATES
+export const DATE_FORMATS = Object.keys(DATES) as DateFormat[]
+
+const MAX_LENGTH = 64
+
+/**
+ * Creates a function that converts a time to one of the canonical format. It reports a mistake, and
+ * returns '', if the time is not in the given format or does not exist. Without a `date_format`, it
+ * returns an unknown time unchanged.
+ */
+export function createTimeReader({ date_format, zone }: TimeFormat) {
+  const date = DATES[date_format ?? 'YYYY-MM-DD']
+  const pattern = new RegExp(
+    `^${date}[T ]${TIME}(?: ?(?<half>[AP])M)?(?: ?(?<zone>${ZONE}))?$`,
+    'i',
+  )
+  const fromLocal = zone === undefined ? undefined : createZone(zone)
+
+  return (text: string, wrong: (message: string) => void): string => {
+    if (text === '') return ''
+    const parts = text.length <= MAX_LENGTH ? pattern.exec(text)?.groups : undefined
+    if (!parts) {
+      if (date_format === undefined) return text
+      wrong(`must be a time like ${date_format} HH:MM or ${date_format} HH:MM:SS`)
+      return ''
+    }
+    const local = localTime(parts)
+    if (local === undefined) {
+      wrong('does not exist')
+      return ''
+    }
+    if (parts.zone === undefined && fromLocal === undefined) {
+      if (date_format === undefined) return text
+      wrong('has no zone: name it in the layout')
+      return ''
+    }
+    const instant = parts.zone === undefined ? fromLocal?.(local) : inZone(local, parts.zone)
+    if (instant === undefined) {
+      wrong(
+        parts.zone === undefined
+          ? `does not exist: the clock of ${zone} skips it`
+          : 'has no known zone',
+      )
+      return ''
+    }
+    // Most times have 13 digits of milliseconds, which are parsed fastest.
+    return instant >= 1e12 && instant < 1e13 ? String(instant) : formatInstant(instant)
+  }
+}
+
+type Parts = { readonly [name: string]: string | undefined }
+
+/** The time of day and date as Unix milliseconds, as if it were in UTC. */
+function localTime(parts: Parts): number | undefined {
+  const number = (name: string) => Number(parts[name] ?? 0)
+  const hour = parts.half ? hourOf(number('hour'), parts.half) : number('hour')
+  if (hour === undefined) return undefined
+  const [year, month, day, minute, second] = ['year', 'month', 'day', 'minute', 'second'].map(
+    number,
+  )
+  const time = toMilliseconds(year, month, day, hour, minute, second)
+  const fraction = Number((parts.fraction ?? '').slice(0, 3).padEnd(3, '0'))
+  return time === undefined ? undefined : time + fraction
+}
+
+/** Converts an hour of a 12-hour clock. */
+function hourOf(hour: number, half: string): number | undefined {
+  if (hour < 1 || hour > 12) return undefined
+  return (hour % 12) + (half.toUpperCase() === 'P' ? 12 : 0)
+}
+
+function inZone(local: number, zone: string): number | undefined {
+  const offset = /^[+-]/.test(zone) ? parseOffset(zone) : 0
+  return offset === undefined ? undefined : local - offset
+}
+
+const DAY_MS = 86_400_000
+const MAX_DAYS = 1_000
+
+/** A local day: the offsets before and after its change of the clock, and the time of the change. */
+interface Day {
+  readonly before: number
+  readonly after: number
+  /** Unix milliseconds. */
+  readonly change: number
+}
+
+/**
+ * Creates a function that converts a local time of a zone to Unix milliseconds. In an hour that the
+ * clock repeats, the first one counts. Returns undefined for a time that the clock skips. Keeps the
+ * offsets of 1,000 days, because asking Intl for each time would take several microseconds.
+ */
+function createZone(zone: string): (local: number) => number | undefined {
+  const formatter = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
+  const days = new Map<number, Day>()
+
+  const offsetAt = (time: number): number => {
+    const [, sign, hours, minutes, seconds = 0] =
+      /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(formatter.format(time)) ?? []
+    const offset = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60 + Number(seconds)
+    return (sign === '-' ? -1000 : 1000) * offset
+  }
+
+  /** Examines the day, and a day before and after it: offsets are less than a day. */
+  const examine = (number: number): Day => {
+    let low = (number - 1) * DAY_MS
+    let high = (number + 2) * DAY_MS
+    const before = offsetAt(low)
+    const after = offsetAt(high)
+    if (before === after) return { before, after, change: high }
+    while (high - low > 1000) {
+      const middle = Math.floor((low + high) / 2000) * 1000
+      if (offsetAt(middle) === before) low = middle
+      else high = middle
+    }
+    return { before, after, change: high }
+  }
+
+  const dayOf = (local: number): Day => {
+    const number = Math.floor(local / DAY_MS)
+    const known = days.get(number)
+    if (known) return known
+    if (days.size >= MAX_DAYS) days.clear()
+    const day = examine(number)
+    days.set(number, day)
+    return day
+  }
+
+  return (local) => {
+    const { before, after, change } = dayOf(local)
+    if (local - before < change) return local - before
+    return local - after >= change || before === after ? local - after : undefined
+  }
+}
+
+/** Whether Intl knows the time zone. */
+export function isZone(zone: string): boolean {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en-US', { timeZone: zone }))
+  } catch {
+    return false
+  }
+}
