@@ -68,7 +68,7 @@ function formatReason(error: Error, options: object): string {
   const { details, total, cause } = error
   const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
   const [only, ...others] = details
-  if (only?.field && others.length === 0) {
+  if (only?.field && only.line === undefined && others.length === 0) {
     const sentence = `${only.field} ${only.message}`
     if (!error.message.endsWith(sentence)) return error.message
     return `${error.message.slice(0, -sentence.length)}${lines[0]}`

@@ -36,8 +36,22 @@ export const serverUrl: ValueParser<string> = (text, name) => {
 }
 
 /** Parses JSON, or the JSON in a file for `@file`. The library checks that it is an object. */
-export const json: ValueParser<JsonObject> = (text, name) => {
-  const written = text.startsWith('@') ? readOptionFile(name, text.slice(1)) : text
+export const json: ValueParser<JsonObject> = (text, name) =>
+  parseJson(text.startsWith('@') ? readOptionFile(name, text.slice(1)).toString() : text, name)
+
+/** Reads a file. */
+export const fileContent: ValueParser<Uint8Array> = (path, name) => readOptionFile(name, path)
+
+/** Reads a file of JSON. The library checks that it is an object. */
+export const jsonFile: ValueParser<JsonObject> = (path, name) =>
+  parseJson(
+    readOptionFile(name, path)
+      .toString()
+      .replace(/^\uFEFF/, ''),
+    name,
+  )
+
+function parseJson(written: string, name: string): JsonObject {
   try {
     return JSON.parse(written)
   } catch (error) {
@@ -47,9 +61,9 @@ export const json: ValueParser<JsonObject> = (text, name) => {
   }
 }
 
-function readOptionFile(name: string, path: string): string {
+function readOptionFile(name: string, path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch (error) {
     throw new UsageError(`${name}: ${describeSystemError(error)}`)
   }

@@ -19,7 +19,12 @@ const MAX_NAMED = 20
 export function createUnknownSkus(file: string) {
   const lines = new Set<number>()
   let column = ''
+  const count = () => countCells(createReadStream(file), column, lines)
   return {
+    /** Returns the unknown SKUs. Reads the file again. */
+    async list(): Promise<string[]> {
+      return lines.size === 0 ? [] : (await count()).map(({ text }) => text)
+    },
     add(mistake: ErrorDetail): void {
       if (mistake.code !== 'unknown_sku') return
       lines.add(mistake.line ?? 0)
@@ -30,7 +35,7 @@ export function createUnknownSkus(file: string) {
      */
     async summarize(error: TillError, till: Till, account: Account, store_id: string) {
       if (lines.size === 0) return error
-      const unknown = await countCells(createReadStream(file), column, lines)
+      const unknown = await count()
       const names = await namesOf(till, account, store_id)
       const named = unknown.slice(0, MAX_NAMED).map(({ text, line, rows }) => {
         const count = rows === 1 ? '1 row' : `${rows.toLocaleString('en-US')} rows`

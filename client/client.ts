@@ -153,6 +153,7 @@ export function createClient(options: ClientOptions): Client {
           rows: count('rows'),
           skipped: count('skipped'),
           updated: count('updated'),
+          passed_over: count('passed-over'),
         }
       },
     },

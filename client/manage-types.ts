@@ -1,6 +1,6 @@
 import type { Account } from '../lib/domain/account.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
-import type { ImportDetails } from '../lib/domain/import.ts'
+import type { ImportDetails, PassedOverCount } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
 import type { Purchase } from '../lib/domain/purchase.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
@@ -8,7 +8,7 @@ import type { PurchaseFile } from './types.ts'
 
 export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
-export type { ImportRecord, ImportTotal } from '../lib/domain/import.ts'
+export type { ImportRecord, ImportTotal, PassedOverCount } from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
 export type {
   Buyers,
@@ -113,7 +113,8 @@ export interface OwnedItem {
 }
 
 /** How to read a purchase file. */
-export interface ImportOptions extends Pick<PurchaseFile, 'fileName' | 'dryRun' | 'preset'> {
+export interface ImportOptions
+  extends Pick<PurchaseFile, 'fileName' | 'dryRun' | 'preset' | 'layout' | 'skus'> {
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   /** The name of the file's column for each field. */
@@ -126,6 +127,10 @@ export interface ImportResult
   /** Missing after a dry run. */
   readonly import_id?: string
   readonly ignored_columns: readonly string[]
+  /** The rows that were passed over: up to 20 reasons, and `others`. */
+  readonly passed_over_reasons: readonly PassedOverCount[]
+  /** The preset that fits the header, if the file was read by a map without a preset. */
+  readonly fitting_preset?: string
 }
 
 export interface ErasedUser {

@@ -51,7 +51,7 @@ import {
 import { randomHex } from './random.ts'
 import { createSender, type Request } from './retry.ts'
 import type { PurchaseFile } from './types.ts'
-import { createForm } from './upload.ts'
+import { createForm, readingFields } from './upload.ts'
 
 export { type ErrorDetail, TillError } from './errors.ts'
 export type * from './manage-types.ts'
@@ -211,6 +211,8 @@ export function createManageClient(options: ManageOptions) {
         {
           dryRun,
           preset,
+          layout,
+          skus,
           priceUnit,
           map,
           fileName,
@@ -220,8 +222,7 @@ export function createManageClient(options: ManageOptions) {
       ) => {
         assertCallOptions(rest)
         const fields = {
-          ...(dryRun && { dry_run: 'true' }),
-          ...(preset !== undefined && { preset }),
+          ...readingFields({ dryRun, preset, layout, skus }),
           ...(priceUnit !== undefined && { price_unit: priceUnit }),
           ...(map !== undefined && { map: JSON.stringify(map) }),
         }

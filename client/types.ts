@@ -88,6 +88,10 @@ export interface PurchaseFile {
   readonly dryRun?: boolean | undefined
   /** The vendor's file format. By default, the header line decides. */
   readonly preset?: string | undefined
+  /** A layout that describes the file, instead of a preset. */
+  readonly layout?: object | undefined
+  /** The text of a CSV file that maps the vendor's SKUs (`vendor_sku`) to items (`item`). */
+  readonly skus?: string | undefined
   /** Called while the file is sent. `total` is missing for a stream. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
@@ -107,4 +111,6 @@ export interface ImportResult {
   readonly skipped: number
   /** Rows that changed the status of a stored purchase. */
   readonly updated: number
+  /** Rows that were not imported, such as rows of other apps. */
+  readonly passed_over: number
 }

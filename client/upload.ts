@@ -9,6 +9,8 @@ const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
   fileName: true,
   dryRun: true,
   preset: true,
+  layout: true,
+  skus: true,
   onProgress: true,
 }
 
@@ -16,13 +18,19 @@ const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
 export function createUpload(input: PurchaseFile): Request {
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
-  const { store_id, dryRun, preset } = input
-  const fields = {
-    ...(store_id !== undefined && { store_id }),
+  const { store_id } = input
+  const fields = { ...(store_id !== undefined && { store_id }), ...readingFields(input) }
+  return createForm('/purchases/import', fields, input)
+}
+
+/** The parts of the form that say how to read the file. */
+export function readingFields({ dryRun, preset, layout, skus }: Partial<PurchaseFile>) {
+  return {
     ...(dryRun && { dry_run: 'true' }),
     ...(preset !== undefined && { preset }),
+    ...(layout !== undefined && { layout: JSON.stringify(layout) }),
+    ...(skus !== undefined && { skus }),
   }
-  return createForm('/purchases/import', fields, input)
 }
 
 /**

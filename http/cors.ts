@@ -13,7 +13,8 @@ const REQUEST_HEADERS =
 
 const EXPOSED_HEADERS = [
   'ETag, Link, X-Request-Id, Retry-After',
-  'Import-Id, Import-Rows, Import-Skipped, Import-Updated, RateLimit, RateLimit-Policy',
+  'Import-Id, Import-Rows, Import-Skipped, Import-Updated, Import-Passed-Over',
+  'RateLimit, RateLimit-Policy',
 ].join(', ')
 
 /** Seconds for which a browser may cache a preflight answer. Browsers may use less. */

@@ -70,7 +70,7 @@ export const routes = [
       'skips stored rows. Imports into the same store run one after the other.',
     body: 'ImportForm',
     answer: 'ImportResult',
-    headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated'],
+    headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated', 'Import-Passed-Over'],
     errors: ['invalid_purchases', 'store_inactive'],
   }),
   route('POST', '/api/v1/projects', accountKey, json, createProject, {

@@ -1,4 +1,4 @@
-import { excerpt, TillError } from '../lib/index.ts'
+import { excerpt, MAX_LAYOUT_BYTES, MAX_SKUS_BYTES, TillError } from '../lib/index.ts'
 import { assertMediaType, type BodyReader, type RequestBody } from './body.ts'
 import type { Limits } from './limits.ts'
 import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
@@ -63,10 +63,10 @@ async function readParts(
       data(chunk) {
         part.size += chunk.length
         if (part.name === 'file') arrived.push(chunk)
-        else if (part.size <= limits.fieldBytes)
+        else if (part.size <= bytesOf(part.name, limits))
           // Copies the chunk: as a view, it would keep a larger buffer in memory.
           part.chunks.push(Buffer.from(chunk))
-        else throw fieldTooLarge(limits.fieldBytes)
+        else throw fieldTooLarge(part.name, bytesOf(part.name, limits))
       },
       partEnd() {
         if (part.name !== 'file') fields.set(part.name, decodeField(part))
@@ -96,8 +96,18 @@ function repeated(name: string): TillError {
   return new TillError('invalid_request', `The part ${field} may be sent only once`, details)
 }
 
-function fieldTooLarge(limit: number): TransportFault {
-  const message = `A part that is not named file may have at most ${limit} bytes`
+/** The parts that are files themselves, and their maximum bytes. */
+const SMALL_FILES = new Map([
+  ['layout', MAX_LAYOUT_BYTES],
+  ['skus', MAX_SKUS_BYTES],
+])
+
+function bytesOf(name: string, limits: Limits): number {
+  return SMALL_FILES.get(name) ?? limits.fieldBytes
+}
+
+function fieldTooLarge(name: string, limit: number): TransportFault {
+  const message = `The part ${excerpt(name)} may have at most ${limit} bytes`
   return new TransportFault('body_too_large', message)
 }
 

@@ -1,7 +1,7 @@
 export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export { type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
-export { MAX_SKUS_BYTES, SKUS_HEADER } from './csv/skus.ts'
+export { formatSkusTemplate, MAX_SKUS_BYTES } from './csv/skus.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {

@@ -1,17 +1,19 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { type ImportResult, PRESET_NAMES, TillError } from '../../lib/index.ts'
+import { type ImportResult, type LayoutFile, PRESET_NAMES, TillError } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
 import { printTotals } from '../import-totals.ts'
 import type { Io } from '../io.ts'
-import { pair } from '../option-values.ts'
+import { fileContent, jsonFile, pair } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
+import { formatPassedOver } from '../passed-over.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
+import { createSkusTemplate } from '../skus-template.ts'
 import { describeSystemError } from '../system-errors.ts'
 import { createUnknownSkus } from '../unknown-skus.ts'
 
@@ -39,6 +41,20 @@ export const purchasesImport = command({
       choices: ['minor', 'major'],
       help: 'minor (499, the default) or major (4.99)',
     },
+    layout: {
+      value: 'FILE',
+      parse: jsonFile,
+      help: 'a JSON file that describes the columns of any export',
+    },
+    skus: {
+      value: 'FILE',
+      parse: fileContent,
+      help: 'a CSV file with the columns vendor_sku and item',
+    },
+    'skus-template': {
+      value: 'FILE',
+      help: 'import nothing; write the unknown SKUs to this new file, to fill in for --skus',
+    },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
   async run({ till, storage, operand, options, output, db, io }) {
@@ -46,9 +62,13 @@ export const purchasesImport = command({
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
+    const path = options['skus-template']
+    const template = path === undefined ? undefined : createSkusTemplate(io, operand, path, db)
     // Text output names each unknown SKU once, which takes a second read of the file. JSON output
     // names the SKU of each row. So does an import from standard input, which cannot be read twice.
-    const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
+    const isNamed = !output.json || template
+    const unknown = isNamed && operand !== '-' ? createUnknownSkus(operand) : undefined
+    let skus: readonly string[] = []
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
     await interruptible(io, 'nothing was imported', async (signal) => {
@@ -58,8 +78,10 @@ export const purchasesImport = command({
           store_id: options.store,
           file: stream,
           fileName: operand === '-' ? undefined : basename(operand),
-          dryRun: options['dry-run'],
+          dryRun: options['dry-run'] || template !== undefined,
           preset: options.preset,
+          layout: options.layout as LayoutFile | undefined,
+          skus: options.skus,
           map,
           priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
@@ -69,16 +91,22 @@ export const purchasesImport = command({
           },
         })
         progress.finish(result.rows)
-        printResult(output, result, options['dry-run'])
+        if (!template) printResult(output, result, options['dry-run'])
       } catch (error) {
         progress.end()
         if (!unknown || !(error instanceof TillError)) throw error
-        throw await unknown.summarize(error, till, account, options.store)
+        skus = template ? await unknown.list() : []
+        if (skus.length === 0) throw await unknown.summarize(error, till, account, options.store)
       } finally {
         progress.end()
         if (!signal.aborted) await report?.write()
       }
     })
+    if (template) {
+      await template.write(skus)
+      output.record({ skus_template: path, skus: skus.length })
+      return
+    }
     // Completes the index of users for purchases that version 0.1.0 imported. Without the index,
     // reads by user scan these purchases. Newer imports update the index themselves.
     await storage.indexUsers?.()
@@ -108,16 +136,22 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, ...counts } = shown
+  const { totals, ignored_columns, passed_over_reasons, fitting_preset, ...counts } = shown
+  const { passed_over } = counts
+  if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
+  if (fitting_preset) {
+    output.line(`The header fits a preset: --map extends it with --preset ${fitting_preset}`)
+  }
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
   printTotals(output, totals)
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }
 
-function formatOutcome({ added, updated, skipped }: ImportResult): string {
-  if (added + updated > 0) return 'All rows were imported.'
-  if (skipped === 0) return 'The file has no rows.'
+function formatOutcome({ added, updated, skipped, passed_over }: ImportResult): string {
+  const other = passed_over > 0 ? 'other ' : ''
+  if (added + updated > 0) return `All ${other}rows were imported.`
+  if (skipped === 0) return `The file has no ${other}rows.`
   const were = skipped === 1 ? '1 row was' : `${skipped.toLocaleString('en-US')} rows were`
   return `Nothing new: ${were} imported before.`
 }

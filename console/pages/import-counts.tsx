@@ -7,6 +7,7 @@ import { Table } from '../parts/table.tsx'
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { layout, rows, added, skipped, updated, passed_over, totals, ignored_columns } = result
+  const { passed_over_reasons } = result
   return (
     <>
       <Facts
@@ -16,9 +17,20 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
           ['New', formatCount(added)],
           ['Stored before', formatCount(skipped)],
           ['New status', formatCount(updated)],
-          ...(passed_over > 0 ? ([['Of another store', formatCount(passed_over)]] as const) : []),
+          ...(passed_over > 0 ? ([['Passed over', formatCount(passed_over)]] as const) : []),
         ]}
       />
+      {passed_over > 0 && (
+        <Notice title="Rows that are not imported">
+          <ul>
+            {passed_over_reasons.map(({ reason, app = '', rows }) => (
+              <li key={`${reason} ${app}`}>
+                {reason.replaceAll('_', ' ')} {app}: {formatCount(rows)}
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
       <Table
         label="Totals of the file"
         rows={totals}

@@ -1,5 +1,12 @@
-import { type ErrorDetail, excerpt, type Session, TillError } from '../../lib/index.ts'
+import {
+  type ErrorDetail,
+  excerpt,
+  type LayoutFile,
+  type Session,
+  TillError,
+} from '../../lib/index.ts'
 import type { Call } from '../call.ts'
+import { invalidOption } from '../manage/options.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
 import type { Upload } from '../upload.ts'
 
@@ -17,21 +24,27 @@ export async function importPurchases({
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dryRun = parseFlag(fields, 'dry_run')
-    const preset = fields.get('preset')
-    const request = { store_id, file, fileName, dryRun, preset }
+    const request = { store_id, file, fileName, dryRun, ...parseReading(fields) }
     const result = await till.purchases.import(caller, request, options)
-    const { import_id, rows, skipped, updated } = result
+    const { import_id, rows, skipped, updated, passed_over } = result
     if (!dryRun) context.metrics?.observeImport(result)
     const headers = {
       'import-id': import_id,
       'import-rows': String(rows),
       'import-skipped': String(skipped),
       'import-updated': String(updated),
+      'import-passed-over': String(passed_over),
     }
     return { body: { ok: true }, headers }
   } finally {
     await body.discard()
   }
+}
+
+/** Parses the parts that say how to read the file. The library validates their values. */
+export function parseReading(fields: Upload['fields']) {
+  const layout = parseJson(fields, 'layout') as LayoutFile | undefined
+  return { preset: fields.get('preset'), layout, skus: fields.get('skus') }
 }
 
 // Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.
@@ -51,8 +64,18 @@ export function assertSpelling(fields: ReadonlyMap<string, string>, form: Schema
 export function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
   const value = fields.get(field) ?? 'false'
   if (value === 'true' || value === 'false') return value === 'true'
-  const details = [{ field, code: 'invalid', message: 'must be true or false' }]
-  throw new TillError('invalid_request', `${field} must be true or false`, details)
+  throw invalidOption(field, 'must be true or false')
+}
+
+/** Parses a part that has a JSON object. The library validates its fields. */
+export function parseJson(fields: Upload['fields'], field: string): object | undefined {
+  const text = fields.get(field)
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw invalidOption(field, 'must be a JSON object')
+  }
 }
 
 export function missingParts(parts: { readonly [name: string]: unknown }): TillError {

@@ -1,6 +1,14 @@
 import type * as lib from '../../lib/index.ts'
 import { createManageSchemas, createSchemas, type JsonSchema } from '../../lib/index.ts'
-import { count, type Described, exactly, type Properties, ref, text } from '../openapi/shapes.ts'
+import {
+  count,
+  type Described,
+  exactly,
+  importParts,
+  type Properties,
+  ref,
+  text,
+} from '../openapi/shapes.ts'
 
 const flag = { type: 'boolean' }
 const time = { type: 'string', format: 'date-time' }
@@ -168,9 +176,14 @@ export function createManagedSchemas() {
       rows: count,
       total: digits,
     }),
+    PassedOver: record<lib.PassedOverCount>({ reason: text, app: text, rows: count }, ['app']),
     ManagedImport: record<lib.ImportResult>(
-      { import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
-      ['import_id'],
+      {
+        ...{ import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
+        passed_over_reasons: listOf('PassedOver'),
+        fitting_preset: { ...text, description: 'The preset that fits the header of the file.' },
+      },
+      ['import_id', 'fitting_preset'],
     ),
     ImportRecord: {
       ...exactly<lib.ImportRecord>({
@@ -246,16 +259,7 @@ const catalogFields = {
 const importForm = {
   type: 'object',
   properties: {
-    file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
-    dry_run: {
-      ...flag,
-      default: false,
-      description: '`true` checks everything and stores nothing.',
-    },
-    preset: {
-      ...text,
-      description: 'The vendor format, required only if tillkit does not recognise the file.',
-    },
+    ...importParts,
     price_unit: { enum: ['minor', 'major'], default: 'minor', description: 'The unit of prices.' },
     map: { ...text, description: 'JSON that maps fields to columns: `{"sku":"Article"}`.' },
   },

@@ -59,6 +59,11 @@ export const responseHeaders = {
     description: 'The number of rows that changed the status of a stored purchase.',
     schema: count,
   },
+  'Import-Passed-Over': {
+    required: true,
+    description: 'The number of rows that were not imported, such as rows of other apps.',
+    schema: count,
+  },
 } as const
 
 export type HeaderName = keyof typeof responseHeaders

@@ -1,7 +1,16 @@
-import { createSchemas, type ErrorDetail, PRESET_NAMES } from '../../lib/index.ts'
+import { createSchemas, type ErrorDetail } from '../../lib/index.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
-import { count, type Described, exactly, type Properties, pick, ref, text } from './shapes.ts'
+import {
+  count,
+  type Described,
+  exactly,
+  importParts,
+  type Properties,
+  pick,
+  ref,
+  text,
+} from './shapes.ts'
 
 export type SchemaName = keyof ReturnType<typeof createAllSchemas>
 
@@ -37,18 +46,8 @@ export function createBodySchemas() {
     ImportForm: {
       type: 'object',
       properties: {
-        file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
+        ...importParts,
         store_id: { ...store.store_id, description: "An active store of the token's project." },
-        dry_run: {
-          type: 'boolean',
-          default: false,
-          description: '`true` checks everything and stores nothing.',
-        },
-        preset: {
-          type: 'string',
-          enum: PRESET_NAMES,
-          description: 'The vendor format, required only if tillkit does not recognise the file.',
-        },
       },
       required: ['file', 'store_id'],
     },

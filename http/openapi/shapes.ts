@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../lib/index.ts'
+import { type JsonSchema, MAX_LAYOUT_BYTES, MAX_SKUS_BYTES, PRESET_NAMES } from '../../lib/index.ts'
 
 export type Properties = { readonly [field: string]: JsonSchema }
 
@@ -26,4 +26,31 @@ export function pick(properties: Properties, ...fields: readonly string[]) {
 /** A reference to a schema of the document. */
 export function ref(schema: string) {
   return { $ref: `#/components/schemas/${schema}` }
+}
+
+/** The parts of a form that imports a file, in both APIs. */
+export const importParts = {
+  file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
+  dry_run: {
+    type: 'boolean',
+    default: false,
+    description: '`true` checks everything and stores nothing.',
+  },
+  preset: {
+    type: 'string',
+    enum: PRESET_NAMES,
+    description: 'The vendor format, required only if tillkit does not recognise the file.',
+  },
+  layout: {
+    type: 'string',
+    contentMediaType: 'application/json',
+    description: `A layout: JSON of up to ${MAX_LAYOUT_BYTES / 1024} KiB that describes the file.`,
+  },
+  skus: {
+    type: 'string',
+    contentMediaType: 'text/csv',
+    description:
+      `A CSV file of up to ${MAX_SKUS_BYTES / 1024} KiB that maps the SKUs of the vendor to ` +
+      'items. Its columns are `vendor_sku` and `item`.',
+  },
 }

@@ -13,8 +13,10 @@ const MAX_SKUS = 10_000
 
 const COLUMNS = ['vendor_sku', 'item'] as const
 
-/** The header line of a SKU map. */
-export const SKUS_HEADER = formatRow(COLUMNS)
+/** Formats a SKU map without items, to fill in. */
+export function formatSkusTemplate(skus: readonly string[]): string {
+  return [formatRow(COLUMNS), ...skus.map((sku) => formatRow([sku, '']))].join('')
+}
 
 /**
  * Parses a SKU map: a CSV file with the columns `vendor_sku` and `item`. Throws `invalid_request`

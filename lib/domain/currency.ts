@@ -15,10 +15,11 @@ export function exponentOf(currency: string): number {
 }
 
 // Thousands are separated by the other mark, a blank or an apostrophe.
-const AMOUNTS = {
-  '.': /^(\d+|\d{1,3}(?:([, \u00a0\u202f'’])\d{3})(?:\2\d{3})*)(?:\.(\d+))?$/,
-  ',': /^(\d+|\d{1,3}(?:([. \u00a0\u202f'’])\d{3})(?:\2\d{3})*)(?:,(\d+))?$/,
+const GROUPS = {
+  '.': /^\d{1,3}([, \u00a0\u202f'’])\d{3}(?:\1\d{3})*$/,
+  ',': /^\d{1,3}([. \u00a0\u202f'’])\d{3}(?:\1\d{3})*$/,
 }
+const DIGITS = /^\d+$/
 
 /**
  * Converts an amount (`4.99`, `1,234.50`) to units of `exponent` decimals. Returns undefined for
@@ -27,12 +28,21 @@ const AMOUNTS = {
 export function toMinorDigits(
   amount: string,
   exponent: number,
-  decimal: keyof typeof AMOUNTS = '.',
+  decimal: keyof typeof GROUPS = '.',
 ): string | undefined {
-  const [, whole, mark = '', fraction = ''] = AMOUNTS[decimal].exec(amount) ?? []
-  if (whole === undefined || /[1-9]/.test(fraction.slice(exponent))) return undefined
-  const digits = whole.replaceAll(mark, '') + fraction.slice(0, exponent).padEnd(exponent, '0')
-  return digits.replace(/^0+(?=\d)/, '')
+  const at = amount.indexOf(decimal)
+  const fraction = at < 0 ? '0' : amount.slice(at + 1)
+  const whole = withoutGroups(at < 0 ? amount : amount.slice(0, at), decimal)
+  if (whole === undefined || !DIGITS.test(fraction)) return undefined
+  if (fraction.length > exponent && /[1-9]/.test(fraction.slice(exponent))) return undefined
+  const digits = whole + fraction.slice(0, exponent).padEnd(exponent, '0')
+  return digits.startsWith('0') ? digits.replace(/^0+(?=\d)/, '') : digits
+}
+
+function withoutGroups(whole: string, decimal: keyof typeof GROUPS): string | undefined {
+  if (DIGITS.test(whole)) return whole
+  const [, mark] = GROUPS[decimal].exec(whole) ?? []
+  return mark && whole.replaceAll(mark, '')
 }
 
 /** Formats minor units for people: `499000` of USD is `4,990.00`. */

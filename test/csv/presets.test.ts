@@ -1,51 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findLayout, type Layout, type LayoutOptions } from '../../lib/csv/layout.ts'
-import { createPurchaseParser } from '../../lib/csv/purchase-parser.ts'
-import type { NewPurchase } from '../../lib/domain/purchase.ts'
-import type { ErrorDetail } from '../../lib/errors.ts'
-
-const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
-
-/** A file's purchases without empty fields, its errors, and the number of rows passed over. */
-function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
-  const purchases: object[] = []
-  const errors: ErrorDetail[] = []
-  let passedOver = 0
-  let name = ''
-  let columns: Layout['columns'] = {}
-  const rules = { currency: 'USD' }
-  const parser = createPurchaseParser(
-    rules,
-    { ...STORE, ...options },
-    {
-      layout: (layout) => {
-        ;({ name, columns } = layout)
-      },
-      purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
-      badRow: ({ purchase: { line }, mistakes }) => {
-        for (const { field, ...mistake } of mistakes) {
-          errors.push({ line, column: columns[field] ?? field, ...mistake })
-        }
-      },
-      passedOver: () => passedOver++,
-      error: (error) => errors.push(error),
-    },
-  )
-  parser.push(Buffer.from(lines.join('\n')))
-  parser.end()
-  return { name, purchases, errors, passedOver }
-}
-
-function withoutEmpty({ line: _, metadata: __, ...purchase }: NewPurchase): object {
-  return JSON.parse(
-    JSON.stringify({ ...purchase, purchased_at: new Date(purchase.purchased_at).toISOString() }),
-  )
-}
-
-function shortOf({ line, column, code }: ErrorDetail): string {
-  return [line, column, code].filter((part) => part !== undefined).join(' ')
-}
+import { findLayout } from '../../lib/csv/layout.ts'
+import { parseSkus } from '../../lib/csv/skus.ts'
+import { read, STORE, shortOf } from '../support/purchase-file.ts'
 
 const GOOGLE =
   'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Package ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer'
@@ -97,6 +54,163 @@ test('an unknown financial status or amount is an error of its own column', () =
   )
 })
 
+const GAME = { bundle_id: 'com.x', from: 'project' } as const
+/** A row of a Google Play sales report. */
+const sale = (
+  order: string,
+  { status = 'Charged', app = 'com.x', sku = 'gold', currency = 'USD', amount = '4.99' } = {},
+) =>
+  `${order},2024-01-01,1704110400,${status},px,Title,${app},inapp,${sku},${currency},${amount},0,${amount},City,,1,DE`
+
+test('a Google Play report of all apps is read as it is: only rows of this app, refunds as positive', () => {
+  const { purchases, errors, reasons } = read(
+    [
+      GOOGLE,
+      sale('GPA.1', { currency: 'KRW', amount: '"17,500.00"' }),
+      sale('GPA.1', { currency: 'KRW', amount: '"-17,500.00"', status: 'Refund' }),
+      sale('GPA.2', { app: 'com.other', status: 'Unknown', amount: 'x' }),
+      sale('GPA.3', { app: 'com.other' }),
+      sale('GPA.4', { sku: '' }),
+      sale('GPA.5', { status: 'Partial refund', amount: '-1.00' }),
+    ],
+    { app: GAME },
+  )
+  assert.deepEqual(errors, [])
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each)),
+    [
+      ['GPA.1/gold', 'gold', '2024-01-01T12:00:00.000Z', 1, 17500, 'KRW', 'purchased'],
+      ['GPA.1/gold', 'gold', '2024-01-01T12:00:00.000Z', 1, 17500, 'KRW', 'refunded'],
+    ],
+  )
+  assert.deepEqual(reasons, [
+    { reason: 'other_app', app: 'com.other' },
+    { reason: 'other_app', app: 'com.other' },
+    { reason: 'no_sku' },
+    { reason: 'partial_refund' },
+  ])
+})
+
+test('a Google Play report with other names for the app and the currency is read too', () => {
+  const header = GOOGLE.replace('Currency of Sale', 'Buyer Currency').replace(
+    'SKU ID',
+    'SKU ID,Base Plan ID,Offer ID',
+  )
+  const row = sale('GPA.1').replace('gold,', 'gold,monthly,,')
+  const { errors, purchases, passedOver } = read([header, row], { app: GAME })
+  assert.deepEqual([errors, purchases.length, passedOver], [[], 1, 0])
+})
+
+test('a report without any row of the app is refused, with its apps and the place of the bundle id', () => {
+  const others = Array.from({ length: 12 }, (_, i) => sale(`GPA.${i}`, { app: `com.a${i + 10}` }))
+  const none = read([GOOGLE, ...others], { app: GAME })
+  assert.deepEqual(none.errors.map(shortOf), ['1 other_app'])
+  const names = Array.from({ length: 10 }, (_, i) => `com.a${i + 10}`).join(', ')
+  assert.equal(
+    none.errors[0]?.message,
+    `The file has no row of com.x, the bundle_id of the project. Its apps are: ${names} and 2 more`,
+  )
+  assert.deepEqual(read([GOOGLE], { app: GAME }).errors, [])
+})
+
+test('without a bundle id, a report of several apps is refused, and a report of one app is read', () => {
+  const several = read([GOOGLE, sale('GPA.1'), sale('GPA.2', { app: 'com.y' })])
+  assert.match(several.errors[0]?.message ?? '', /several apps: com\.x, com\.y\. Set bundle_id/)
+  const one = read([GOOGLE, sale('GPA.1'), sale('GPA.2')])
+  assert.deepEqual([one.errors, one.purchases.length], [[], 2])
+})
+
+test('counters keep at most a thousand apps, and still find the own one', () => {
+  const rows = Array.from({ length: 1500 }, (_, i) => sale(`GPA.${i}`, { app: `com.a${i}` }))
+  const { errors, reasons } = read([GOOGLE, ...rows, sale('GPA.x')], { app: GAME })
+  assert.deepEqual(
+    [errors, new Set(reasons).size, reasons.at(-1)],
+    [[], 1001, { reason: 'other_app' }],
+  )
+})
+
+test('a SKU map leads vendor SKUs and paid apps to items, and changes no transaction id', () => {
+  const skus = parseSkus('vendor_sku,item\ngold.100,gold\ncom.x,game\nold,\n')
+  const rows = [
+    sale('GPA.1', { sku: 'gold.100' }),
+    sale('GPA.2', { sku: '' }),
+    sale('GPA.3', { sku: 'old' }),
+    sale('GPA.4', { sku: 'gem' }),
+  ]
+  const { purchases, reasons } = read([GOOGLE, ...rows], { app: GAME, skus })
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each).slice(0, 2)),
+    [
+      ['GPA.1/gold.100', 'gold'],
+      ['GPA.2', 'game'],
+      ['GPA.4/gem', 'gem'],
+    ],
+  )
+  assert.deepEqual(reasons, [{ reason: 'left_out' }])
+})
+
+test('--map extends a preset: a mapped field is read from its column alone', () => {
+  const options = { preset: 'google_play_sales', map: { sku: 'Product Title' }, app: GAME }
+  const { name, purchases } = read([GOOGLE, sale('GPA.1'), sale('GPA.2', { sku: '' })], options)
+  assert.deepEqual(
+    [name, purchases.map((each) => Object.values(each).slice(0, 2))],
+    [
+      'google_play_sales',
+      [
+        ['GPA.1/gold', 'Title'],
+        ['GPA.2', 'Title'],
+      ],
+    ],
+  )
+  const missing = read([GOOGLE], { ...options, map: { sku: 'Nope' } })
+  assert.deepEqual(missing.errors.map(shortOf), ['1 Nope missing_column'])
+})
+
+test('a map without a preset reads the file as before, and the result names the fitting preset', () => {
+  const map = {
+    ...{ transaction_id: 'Order Number', sku: 'SKU ID' },
+    purchased_at: 'Order Charged Timestamp',
+  }
+  const found = findLayout(GOOGLE.split(','), { ...STORE, map })
+  assert.ok('read' in found)
+  assert.deepEqual([found.name, found.fitting_preset], ['canonical', 'google_play_sales'])
+  const own = findLayout(GOOGLE.split(','), STORE)
+  assert.ok('read' in own)
+  assert.equal(own.fitting_preset, undefined)
+})
+
+test('a negative amount counts only in a refunded or cancelled row', () => {
+  const header = 'transaction_id,sku,date,price,status'
+  const rows = ['purchased', '', 'pending', 'refunded', 'cancelled'].map(
+    (status, i) => `T-${i},gold,1704110400,-4.99,${status}`,
+  )
+  const major = read([header, ...rows], { priceUnit: 'major' })
+  assert.deepEqual(major.errors.map(shortOf), [
+    '2 price negative',
+    '3 price negative',
+    '4 price negative',
+  ])
+  assert.equal(major.errors[0]?.message, 'is negative: give its status, or skip it')
+  assert.deepEqual(
+    major.purchases.map((each) => (each as { price: number }).price),
+    [499, 499],
+  )
+  const minor = read([header, ...rows.map((row) => row.replace('-4.99', '-499'))])
+  assert.equal(minor.errors.length, 3)
+  assert.deepEqual(
+    minor.purchases.map((each) => (each as { price: number }).price),
+    [499, 499],
+  )
+  const charge = read([GOOGLE, sale('GPA.1', { amount: '-4.99' })])
+  assert.deepEqual(charge.errors.map(shortOf), ['2 Charged Amount negative'])
+})
+
+test('empty rows and repeated headers of a vendor file stay errors, and are not passed over', () => {
+  const empty = GOOGLE.replaceAll(/[^,]/g, '')
+  const { errors, passedOver } = read([GOOGLE, sale('GPA.1'), GOOGLE, empty], { app: GAME })
+  assert.deepEqual([errors.map(shortOf), passedOver], [['3 repeated_header', '4 empty_row'], 0])
+})
+
 const REVENUECAT =
   'rc_original_app_user_id,product_identifier,start_time,store_transaction_id,is_sandbox,purchased_currency,price_in_purchased_currency,refunded_at,renewal_number'
 
@@ -126,6 +240,59 @@ test('RevenueCat ids include the renewal, times are UTC, and sandbox rows are pa
   ])
   const sandbox = read(rows, { is_sandbox: true })
   assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 2])
+})
+
+test('a RevenueCat refund keeps its price, and anonymous users get their later id or none', () => {
+  const header = `${REVENUECAT},rc_last_seen_app_user_id_alias,purchase_price_in_purchased_currency`
+  const at = '2024-01-01 10:00:00'
+  const anonymous = '$RCAnonymousID:87c6'
+  const { purchases, errors } = read([
+    header,
+    `u1,pass,${at},1,false,EUR,0,${at},1,u9,4.99`,
+    `${anonymous},pass,${at},2,false,EUR,4.99,,1,u2,4.99`,
+    `${anonymous},pass,${at},3,false,EUR,4.99,,1,${anonymous},4.99`,
+  ])
+  assert.deepEqual(errors, [])
+  assert.deepEqual(
+    purchases.map((each) => {
+      const { user_id, price, status } = each as { [field: string]: unknown }
+      return [user_id, price, status]
+    }),
+    [
+      ['u1', 499, 'refunded'],
+      ['u2', 499, 'purchased'],
+      [undefined, 499, 'purchased'],
+    ],
+  )
+})
+
+test('Stripe test payments belong to sandbox stores, and nothing unpaid is imported', () => {
+  const rows = [
+    'id,Created (UTC),Amount,Currency,Status,Mode,sku (metadata)',
+    'pi_1,2023-01-15 10:22,20.00,usd,Paid,Live,gold',
+    'pi_2,2023-01-15 10:22,20.00,usd,Paid,Test,gold',
+    'pi_3,2023-01-15 10:22,20.00,usd,Disputed,Live,gold',
+    'pi_4,2023-01-15 10:22,20.00,usd,Incomplete,Live,',
+    'pi_5,2023-01-15 10:22,20.00,usd,Requires payment method,Live,gold',
+    'ch_6,2023-01-15 10:22,20.00,usd,Failed,Live,',
+    'ch_7,2023-01-15 10:22,20.00,usd,Blocked,Live,gold',
+  ]
+  const { name, purchases, errors, reasons } = read(rows)
+  assert.deepEqual([name, errors], ['stripe_payments', []])
+  assert.deepEqual(
+    purchases.map((each) => [Object.values(each)[0], Object.values(each).at(-1)]),
+    [
+      ['pi_1', 'purchased'],
+      ['pi_3', 'purchased'],
+      ['ch_7', 'cancelled'],
+    ],
+  )
+  assert.deepEqual(
+    reasons.map(({ reason }) => reason),
+    ['other_environment', 'unpaid', 'unpaid', 'no_sku'],
+  )
+  const sandbox = read(rows, { is_sandbox: true })
+  assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 6])
 })
 
 test('Stripe payments are read in UTC, with the SKU from their metadata', () => {
@@ -170,14 +337,116 @@ test("a Shopify order's cells apply to its further line items, and prices are un
   )
 })
 
-test('an App Store summary sales report is refused with the reason', () => {
-  const header =
-    'Provider\tProvider Country\tSKU\tDeveloper\tTitle\tVersion\tProduct Type Identifier\tUnits\tDeveloper Proceeds'
-  const { purchases, errors } = read([header, 'APPLE\tUS\tx\ty\tz\t1\tIA1\t1\t0.7'])
-  assert.deepEqual(purchases, [])
-  assert.deepEqual([errors.length, errors[0]?.code], [1, 'unsupported_file'])
-  assert.match(errors[0]?.message ?? '', /no transaction ids/)
+test('a Shopify line without a SKU is passed over, and still counts in the numbering', () => {
+  const { purchases, reasons, errors } = read([
+    'Name,Financial Status,Paid at,Currency,Created at,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Cancelled at,Id',
+    '#1001,refunded,2024-01-15 10:22:33 -0500,EUR,2024-01-15 10:22:30 -0500,1,Tip,1.00,,,551',
+    '#1001,,,,,2,Gold,4.99,gold,,',
+  ])
+  assert.deepEqual([errors, reasons], [[], [{ reason: 'no_sku' }]])
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each)),
+    [['551/2', 'gold', '2024-01-15T15:22:33.000Z', 2, 998, 'EUR', 'refunded']],
+  )
 })
+
+// Files of each vendor, and the ids that version 0.2.0 gave to their rows.
+const ids: {
+  readonly [preset: string]: readonly [file: readonly string[], ids: readonly string[]]
+} = {
+  google_play_sales: [
+    [GOOGLE, sale('GPA.3311-1'), sale('GPA.3311-1..0', { sku: 'gem' })],
+    ['GPA.3311-1/gold', 'GPA.3311-1..0/gem'],
+  ],
+  revenuecat_transactions: [
+    [
+      REVENUECAT,
+      'u1,pass,2024-01-01 10:00:00,1000,false,EUR,4.99,,1',
+      'u1,pass,2024-01-01 10:00:00,2000,false,EUR,4.99,,',
+    ],
+    ['1000/1', '2000'],
+  ],
+  stripe_payments: [
+    [
+      'id,Created date (UTC),Amount,Currency,Status,sku (metadata)',
+      'pi_1,2024-01-15 10:22,20.00,usd,Paid,gold',
+    ],
+    ['pi_1'],
+  ],
+  shopify_orders: [
+    [
+      'Name,Financial Status,Paid at,Currency,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku',
+      '#1,paid,2024-01-15 10:22:33 UTC,EUR,1,Gold,4.99,gold',
+      '#1,,,,1,Gold,4.99,gold',
+      '#2,paid,2024-01-15 10:22:33 UTC,EUR,1,Gold,4.99,gold',
+    ],
+    ['#1/1', '#1/2', '#2/1'],
+  ],
+}
+
+for (const [preset, [file, expected]] of Object.entries(ids)) {
+  test(`the transaction ids of ${preset} never change, with a map or without`, () => {
+    const skus = parseSkus('vendor_sku,item\ngold,gem\npass,gem\n')
+    const sku = { google_play_sales: 'Product Title', shopify_orders: 'Lineitem name' }[preset]
+    const choices = [{}, { preset }, { skus }, ...(sku ? [{ preset, map: { sku } }] : [])]
+    for (const choice of choices) {
+      const { purchases, errors } = read(file, choice)
+      assert.deepEqual(errors, [])
+      assert.deepEqual(
+        purchases.map((each) => (each as { transaction_id: string }).transaction_id),
+        expected,
+      )
+    }
+  })
+}
+
+const reports: { readonly [what: string]: readonly [file: readonly string[], message: RegExp] } = {
+  'an App Store sales report': [
+    [
+      'Provider\tProvider Country\tSKU\tDeveloper\tTitle\tVersion\tProduct Type Identifier\tUnits\tDeveloper Proceeds',
+      'APPLE\tUS\tx\ty\tz\t1\tIA1\t1\t0.7',
+    ],
+    /App Store sales report has no transaction ids/,
+  ],
+  'an App Store financial report': [
+    [
+      'Start Date\tEnd Date\tUPC\tISRC/ISBN\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\tPartner Share Currency\tSales or Return',
+    ],
+    /financial report has no transaction ids/,
+  ],
+  'a Steam sales report after sep= and a title': [
+    [
+      'sep=,',
+      'Steam Sales Details,01/01/2024 - 01/31/2024',
+      '',
+      '"Date","Bundle(ID#)","Bundle Name","Product(ID#)","Product Name","Gross Units Sold","Chargebacks/Returns","Net Units Sold"',
+      '2024-01-01,-1,,1,Game,3,0,3',
+    ],
+    /Steam sales report has no transaction ids/,
+  ],
+  "Google Play's earnings report": [
+    [
+      'Description,Transaction Date,Transaction Time,Tax Type,Transaction Type,Refund Type,Product Title,Product id,Product Type,Sku Id,Amount (Merchant Currency)',
+    ],
+    /earnings report: import the estimated sales report/,
+  ],
+  "Stripe's balance history": [
+    ['id,Type,Source,Amount,Fee,Net,Currency,Created (UTC),Available On (UTC)'],
+    /balance report: import the payments export/,
+  ],
+  "Stripe's itemized balance report": [
+    ['balance_transaction_id,created,available_on,currency,gross,fee,net,reporting_category'],
+    /balance report: import the payments export/,
+  ],
+}
+
+for (const [what, [file, message]] of Object.entries(reports)) {
+  test(`${what} is refused by name`, () => {
+    const { purchases, errors } = read(file)
+    assert.deepEqual([purchases, errors.map(shortOf)], [[], ['1 unsupported_file']])
+    assert.match(errors[0]?.message ?? '', message)
+  })
+}
 
 test('any other file is read by a map and its price unit', () => {
   const map = { transaction_id: 'Order No', sku: 'Artikel', purchased_at: 'When', price: 'Betrag' }

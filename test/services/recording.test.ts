@@ -109,8 +109,7 @@ for (const [input, expected] of mistakes) {
 }
 
 test('allowed_currencies limits new purchases and stores, but no repeats and no imports', async () => {
-  const till = memoryTill()
-  const { account, project } = await createShop(till)
+  const { till, account, project } = await createShop()
   const inEuro = { ...BASIC, price: 499, currency: 'EUR' }
   await till.purchases.record(account, { ...inEuro, status: 'pending' })
   const allowed_currencies = ['USD', ...'ABCDEFGHIJKLM'].map((code) => code.padEnd(3, code))

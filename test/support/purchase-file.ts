@@ -1,0 +1,47 @@
+import type { Layout, LayoutOptions } from '../../lib/csv/layout.ts'
+import { createPurchaseParser } from '../../lib/csv/purchase-parser.ts'
+import type { PassedOver } from '../../lib/domain/import.ts'
+import type { NewPurchase } from '../../lib/domain/purchase.ts'
+import type { ErrorDetail } from '../../lib/errors.ts'
+
+export const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
+
+/** A file's purchases without empty fields, its errors, and why rows were passed over. */
+export function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
+  const purchases: object[] = []
+  const errors: ErrorDetail[] = []
+  const reasons: PassedOver[] = []
+  let name = ''
+  let columns: Layout['columns'] = {}
+  const rules = { currency: 'USD' }
+  const parser = createPurchaseParser(
+    rules,
+    { ...STORE, ...options },
+    {
+      layout: (layout) => {
+        ;({ name, columns } = layout)
+      },
+      purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
+      badRow: ({ purchase: { line }, mistakes }) => {
+        for (const { field, ...mistake } of mistakes) {
+          errors.push({ line, column: columns[field] ?? field, ...mistake })
+        }
+      },
+      passedOver: (reason) => void reasons.push(reason),
+      error: (error) => errors.push(error),
+    },
+  )
+  parser.push(Buffer.from(lines.join('\n')))
+  parser.end()
+  return { name, purchases, errors, passedOver: reasons.length, reasons }
+}
+
+function withoutEmpty({ line: _, metadata: __, ...purchase }: NewPurchase): object {
+  return JSON.parse(
+    JSON.stringify({ ...purchase, purchased_at: new Date(purchase.purchased_at).toISOString() }),
+  )
+}
+
+export function shortOf({ line, column, code }: ErrorDetail): string {
+  return [line, column, code].filter((part) => part !== undefined).join(' ')
+}
