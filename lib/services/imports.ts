@@ -147,7 +147,7 @@ export function createLoader(
       await stageBadRows()
       addResult(await staged.finish())
       for (const mistake of badRows.mistakes()) report(mistake)
-      mistakes.assertNone()
+      mistakes.assertNone(layout?.fitting_preset)
       return {
         layout: layout?.name ?? '',
         ...counts,

@@ -19,11 +19,13 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
       // than the parser.
       if (first.length >= 20 * most) cut()
     },
-    assertNone() {
+    /** Throws the mistakes. `fitting_preset` is a preset that the caller could have chosen. */
+    assertNone(fitting_preset?: string) {
       if (total === 0) return
       cut()
+      const hint = fitting_preset ? `; its header fits the preset ${fitting_preset}` : ''
       const shown = total > most ? `, the first ${most} are listed` : ''
-      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${shown}`
+      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint}${shown}`
       throw new TillError('invalid_purchases', message, first, total, most)
     },
   }

@@ -208,6 +208,93 @@ test('--map imports any columns, and mistakes in it are named', async (t) => {
   }
 })
 
+const ORDERS = `Order,Article,When,Type
+1,gold.1,2024-01-31 10:00,sale
+2,gem.1,2024-01-31 10:00,sale
+3,gem.1,2024-01-31 10:00,sale
+4,old.1,2024-01-31 10:00,payout
+5,gem,2024-01-31 10:00,sale
+`
+const LAYOUT = {
+  columns: { transaction_id: 'Order', sku: 'Article', purchased_at: 'When' },
+  zone: 'UTC',
+  skip: { Type: ['payout'] },
+}
+
+test('unknown SKUs are written to a template, and the filled-in map imports the file', async (t) => {
+  const { folder, run, write } = await setUp(t)
+  const file = write('orders.csv', ORDERS)
+  const layout = ['--layout', write('shop.json', `\uFEFF${JSON.stringify(LAYOUT)}`)]
+  const template = join(folder, 'skus.csv')
+
+  const written = await run('import', file, ...layout, '--skus-template', template, '--json')
+  const again = await run('import', file, ...layout, '--skus-template', template)
+  const nothing = await run('list')
+  const unknown = readFileSync(template, 'utf8')
+  writeFileSync(template, 'vendor_sku,item\ngold.1,gold\ngem.1,\n')
+  const imported = await run('import', file, ...layout, '--skus', template)
+  const full = ['--skus-template', join(folder, 'none.csv')]
+  const empty = await run('import', file, ...layout, '--skus', template, ...full)
+
+  assert.equal(unknown, 'vendor_sku,item\r\ngold.1,\r\ngem.1,\r\n')
+  assert.deepEqual(
+    [written.code, JSON.parse(written.stdout)],
+    [0, { skus_template: template, skus: 2 }],
+  )
+  assert.deepEqual([again.code, /exists, and is not overwritten/.test(again.stderr)], [2, true])
+  assert.doesNotMatch(nothing.stdout, /gold|gem/)
+  assert.match(
+    imported.stdout,
+    /^3 rows passed over: 2 left out by the SKU map, 1 skipped by the layout\nAll other rows were imported\.\n/,
+  )
+  assert.match(imported.stdout, /^rows +2$/m)
+  assert.equal(empty.code, 0)
+  assert.equal(readFileSync(join(folder, 'none.csv'), 'utf8'), 'vendor_sku,item\r\n')
+})
+
+test('mistakes in a layout and in a SKU map are named with their key or line', async (t) => {
+  const { folder, run, write } = await setUp(t)
+  const file = write('orders.csv', ORDERS)
+  const layout = write('shop.json', JSON.stringify({ ...LAYOUT, zone: 'Mars' }))
+  const broken = write('broken.json', '{')
+  const good = write('good.json', JSON.stringify(LAYOUT))
+  const skus = write('skus.csv', 'vendor_sku,item\ngold.1,silver\n')
+  const cases = [
+    [['--layout', layout], 2, /--layout: zone must be a time zone/],
+    [['--layout', broken], 2, /--layout is not JSON/],
+    [['--layout', join(folder, 'none')], 2, /--layout: .*no such file/],
+    [['--layout', good, '--preset', 'stripe_payments'], 2, /--preset has no use with a layout/],
+    [['--skus', skus], 1, /1 mistake in the SKU map\n {2}line 2, item is not the name/],
+    [['--layout', good, '--skus-template', file], 2, /exists, and is not overwritten/],
+  ] as const
+  for (const [options, expected, message] of cases) {
+    const { code, stderr } = await run('import', file, ...options)
+    assert.deepEqual([code, message.test(stderr)], [expected, true], stderr)
+  }
+  const piped = await run('import', '-', '--skus-template', join(folder, 'x.csv'))
+  assert.deepEqual([piped.code, /needs a file/.test(piped.stderr)], [2, true])
+})
+
+test('a file of a vendor that is read by a map says which preset fits', async (t) => {
+  const { run, write } = await setUp(t)
+  const header = 'id,Created date (UTC),Amount,Status,sku (metadata),when,State'
+  const file = write('stripe.csv', `${header}\npi_1,x,20.00,Paid,gold,2024-01-31T10:00:00Z,\n`)
+  const map = ['--map', 'transaction_id=id', '--map', 'sku=sku (metadata)']
+
+  const wrong = await run('import', file, ...map, '--map', 'purchased_at=when')
+  const mapped = await run(
+    ...['import', file, ...map, '--map', 'purchased_at=when', '--map', 'status=State'],
+    '--dry-run',
+  )
+  const extended = await run(
+    ...['import', file, '--preset', 'stripe_payments', '--map', 'purchased_at=when', '--json'],
+  )
+
+  assert.match(wrong.stderr, /1 mistake in the file; its header fits the preset stripe_payments/)
+  assert.match(mapped.stdout, /^The header fits a preset: .* --preset stripe_payments$/m)
+  assert.equal(JSON.parse(extended.stdout).layout, 'stripe_payments')
+})
+
 test('an export to a file or to standard output can be imported', async (t) => {
   const { run, write, folder, json, account, newStore, newItem } = await setUp(t)
   await run('import', write('good.csv', GOOD))

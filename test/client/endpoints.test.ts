@@ -63,7 +63,7 @@ test('a client calls the ten endpoints and returns what they answer', async (t) 
   assert.deepEqual(await till.items.get(created.id), item)
   const { import_id, ...counts } = await till.purchases.import({ store_id: 'main', file: CSV })
   assert.match(import_id, /^imp_/)
-  assert.deepEqual(counts, { rows: 1, skipped: 0, updated: 0 })
+  assert.deepEqual(counts, { rows: 1, skipped: 0, updated: 0, passed_over: 0 })
   const changed = await till.projects.update({ id, name: 'Game 2', config: { a: 1 } })
   assert.deepEqual(changed, { ...project, name: 'Game 2', config: { a: 1 } })
 

@@ -116,7 +116,7 @@ test('answers and errors allow the origin and expose their headers', async (t) =
       'access-control-allow-origin': SHOP,
       'access-control-expose-headers':
         'ETag, Link, X-Request-Id, Retry-After, Import-Id, Import-Rows, Import-Skipped, ' +
-        'Import-Updated, RateLimit, RateLimit-Policy',
+        'Import-Updated, Import-Passed-Over, RateLimit, RateLimit-Policy',
     })
     assert.equal(reply.headers.get('vary'), 'Origin')
   }

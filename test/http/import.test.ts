@@ -620,6 +620,61 @@ test('a stopping server finishes an import in flight', async (t) => {
   assert.equal((await purchases()).length, 2_000)
 })
 
+const LAYOUT = {
+  columns: { transaction_id: 'Order', sku: 'Article', purchased_at: 'When' },
+  date_format: 'DD.MM.YYYY',
+  zone: 'Europe/Berlin',
+  skip: { Article: [''] },
+}
+const ORDERS = 'Order,Article,When\n1,gold.1,31.01.2024 10:00\n2,,31.01.2024 10:00\n'
+const SKUS = 'vendor_sku,item\ngold.1,gold\n'
+
+test('the parts layout and skus say how to read a file, and a header counts the rows passed over', async (t) => {
+  const { load, purchases } = await start(t)
+  const layout = JSON.stringify(LAYOUT)
+
+  const { status, text, headers } = await load(ORDERS, { layout, skus: SKUS })
+
+  assert.deepEqual([status, text], [200, '{"ok":true}'])
+  assert.equal(headers.get('import-passed-over'), '1')
+  const [purchase] = await purchases()
+  assert.deepEqual([purchase?.sku, purchase?.purchased_at], ['gold', '2024-01-31T09:00:00.000Z'])
+})
+
+const reading: readonly [what: string, parts: { [name: string]: string }, string][] = [
+  ['a layout that is no JSON', { layout: '{' }, 'layout'],
+  ['a layout with a mistake', { layout: '{"columns":{"sku":1}}' }, 'layout.columns.transaction_id'],
+  [
+    'a layout and a preset',
+    { layout: JSON.stringify(LAYOUT), preset: 'stripe_payments' },
+    'preset',
+  ],
+  ['a SKU map with an unknown item', { skus: 'vendor_sku,item\na,silver\n' }, 'skus'],
+  ['a misspelled part', { Layout: '{}' }, 'Layout'],
+]
+for (const [what, parts, field] of reading) {
+  test(`${what} is refused, and its part is named`, async (t) => {
+    const { load, purchases } = await start(t)
+
+    const reply = await load(fileOf(1), parts)
+
+    const { errors } = assertProblem(reply, 400, 'invalid_request')
+    assert.equal(errors?.[0]?.field, field)
+    assert.deepEqual(await purchases(), [])
+  })
+}
+
+test('a layout may have 64 KiB, a SKU map 256 KiB, and any other part 4 KiB', async (t) => {
+  const { load } = await start(t)
+  const limits = { layout: 64 * 1024, skus: 256 * 1024, other: 4 * 1024 }
+  for (const [name, bytes] of Object.entries(limits)) {
+    const tooLarge = await load(fileOf(1), { [name]: ' '.repeat(bytes + 1) })
+    assertProblem(tooLarge, 413, 'body_too_large')
+    const { status } = await load(fileOf(1), { [name]: ' '.repeat(bytes) })
+    assert.notEqual(status, 413, name)
+  }
+})
+
 test('the record of an import has the file name of the form part', async (t) => {
   const { till, account, load } = await start(t)
 
