@@ -8,14 +8,15 @@ export interface TimeFormat {
   readonly zone?: string | undefined
 }
 
+// Each format: its pattern, and the groups of year, month and day. Named groups would take longer.
 const DATES = {
-  'YYYY-MM-DD': '(?<year>\\d{4})-(?<month>\\d{1,2})-(?<day>\\d{1,2})',
-  'MM/DD/YYYY': '(?<month>\\d{1,2})/(?<day>\\d{1,2})/(?<year>\\d{4})',
-  'DD/MM/YYYY': '(?<day>\\d{1,2})/(?<month>\\d{1,2})/(?<year>\\d{4})',
-  'DD.MM.YYYY': '(?<day>\\d{1,2})\\.(?<month>\\d{1,2})\\.(?<year>\\d{4})',
-}
-const TIME = '(?<hour>\\d{1,2}):(?<minute>\\d\\d)(?::(?<second>\\d\\d)(?:[.,](?<fraction>\\d+))?)?'
-const ZONE = 'UTC|GMT|Z|[+-]\\d\\d(?::?\\d\\d)?'
+  'YYYY-MM-DD': ['(\\d{4})-(\\d{1,2})-(\\d{1,2})', 1, 2, 3],
+  'MM/DD/YYYY': ['(\\d{1,2})/(\\d{1,2})/(\\d{4})', 3, 1, 2],
+  'DD/MM/YYYY': ['(\\d{1,2})/(\\d{1,2})/(\\d{4})', 3, 2, 1],
+  'DD.MM.YYYY': ['(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})', 3, 2, 1],
+} as const
+const TIME = '(\\d{1,2}):(\\d\\d)(?::(\\d\\d)(?:[.,](\\d+))?)?(?: ?([AP])M)?'
+const ZONE = '(?: ?(UTC|GMT|Z|[+-]\\d\\d(?::?\\d\\d)?))?'
 
 export type DateFormat = keyof typeof DATES
 export const DATE_FORMATS = Object.keys(DATES) as DateFormat[]
@@ -28,63 +29,51 @@ const MAX_LENGTH = 64
  * returns an unknown time unchanged.
  */
 export function createTimeReader({ date_format, zone }: TimeFormat) {
-  const date = DATES[date_format ?? 'YYYY-MM-DD']
-  const pattern = new RegExp(
-    `^${date}[T ]${TIME}(?: ?(?<half>[AP])M)?(?: ?(?<zone>${ZONE}))?$`,
-    'i',
-  )
+  const [date, year, month, day] = DATES[date_format ?? 'YYYY-MM-DD']
+  const pattern = new RegExp(`^${date}[T ]${TIME}${ZONE}$`, 'i')
   const fromLocal = zone === undefined ? undefined : createZone(zone)
+
+  /** Returns Unix milliseconds, a text that needs no conversion, or the mistake. */
+  const parse = (text: string): number | string | { readonly mistake: string } => {
+    const parts = text.length <= MAX_LENGTH ? pattern.exec(text) : null
+    if (!parts) {
+      if (date_format === undefined) return text
+      return { mistake: `must be a time like ${date_format} HH:MM or ${date_format} HH:MM:SS` }
+    }
+    const [hour, minute, second = 0, fraction = '', half, given] = parts.slice(4)
+    const local = toMilliseconds(
+      Number(parts[year]),
+      Number(parts[month]),
+      Number(parts[day]),
+      half ? hourOf(Number(hour), half) : Number(hour),
+      Number(minute),
+      Number(second),
+    )
+    if (local === undefined) return { mistake: 'does not exist' }
+    const exact = fraction ? local + Number(fraction.slice(0, 3).padEnd(3, '0')) : local
+    if (given !== undefined) return inZone(exact, given) ?? { mistake: 'has no known zone' }
+    if (fromLocal) {
+      return fromLocal(exact) ?? { mistake: `does not exist: the clock of ${zone} skips it` }
+    }
+    return date_format === undefined ? text : { mistake: 'has no zone: name it in the layout' }
+  }
 
   return (text: string, wrong: (message: string) => void): string => {
     if (text === '') return ''
-    const parts = text.length <= MAX_LENGTH ? pattern.exec(text)?.groups : undefined
-    if (!parts) {
-      if (date_format === undefined) return text
-      wrong(`must be a time like ${date_format} HH:MM or ${date_format} HH:MM:SS`)
-      return ''
-    }
-    const local = localTime(parts)
-    if (local === undefined) {
-      wrong('does not exist')
-      return ''
-    }
-    if (parts.zone === undefined && fromLocal === undefined) {
-      if (date_format === undefined) return text
-      wrong('has no zone: name it in the layout')
-      return ''
-    }
-    const instant = parts.zone === undefined ? fromLocal?.(local) : inZone(local, parts.zone)
-    if (instant === undefined) {
-      wrong(
-        parts.zone === undefined
-          ? `does not exist: the clock of ${zone} skips it`
-          : 'has no known zone',
-      )
+    const parsed = parse(text)
+    if (typeof parsed === 'string') return parsed
+    if (typeof parsed === 'object') {
+      wrong(parsed.mistake)
       return ''
     }
     // Most times have 13 digits of milliseconds, which are parsed fastest.
-    return instant >= 1e12 && instant < 1e13 ? String(instant) : formatInstant(instant)
+    return parsed >= 1e12 && parsed < 1e13 ? String(parsed) : formatInstant(parsed)
   }
 }
 
-type Parts = { readonly [name: string]: string | undefined }
-
-/** The time of day and date as Unix milliseconds, as if it were in UTC. */
-function localTime(parts: Parts): number | undefined {
-  const number = (name: string) => Number(parts[name] ?? 0)
-  const hour = parts.half ? hourOf(number('hour'), parts.half) : number('hour')
-  if (hour === undefined) return undefined
-  const [year, month, day, minute, second] = ['year', 'month', 'day', 'minute', 'second'].map(
-    number,
-  )
-  const time = toMilliseconds(year, month, day, hour, minute, second)
-  const fraction = Number((parts.fraction ?? '').slice(0, 3).padEnd(3, '0'))
-  return time === undefined ? undefined : time + fraction
-}
-
 /** Converts an hour of a 12-hour clock. */
-function hourOf(hour: number, half: string): number | undefined {
-  if (hour < 1 || hour > 12) return undefined
+function hourOf(hour: number, half: string): number {
+  if (hour < 1 || hour > 12) return Number.NaN
   return (hour % 12) + (half.toUpperCase() === 'P' ? 12 : 0)
 }
 
@@ -148,7 +137,7 @@ function createZone(zone: string): (local: number) => number | undefined {
   return (local) => {
     const { before, after, change } = dayOf(local)
     if (local - before < change) return local - before
-    return local - after >= change || before === after ? local - after : undefined
+    return local - after >= change ? local - after : undefined
   }
 }
 
