@@ -12,6 +12,7 @@ import {
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
+import { pairOf } from './option-values.ts'
 import { type Output, wrapList } from './output.ts'
 import { createStatusLine } from './progress.ts'
 import { describeSystemError } from './system-errors.ts'
@@ -23,6 +24,15 @@ export const CATALOG_OPTIONS = {
   project: { value: 'ID', help: 'the project; default the one in the file' },
   'archive-missing': { help: 'archive the items that the file does not have' },
   'create-stores': { help: 'create the stores that the project does not have' },
+  'items-only': {
+    help: "take only the items into --project's stores; ignore the file's project and store settings",
+  },
+  as: {
+    value: 'FILE_STORE=STORE',
+    multiple: true,
+    parse: pairOf('FILE_STORE=STORE'),
+    help: 'with --items-only: the store for a store of the file; may be repeated',
+  },
   store: { value: 'ID', help: 'the store of a spreadsheet' },
   type: { value: 'T', help: 'the type of new items of a spreadsheet without types' },
   country: { value: 'CC', help: "whose prices of Google Play's file to read; default the first" },
@@ -50,9 +60,11 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
       currency: await currencyOf(),
       country: options.country,
     })
-    const project_id = project ?? file.catalog?.project?.id
+    const inFile = options['items-only'] ? undefined : file.catalog?.project?.id
+    const project_id = project ?? inFile
     if (typeof project_id !== 'string') {
-      throw new UsageError('--project ID is missing: the file names no project')
+      const reason = options['items-only'] ? "--items-only ignores the file's" : 'the file names no'
+      throw new UsageError(`--project ID is missing: ${reason} project`)
     }
     const account = given ?? (await till.accounts.ownerOf(project_id))
     const request: CatalogRequest = {
@@ -60,6 +72,8 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
       project_id: project,
       archiveMissing: options['archive-missing'],
       createStores: options['create-stores'],
+      itemsOnly: options['items-only'],
+      as: options.as && Object.fromEntries(options.as),
       type: options.type as ItemType | undefined, // the library validates the type
       env,
     }

@@ -69,9 +69,11 @@ function readOptionFile(name: string, path: string): Buffer {
   }
 }
 
-/** Parses the text `FIELD=COLUMN` into a pair. */
-export const pair: ValueParser<readonly [string, string]> = (text, name) => {
-  const at = text.indexOf('=')
-  if (at < 1 || at === text.length - 1) throw new UsageError(`${name} takes FIELD=COLUMN`)
-  return [text.slice(0, at), text.slice(at + 1)]
+/** Parses a text like `FIELD=COLUMN` into a pair. */
+export function pairOf(form: string): ValueParser<readonly [string, string]> {
+  return (text, name) => {
+    const at = text.indexOf('=')
+    if (at < 1 || at === text.length - 1) throw new UsageError(`${name} takes ${form}`)
+    return [text.slice(0, at), text.slice(at + 1)]
+  }
 }

@@ -1,4 +1,4 @@
-import type { Account, PurchaseQuery, PurchaseStatus, SummaryKey, Till } from '../lib/index.ts'
+import type { Account, PurchaseSelection, PurchaseStatus, SummaryKey, Till } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { json } from './option-values.ts'
@@ -87,7 +87,7 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
-const SELECTION_OPTIONS = {
+export const SELECTION_OPTIONS = {
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
   status: {
@@ -100,16 +100,11 @@ const SELECTION_OPTIONS = {
   to: { value: 'TIME', help: 'before this time or day' },
 } as const satisfies OptionSpecs
 
-/** Options that select the purchases of a store. */
-export const PURCHASE_OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SELECTION_OPTIONS,
-} as const satisfies OptionSpecs
-
 /** Options of the summary of purchases. */
 export const SUMMARY_OPTIONS = {
   ...ACCOUNT_OPTION,
-  store: { value: 'ID', help: 'only this store; default all stores of the account' },
+  store: { value: 'ID', help: 'only this store; default all live stores of the account' },
+  sandbox: { help: 'all sandbox stores of the account, instead of the live ones' },
   by: {
     value: 'FIELDS',
     parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
@@ -118,13 +113,16 @@ export const SUMMARY_OPTIONS = {
   ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 
-/** The library's query for the values of `PURCHASE_OPTIONS`. */
-export function purchaseQuery(
-  options: Invocation<typeof PURCHASE_OPTIONS>['options'],
-): PurchaseQuery {
-  const { store, user, sku, import: import_id, from, to } = options
-  const status = options.status as PurchaseStatus | undefined // validated by the library
-  return { store_id: store, user_id: user, sku, status, import_id, from, to }
+/** The library's selection for the values of `SELECTION_OPTIONS`. */
+export function selectionOf({
+  user: user_id,
+  sku,
+  status,
+  import: import_id,
+  from,
+  to,
+}: Invocation<typeof SELECTION_OPTIONS>['options']): Omit<PurchaseSelection, 'store_id'> {
+  return { user_id, sku, status: status as PurchaseStatus | undefined, import_id, from, to }
 }
 
 /** All options of a command, the common ones included. */

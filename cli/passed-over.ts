@@ -1,4 +1,4 @@
-import type { PassedOver, PassedOverCount } from '../lib/index.ts'
+import type { PassedOver, PassedOverCount, UnequalCount } from '../lib/index.ts'
 
 const REASONS: Record<PassedOver['reason'], string> = {
   other_app: 'of other apps',
@@ -8,6 +8,8 @@ const REASONS: Record<PassedOver['reason'], string> = {
   partial_refund: 'partly refunded',
   left_out: 'left out by the SKU map',
   skipped: 'skipped by the layout',
+  not_stored: 'without a stored purchase',
+  not_later: 'whose status is not later',
   others: 'for other reasons',
 }
 
@@ -21,4 +23,20 @@ export function formatPassedOver(total: number, counts: readonly PassedOverCount
   const reasons = named.map(([reason, rows]) => `${rows.toLocaleString('en-US')} ${reason}`)
   const rows = total === 1 ? '1 row' : `${total.toLocaleString('en-US')} rows`
   return `${rows} passed over: ${reasons.join(', ')}`
+}
+
+const VALUES: Record<UnequalCount['field'], string> = {
+  user_id: 'a user',
+  price: 'a price',
+  currency: 'a currency',
+  expires_at: 'an end',
+}
+
+/** Formats how many rows have a value that the stored purchase does not have. */
+export function formatUnequal({ field, stored, rows }: UnequalCount): string {
+  const have = rows === 1 ? '1 row has' : `${rows.toLocaleString('en-US')} rows have`
+  if (stored === 'different') {
+    return `${have} ${VALUES[field]} that differs from the stored one, which stays`
+  }
+  return `${have} ${VALUES[field]} that the stored purchase lacks: undo that import and import again`
 }

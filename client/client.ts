@@ -17,6 +17,8 @@ import type {
   NewItem,
   NewProject,
   NewStore,
+  OwnedPage,
+  OwnedQuery,
   Project,
   ProjectChange,
   PurchaseFile,
@@ -61,6 +63,11 @@ export interface Client {
      * lines.
      */
     import(file: PurchaseFile, options?: CallOptions): Promise<ImportResult>
+    /**
+     * Lists what the user of the token owns in a store. Needs a token that your server got from
+     * `till.sessions.issue`: with any other, throws `insufficient_scope`.
+     */
+    owned(query: OwnedQuery, options?: CallOptions): Promise<OwnedPage>
   }
 }
 
@@ -80,9 +87,7 @@ export function createClient(options: ClientOptions): Client {
   const calls = createCalls(parseClientOptions(options))
 
   const list = async (query: ItemQuery, options?: CallOptions): Promise<ItemPage> => {
-    const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
-    const path = `/items?${new URLSearchParams(given)}`
-    const { body, link } = await calls.read<ItemPage>(path, options)
+    const { body, link } = await calls.read<ItemPage>(pathOf('/items', query), options)
     const next = cursorOf(link)
     return { items: body.items, ...(next !== undefined && { next }) }
   }
@@ -156,8 +161,17 @@ export function createClient(options: ClientOptions): Client {
           passed_over: count('passed-over'),
         }
       },
+      async owned(query, options) {
+        const request = { method: 'GET', path: pathOf('/purchases/owned', query), headers: {} }
+        return bodyOf(await calls.send({ ...request, repeat: 'always' }, options))
+      },
     },
   }
+}
+
+function pathOf(path: string, query: object): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
+  return `${path}?${new URLSearchParams(given)}`
 }
 
 /** The cursor of the `Link` header (RFC 8288). The rest of the URL may belong to a proxy. */

@@ -2,7 +2,7 @@ import type { Account } from '../lib/domain/account.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportDetails, PassedOverCount } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
-import type { Purchase } from '../lib/domain/purchase.ts'
+import type { Purchase, UnequalCount } from '../lib/domain/purchase.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
 import type { PurchaseFile } from './types.ts'
 
@@ -35,6 +35,7 @@ export type {
   WebhookEndpoint,
   WebhookRequest,
 } from '../lib/domain/webhook.ts'
+export type { OwnedItem } from './types.ts'
 export type { Account }
 
 /** One page of a list. `next` is the `cursor` of the next page; missing on the last page. */
@@ -70,6 +71,10 @@ export interface CatalogRequest {
   readonly catalog: JsonObject
   readonly archive_missing?: boolean | undefined
   readonly create_stores?: boolean | undefined
+  /** Ignores the project and the store settings of the catalog. */
+  readonly items_only?: boolean | undefined
+  /** With `items_only`: the store of the project for a store of the catalog. */
+  readonly as?: { readonly [store_id: string]: string } | undefined
 }
 
 export interface CatalogPlan {
@@ -105,16 +110,9 @@ export interface RecordedPurchase {
   readonly purchase?: Purchase
 }
 
-export interface OwnedItem {
-  readonly sku: string
-  readonly quantity: number
-  readonly first_purchased_at: string
-  readonly last_purchased_at: string
-}
-
 /** How to read a purchase file. */
 export interface ImportOptions
-  extends Pick<PurchaseFile, 'fileName' | 'dryRun' | 'preset' | 'layout' | 'skus'> {
+  extends Pick<PurchaseFile, 'fileName' | 'dryRun' | 'preset' | 'layout' | 'skus' | 'refundsOnly'> {
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   /** The name of the file's column for each field. */
@@ -129,6 +127,8 @@ export interface ImportResult
   readonly ignored_columns: readonly string[]
   /** The rows that were passed over: up to 20 reasons, and `others`. */
   readonly passed_over_reasons: readonly PassedOverCount[]
+  /** The rows with values that the stored purchases lack or have otherwise. */
+  readonly unequal: readonly UnequalCount[]
   /** The preset that fits the header, if the file was read by a map without a preset. */
   readonly fitting_preset?: string
 }

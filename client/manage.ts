@@ -177,8 +177,11 @@ export function createManageClient(options: ManageOptions) {
     },
 
     purchases: {
-      list: ({ store_id, ...query }: PurchaseQuery, options?: CallOptions) =>
-        get<Page<'purchases', Purchase>>(at`/stores/${store_id}/purchases`, query, options),
+      /** Lists the purchases of a store, or with a `transaction_id` those of all stores. */
+      list({ store_id, ...query }: PurchaseQuery, options?: CallOptions) {
+        const path = store_id === undefined ? '/purchases' : at`/stores/${store_id}/purchases`
+        return get<Page<'purchases', Purchase>>(path, query, options)
+      },
       record: ({ store_id, ...input }: PurchaseInput, options?: CallOptions) => {
         const path = at`/stores/${store_id}/purchases`
         return change<RecordedPurchase>('POST', path, input, options, 'always')
@@ -213,6 +216,7 @@ export function createManageClient(options: ManageOptions) {
           preset,
           layout,
           skus,
+          refundsOnly,
           priceUnit,
           map,
           fileName,
@@ -222,7 +226,7 @@ export function createManageClient(options: ManageOptions) {
       ) => {
         assertCallOptions(rest)
         const fields = {
-          ...readingFields({ dryRun, preset, layout, skus }),
+          ...readingFields({ dryRun, preset, layout, skus, refundsOnly }),
           ...(priceUnit !== undefined && { price_unit: priceUnit }),
           ...(map !== undefined && { map: JSON.stringify(map) }),
         }

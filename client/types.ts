@@ -62,7 +62,7 @@ export interface AccessToken {
   readonly ttl_seconds: number
 }
 
-/** A new session, its project, and the stores that are neither disabled nor archived. */
+/** A new session, its project, and all its stores. Use those whose `status` is `active`. */
 export interface InitializedSession {
   readonly project: Pick<
     StoredProject,
@@ -92,6 +92,8 @@ export interface PurchaseFile {
   readonly layout?: object | undefined
   /** The text of a CSV file that maps the vendor's SKUs (`vendor_sku`) to items (`item`). */
   readonly skus?: string | undefined
+  /** Whether the file only advances the statuses of stored purchases, by their ids alone. */
+  readonly refundsOnly?: boolean | undefined
   /** Called while the file is sent. `total` is missing for a stream. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
@@ -113,4 +115,27 @@ export interface ImportResult {
   readonly updated: number
   /** Rows that were not imported, such as rows of other apps. */
   readonly passed_over: number
+}
+
+export interface OwnedQuery {
+  readonly store_id: string
+  /** The maximum number of SKUs on the page, 1 to 1000; by default 100. */
+  readonly limit?: number | undefined
+  /** The `next` of the previous page. */
+  readonly cursor?: string | undefined
+}
+
+export interface OwnedPage {
+  readonly owned: readonly OwnedItem[]
+  /** The `cursor` of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+/** The purchases of one SKU that have the status `purchased` and have not expired. */
+export interface OwnedItem {
+  readonly sku: string
+  readonly quantity: number
+  /** ISO 8601, UTC. */
+  readonly first_purchased_at: string
+  readonly last_purchased_at: string
 }

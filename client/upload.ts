@@ -11,6 +11,7 @@ const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
   preset: true,
   layout: true,
   skus: true,
+  refundsOnly: true,
   onProgress: true,
 }
 
@@ -24,12 +25,19 @@ export function createUpload(input: PurchaseFile): Request {
 }
 
 /** The parts of the form that say how to read the file. */
-export function readingFields({ dryRun, preset, layout, skus }: Partial<PurchaseFile>) {
+export function readingFields({
+  dryRun,
+  preset,
+  layout,
+  skus,
+  refundsOnly,
+}: Partial<PurchaseFile>) {
   return {
     ...(dryRun && { dry_run: 'true' }),
     ...(preset !== undefined && { preset }),
     ...(layout !== undefined && { layout: JSON.stringify(layout) }),
     ...(skus !== undefined && { skus }),
+    ...(refundsOnly && { refunds_only: 'true' }),
   }
 }
 

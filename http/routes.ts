@@ -5,7 +5,7 @@ import { accountKey, anyone, bearer, type Credential, publicKey } from './creden
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/operations.ts'
 import { createProject, updateProject } from './handlers/projects.ts'
-import { importPurchases } from './handlers/purchases.ts'
+import { importPurchases, listOwned } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
 import type { RouteDescription } from './openapi/description.ts'
@@ -25,7 +25,7 @@ export const routes = [
   route('POST', `${AUTH}/init`, publicKey, json, init, {
     id: 'initSession',
     summary: 'Open a session of a user',
-    description: 'The answer has the stores of the project that are not `disabled` or `archived`.',
+    description: 'The answer has all stores of the project. Clients use those that are `active`.',
     body: 'SessionRequest',
     answer: 'InitializedSession',
   }),
@@ -72,6 +72,17 @@ export const routes = [
     answer: 'ImportResult',
     headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated', 'Import-Passed-Over'],
     errors: ['invalid_purchases', 'store_inactive'],
+  }),
+  route('GET', '/api/v1/purchases/owned', bearer('items:read'), noBody, listOwned, {
+    id: 'listOwnPurchases',
+    summary: 'List what the user of the token owns in a store',
+    description:
+      'An addition to the ten endpoints. Only a token that the account issued to the user is ' +
+      'accepted, not one from a public key.',
+    query: 'OwnPurchasesQuery',
+    answer: 'OwnedPage',
+    isExtension: true,
+    errors: ['invalid_request'],
   }),
   route('POST', '/api/v1/projects', accountKey, json, createProject, {
     id: 'createProject',

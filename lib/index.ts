@@ -52,6 +52,8 @@ export {
   type Repeat,
   type StoredIdentity,
   type StoredPurchase,
+  UNEQUAL_FIELDS,
+  type UnequalCount,
 } from './domain/purchase.ts'
 export type { PurchaseInput } from './domain/purchase-input.ts'
 export {

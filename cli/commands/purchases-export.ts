@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
-import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
+import { SELECTION_OPTIONS, STORE_OPTIONS, selectionOf } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createStatusLine } from '../progress.ts'
 
@@ -10,7 +10,8 @@ export const purchasesExport = command({
   summary: 'Export the purchases of a store as CSV, which can be imported',
   example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
   options: {
-    ...PURCHASE_OPTIONS,
+    ...STORE_OPTIONS,
+    ...SELECTION_OPTIONS,
     out: { value: 'FILE', help: 'write to this file instead of standard output' },
   },
   async run({ till, options, output, db, io }) {
@@ -21,7 +22,7 @@ export const purchasesExport = command({
     const file =
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
-    const csv = till.purchases.export(account, purchaseQuery(options))
+    const csv = till.purchases.export(account, { store_id: options.store, ...selectionOf(options) })
     if (!file) return pipeline(csv, io.stdout, { end: false })
     const line = createStatusLine(io.stderr)
     let purchases = -1 // the first chunk is the header, not a purchase

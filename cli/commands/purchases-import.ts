@@ -7,10 +7,10 @@ import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
 import { printTotals } from '../import-totals.ts'
 import type { Io } from '../io.ts'
-import { fileContent, jsonFile, pair } from '../option-values.ts'
+import { fileContent, jsonFile, pairOf } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
-import { formatPassedOver } from '../passed-over.ts'
+import { formatPassedOver, formatUnequal } from '../passed-over.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { createSkusTemplate } from '../skus-template.ts'
@@ -33,7 +33,7 @@ export const purchasesImport = command({
     map: {
       value: 'FIELD=COLUMN',
       multiple: true,
-      parse: pair,
+      parse: pairOf('FIELD=COLUMN'),
       help: 'the column of a field: transaction_id="Order No"; may be repeated',
     },
     'price-unit': {
@@ -50,6 +50,9 @@ export const purchasesImport = command({
       value: 'FILE',
       parse: fileContent,
       help: 'a CSV file with the columns vendor_sku and item',
+    },
+    'refunds-only': {
+      help: 'only advance the statuses of stored purchases, and compare only the ids',
     },
     'skus-template': {
       value: 'FILE',
@@ -82,6 +85,7 @@ export const purchasesImport = command({
           preset: options.preset,
           layout: options.layout as LayoutFile | undefined,
           skus: options.skus,
+          refundsOnly: options['refunds-only'],
           map,
           priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
@@ -136,7 +140,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, passed_over_reasons, fitting_preset, ...counts } = shown
+  const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...counts } = shown
   const { passed_over } = counts
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   if (fitting_preset) {
@@ -145,6 +149,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
   printTotals(output, totals)
+  for (const each of unequal) output.line(formatUnequal(each))
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }
 

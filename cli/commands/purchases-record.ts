@@ -20,6 +20,7 @@ export const purchasesRecord = command({
     currency: { value: 'CODE', help: "default with a price: the store's currency" },
     status: { value: 'S', help: 'purchased (the default), pending, refunded or cancelled' },
     metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
+    'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
@@ -35,6 +36,7 @@ export const purchasesRecord = command({
       currency: options.currency,
       status: options.status as PurchaseStatus | undefined, // the library validates the status
       metadata: options.metadata,
+      expires_at: options['expires-at'],
     }
     const record = () => till.purchases.record(account, purchase)
     const recorded = await withSkuHint({ till, account, store_id, sku }, record)

@@ -1,6 +1,6 @@
-import { formatAmount, type PurchaseStatus, type PurchaseSummary } from '../../lib/index.ts'
+import { formatAmount, type PurchaseSummary } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { SUMMARY_OPTIONS } from '../options.ts'
+import { SUMMARY_OPTIONS, selectionOf } from '../options.ts'
 import { createElapsed } from '../progress.ts'
 
 export const purchasesSummary = command({
@@ -10,9 +10,8 @@ export const purchasesSummary = command({
   options: SUMMARY_OPTIONS,
   async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    const { store, user, by, sku, import: import_id, from, to } = options
-    const status = options.status as PurchaseStatus | undefined // validated by the library
-    const query = { store_id: store, user_id: user, by, sku, status, import_id, from, to }
+    const { store: store_id, sandbox, by } = options
+    const query = { store_id, sandbox, by, ...selectionOf(options) }
     const elapsed = createElapsed(io.stderr, 'Reading purchases')
     const summary = await till.purchases.summarize(account, query).finally(elapsed.end)
     if (output.json) return output.record(summary)

@@ -44,7 +44,16 @@ export async function importPurchases({
 /** Parses the parts that say how to read the file. The library validates their values. */
 export function parseReading(fields: Upload['fields']) {
   const layout = parseJson(fields, 'layout') as LayoutFile | undefined
-  return { preset: fields.get('preset'), layout, skus: fields.get('skus') }
+  const refundsOnly = parseFlag(fields, 'refunds_only')
+  return { preset: fields.get('preset'), layout, skus: fields.get('skus'), refundsOnly }
+}
+
+/** `GET /purchases/owned` */
+export async function listOwned({ till, caller, query }: Call<Session, undefined>) {
+  const { store_id = '', limit, cursor } = query
+  const { user_id } = caller
+  const page = await till.purchases.owned(caller, { store_id, user_id, limit, cursor })
+  return { body: page, headers: { 'cache-control': 'no-store' } }
 }
 
 // Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.

@@ -35,6 +35,8 @@ export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
     project_id: params.project_id,
     archiveMissing: flagOf(input, 'archive_missing'),
     createStores: flagOf(input, 'create_stores'),
+    itemsOnly: flagOf(input, 'items_only'),
+    as: (input as Pick<CatalogRequest, 'as'>).as,
   }
 }
 

@@ -289,6 +289,13 @@ export const manageRoutes = [
     kind: ({ limit: _, cursor: __, ...filter }) =>
       Object.keys(filter).length === 0 ? 'reads' : 'reports',
   }),
+  row('GET /purchases', run('purchases', 'list'), {
+    id: 'findPurchases',
+    summary: 'Find the purchases with a transaction id in all stores of the account',
+    description: 'The answer has at most one purchase of each store.',
+    query: 'TransactionQuery',
+    answer: 'PurchasePage',
+  }),
   row('POST /stores/:store_id/purchases', run('purchases', 'record'), {
     id: 'recordPurchase',
     summary: 'Record one purchase',

@@ -1,17 +1,24 @@
 import type * as lib from '../../lib/index.ts'
-import { createManageSchemas, createSchemas, type JsonSchema } from '../../lib/index.ts'
+import {
+  createManageSchemas,
+  createSchemas,
+  type JsonSchema,
+  UNEQUAL_FIELDS,
+} from '../../lib/index.ts'
 import {
   count,
   type Described,
   exactly,
   importParts,
   type Properties,
+  page,
+  record,
   ref,
   text,
+  time,
 } from '../openapi/shapes.ts'
 
 const flag = { type: 'boolean' }
-const time = { type: 'string', format: 'date-time' }
 const object = { type: 'object' }
 const texts = { type: 'array', items: text }
 const listOf = (name: string) => ({ type: 'array', items: ref(name) })
@@ -79,6 +86,7 @@ export function createManagedSchemas() {
     ManagedItemQuery: without(inputs.ManagedItemQuery, 'store_id'),
     ImportQuery: without(inputs.ImportQuery, 'store_id'),
     PurchaseQuery: without(inputs.PurchaseQuery, 'store_id'),
+    TransactionQuery: { ...inputs.PurchaseQuery, required: ['transaction_id'] },
     OwnedQuery: without(inputs.OwnedQuery, 'store_id'),
     SummaryQuery: without(inputs.SummaryQuery, 'store_id'),
     OverviewQuery: without(inputs.OverviewQuery, 'store_id'),
@@ -134,16 +142,12 @@ export function createManagedSchemas() {
         description: 'The first 1,000 changes at most.',
       },
     }),
-    Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency']),
+    Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency', 'expires_at']),
     PurchasePage: page('purchases', 'Purchase'),
     RecordedPurchase: record<lib.RecordedPurchase>(
       { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },
       ['purchase'],
     ),
-    OwnedItem: exactly<lib.OwnedItem>({
-      ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
-    }),
-    OwnedPage: page('owned', 'OwnedItem'),
     PurchaseSummary: record<lib.PurchaseSummary>(
       {
         ...{ day: text, week: text, month: text, sku: text, store_id: text, currency: text },
@@ -177,10 +181,16 @@ export function createManagedSchemas() {
       total: digits,
     }),
     PassedOver: record<lib.PassedOverCount>({ reason: text, app: text, rows: count }, ['app']),
+    UnequalCount: exactly<lib.UnequalCount>({
+      field: { enum: UNEQUAL_FIELDS },
+      stored: { enum: ['missing', 'different'] },
+      rows: count,
+    }),
     ManagedImport: record<lib.ImportResult>(
       {
         ...{ import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
         passed_over_reasons: listOf('PassedOver'),
+        unequal: listOf('UnequalCount'),
         fitting_preset: { ...text, description: 'The preset that fits the header of the file.' },
       },
       ['import_id', 'fitting_preset'],
@@ -254,6 +264,14 @@ const catalogFields = {
     ...{ ...flag, default: false },
     description: 'Whether to create the stores that the project does not have.',
   },
+  items_only: {
+    ...{ ...flag, default: false },
+    description: 'Whether to ignore the project and the store settings of the catalog.',
+  },
+  as: {
+    ...{ ...object, additionalProperties: text },
+    description: 'With `items_only`: the `store_id` of the project by that of the catalog.',
+  },
 }
 
 const importForm = {
@@ -269,26 +287,11 @@ const importForm = {
 const purchase = {
   ...{ store_id: text, import_id: text, transaction_id: text, sku: text, purchased_at: time },
   ...{ user_id: text, quantity: count, price: count, currency: text },
-  ...{ status: text, metadata: object },
+  ...{ status: text, metadata: object, expires_at: time },
 }
 
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
 const totals = { type: 'array', items: ref('ImportTotal') }
-
-/** The schema of an object with all fields of `T`. Those named in `optional` may be missing. */
-function record<T = Properties>(properties: Described<T>, optional: readonly (keyof T)[]) {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name as never))
-  return { ...exactly<T>(properties), required }
-}
-
-const next = {
-  ...text,
-  description: 'The `cursor` of the next page. Missing on the last page.',
-}
-
-function page(name: string, schema: string) {
-  return record({ [name]: { type: 'array', items: ref(schema) }, next }, ['next'])
-}
 
 function optional(properties: Properties) {
   return { type: 'object', properties }

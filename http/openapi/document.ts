@@ -125,6 +125,7 @@ function operation(route: AnyRoute, schemas: Schemas): object {
     operationId: about.id,
     summary: about.summary,
     ...(about.description && { description: about.description }),
+    ...(about.isExtension && { 'x-extension': true }),
     tags: [tagOf(route)],
     security: scheme ? [{ [scheme]: scope ? [scope] : [] }] : [],
     parameters: [

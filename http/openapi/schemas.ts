@@ -7,9 +7,11 @@ import {
   exactly,
   importParts,
   type Properties,
+  page,
   pick,
   ref,
   text,
+  time,
 } from './shapes.ts'
 
 export type SchemaName = keyof ReturnType<typeof createAllSchemas>
@@ -27,7 +29,7 @@ export function createBodySchemas() {
   const { item, project, store } = records
   const session = {
     token: jwt,
-    expires_at: { type: 'string', format: 'date-time' },
+    expires_at: time,
     expires_in_seconds: count,
   }
   return {
@@ -70,6 +72,10 @@ export function createBodySchemas() {
     Item: pick(item, ...ITEM),
     ItemList: exactly({ items: { type: 'array', items: ref('Item') } }),
     ImportResult: exactly({ ok: { const: true } }),
+    OwnedItem: exactly({
+      ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
+    }),
+    OwnedPage: page('owned', 'OwnedItem'),
     CreatedProject: pick(project, ...PROJECT),
     Project: pick(project, ...PROJECT, 'public_key'),
     Store: pick(store, ...STORE),

@@ -4,6 +4,7 @@ export type Properties = { readonly [field: string]: JsonSchema }
 
 export const text = { type: 'string' }
 export const count = { type: 'integer', minimum: 0 }
+export const time = { type: 'string', format: 'date-time' }
 
 /** A schema for each field of `T`, also for each optional one. */
 export type Described<T> = { readonly [K in keyof Required<T>]: JsonSchema }
@@ -53,4 +54,26 @@ export const importParts = {
       `A CSV file of up to ${MAX_SKUS_BYTES / 1024} KiB that maps the SKUs of the vendor to ` +
       'items. Its columns are `vendor_sku` and `item`.',
   },
+  refunds_only: {
+    type: 'boolean',
+    default: false,
+    description:
+      '`true` only advances the statuses of stored purchases, and compares only the ids.',
+  },
+}
+
+/** The schema of an object with all fields of `T`. Those named in `optional` may be missing. */
+export function record<T = Properties>(properties: Described<T>, optional: readonly (keyof T)[]) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name as never))
+  return { ...exactly<T>(properties), required }
+}
+
+const next = {
+  ...text,
+  description: 'The `cursor` of the next page. Missing on the last page.',
+}
+
+/** The schema of one page of a list. */
+export function page(name: string, schema: string) {
+  return record({ [name]: { type: 'array', items: ref(schema) }, next }, ['next'])
 }

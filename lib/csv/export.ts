@@ -6,7 +6,15 @@ export const PURCHASE_HEADER = formatRow([...PURCHASE_FIELDS, EXPORT_COLUMN])
 
 /** Formats a purchase as a row of an export that is safe to open in a spreadsheet. */
 export function formatPurchase(purchase: Purchase): string {
-  const { transaction_id, user_id = '', quantity, price = '', currency = '', metadata } = purchase
+  const {
+    transaction_id,
+    user_id = '',
+    quantity,
+    price = '',
+    currency = '',
+    metadata,
+    expires_at = '',
+  } = purchase
   const cells: PurchaseCells = {
     ...purchase,
     transaction_id: guard(transaction_id),
@@ -15,6 +23,7 @@ export function formatPurchase(purchase: Purchase): string {
     price: String(price),
     currency,
     metadata: Object.keys(metadata).length === 0 ? '' : JSON.stringify(metadata),
+    expires_at,
   }
   return formatRow([...PURCHASE_FIELDS.map((field) => cells[field]), EXPORT_MARK])
 }

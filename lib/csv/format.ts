@@ -1,5 +1,10 @@
 import type { PassedOver } from '../domain/import.ts'
-import { PURCHASE_FIELDS, type PurchaseField, type PurchaseStatus } from '../domain/purchase.ts'
+import {
+  type Comparison,
+  PURCHASE_FIELDS,
+  type PurchaseField,
+  type PurchaseStatus,
+} from '../domain/purchase.ts'
 import type { TimeFormat } from './times.ts'
 
 /** Returns the row's cell in a column of the format, or '' if the file lacks the column. */
@@ -34,6 +39,8 @@ export interface Format {
   readonly app?: readonly string[]
   /** The statuses of the rows that are passed over if they have no SKU. */
   readonly skuless?: readonly PurchaseStatus[]
+  /** How a row is compared with the stored purchase that has its id; default `all`. */
+  readonly comparison?: Comparison
   /** Columns that `derive` reads. They are not listed as ignored columns. */
   readonly uses?: readonly string[]
   /** Called once per file. The returned function derives cells from this row and earlier rows. */

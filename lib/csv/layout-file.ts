@@ -25,14 +25,16 @@ export interface LayoutFile {
    * transaction id by `/`. */
   readonly columns: {
     readonly transaction_id: string | readonly string[]
-    readonly sku: string
-    readonly purchased_at: string | readonly string[]
+    /** Required, as `purchased_at`, unless `refundsOnly` is set. */
+    readonly sku?: string | undefined
+    readonly purchased_at?: string | readonly string[] | undefined
     readonly user_id?: string | undefined
     readonly quantity?: string | undefined
     readonly price?: string | undefined
     readonly currency?: string | undefined
     readonly status?: string | undefined
     readonly metadata?: string | undefined
+    readonly expires_at?: string | undefined
   }
   /** The status for each text of the status column, case ignored. Default: tillkit's statuses. */
   readonly statuses?: { readonly [word: string]: PurchaseStatus } | undefined
@@ -68,14 +70,13 @@ const columnNames = withSchema<readonly string[]>({}, (value, field, problems) =
 
 type Columns = Omit<LayoutFile['columns'], 'transaction_id' | 'purchased_at'> & {
   readonly transaction_id: readonly string[]
-  readonly purchased_at: readonly string[]
+  readonly purchased_at?: readonly string[]
 }
 
 const columnFields = {
   ...Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, optional(columnName)])),
   transaction_id: required(columnNames),
-  sku: required(columnName),
-  purchased_at: required(columnNames),
+  purchased_at: optional(columnNames),
 } as Fields<Columns>
 
 /** A rule for an object with any keys, at most `max`, and a rule for its values. */
@@ -141,7 +142,7 @@ function checkStatuses(
 const SKIPPED: PassedOver = { reason: 'skipped' }
 
 function formatOf({ columns, skip = {}, statuses, decimal = '.', ...layout }: Parsed): Format {
-  const { transaction_id: ids, purchased_at: times } = columns
+  const { transaction_id: ids, purchased_at: times = [] } = columns
   const named = [...(Object.values(columns).flat() as string[]), ...Object.keys(skip)]
   const { date_format, zone } = layout
   return {

@@ -1,6 +1,11 @@
 import { exponentOf, toMinorDigits } from '../domain/currency.ts'
 import type { PassedOver } from '../domain/import.ts'
-import { PURCHASE_FIELDS, type PurchaseCells, type PurchaseField } from '../domain/purchase.ts'
+import {
+  type Comparison,
+  PURCHASE_FIELDS,
+  type PurchaseCells,
+  type PurchaseField,
+} from '../domain/purchase.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { type AppChoice, createAppFilter } from './apps.ts'
 import { CANONICAL, type Format } from './format.ts'
@@ -29,6 +34,7 @@ export interface Layout {
   readonly name: string
   /** The preset of this header, if the file is read by a map instead. */
   readonly fitting_preset?: string
+  readonly comparison: Comparison | undefined
   /** For each field that the file has, the name of its column, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the file's columns that are not stored, cut to 64 characters. */
@@ -60,7 +66,7 @@ export function findLayout(
   const errors = [
     ...repeatedColumns(header, found),
     ...neededColumns(names, format),
-    ...(options.layout ? [] : missingColumns(found, names, format)),
+    ...(options.layout ? [] : missingColumns(found, names, format, options)),
   ]
   if (errors.length > 0) return errors
   const layout = createLayout(header, names, found, format, options)
@@ -138,8 +144,14 @@ function neededColumns(names: readonly string[], { needed = [] }: Format): Error
  * Returns the errors for missing required columns. They name the columns of the chosen preset, or
  * else of the most similar preset.
  */
-function missingColumns(found: Found, names: readonly string[], format: Format): ErrorDetail[] {
-  const missing = REQUIRED.filter((field) => found[field] === undefined)
+function missingColumns(
+  found: Found,
+  names: readonly string[],
+  format: Format,
+  { refundsOnly }: LayoutOptions,
+): ErrorDetail[] {
+  const required = refundsOnly ? (['transaction_id', 'status'] as const) : REQUIRED
+  const missing = required.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
   const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)
@@ -226,6 +238,7 @@ function createLayout(
     const passedOver = (appAt >= 0 ? apps.check(app) : undefined) ?? findSkip(cells)
     if (passedOver) return passedOver
     if (readStatus) canonical.status = readStatus(canonical.status, wrong)
+    if (options.refundsOnly) return canonical
     if (canonical.sku === '' && format.skuless?.some((status) => status === canonical.status)) {
       if (!skus?.has(app)) return NO_SKU
       canonical.sku = app
@@ -233,10 +246,9 @@ function createLayout(
     const item = skus?.get(canonical.sku)?.item
     if (item === '') return LEFT_OUT
     if (item !== undefined) canonical.sku = item
-    if (readTime) {
-      canonical.purchased_at = readTime(canonical.purchased_at, (message) =>
-        wrong('purchased_at', 'invalid', message),
-      )
+    for (const field of TIMES) {
+      if (!readTime || canonical[field] === '') continue
+      canonical[field] = readTime(canonical[field], (message) => wrong(field, 'invalid', message))
     }
     if (canonical.price !== '') {
       canonical.currency ||= format.currency ?? ''
@@ -247,6 +259,7 @@ function createLayout(
 
   return {
     name: format.name,
+    comparison: format.comparison,
     columns: Object.fromEntries(
       named.map((field) => [field, excerpt(header[positionOf(field)] ?? '')]),
     ),
@@ -256,6 +269,7 @@ function createLayout(
   }
 }
 
+const TIMES = ['purchased_at', 'expires_at'] as const
 const NO_SKU: PassedOver = { reason: 'no_sku' }
 const LEFT_OUT: PassedOver = { reason: 'left_out' }
 
@@ -273,6 +287,7 @@ function pickCells(cells: readonly string[], positions: readonly number[]): Muta
     currency: cell(6),
     status: cell(7),
     metadata: cell(8),
+    expires_at: cell(9),
   }
 }
 

@@ -1,6 +1,8 @@
 import {
+  boolean,
   type Fields,
   invalidField,
+  invalidFields,
   isObject,
   oneOf,
   optional,
@@ -24,6 +26,8 @@ export interface LayoutChoice {
   /** The format that a layout file describes. */
   readonly layout?: Format
   readonly skus?: SkuMap
+  /** Whether only later statuses of stored purchases are imported, by the id alone. */
+  readonly refundsOnly: boolean
 }
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
@@ -52,11 +56,13 @@ const fields: Fields<LayoutChoice> = {
   priceUnit: optional(oneOf(['minor', 'major'])),
   layout: optional(layoutFile),
   skus: optional(skuMap),
+  refundsOnly: optional(boolean, () => false),
 }
 
 /** Parses the options. Throws `invalid_request`, which names each mistake. */
 export function parseLayoutChoice(input: unknown): LayoutChoice {
   const choice = parseObject(input, fields)
+  assertColumns(choice)
   const other =
     choice.layout && (['preset', 'map', 'priceUnit'] as const).find((each) => choice[each])
   if (!other) return choice
@@ -65,4 +71,13 @@ export function parseLayoutChoice(input: unknown): LayoutChoice {
     'invalid',
     'has no use with a layout, which names all columns: leave it out',
   )
+}
+
+/** A layout need not name the item and the time if only statuses are imported. */
+function assertColumns({ layout, refundsOnly }: LayoutChoice): void {
+  if (!layout || refundsOnly) return
+  const missing = (['sku', 'purchased_at'] as const).filter((field) => !layout.columns[field])
+  if (missing.length === 0) return
+  const problem = { code: 'required', message: 'is required' }
+  throw invalidFields(missing.map((field) => ({ field: `layout.columns.${field}`, ...problem })))
 }

@@ -52,8 +52,10 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     price_unit: 'major',
     decimal: '.',
     times: { zone: 'UTC' },
+    // Each export has the alias of that day, and old versions stored other prices.
+    comparison: 'product',
     uses: [
-      ...['is_sandbox', 'refunded_at', 'renewal_number'],
+      ...['is_sandbox', 'refunded_at', 'renewal_number', 'effective_end_time', 'end_time'],
       ...['price_in_purchased_currency', 'rc_last_seen_app_user_id_alias'],
     ],
     derive: (store) => (cell) => {
@@ -64,6 +66,7 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
         transaction_id: joinKey(cell('store_transaction_id'), cell('renewal_number')),
         user_id: users.find((user) => !user.startsWith('$RCAnonymousID:')) ?? '',
         status: cell('refunded_at') === '' ? 'purchased' : 'refunded',
+        expires_at: cell('effective_end_time') || cell('end_time'),
       }
     },
   },

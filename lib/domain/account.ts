@@ -1,4 +1,14 @@
-import { type Fields, parseObject, required, text } from './fields.ts'
+import {
+  type Fields,
+  oneOf,
+  optional,
+  parseAt,
+  parseObject,
+  required,
+  text,
+  withSchema,
+} from './fields.ts'
+import { type NewProject, newProjectFields } from './project.ts'
 
 /** An account, which owns projects. */
 export interface Account {
@@ -26,10 +36,22 @@ export interface AccountKey {
 
 export interface NewAccount {
   readonly name: string
+  /** The first project, which is created in the same transaction. */
+  readonly project?: FirstProject | undefined
 }
 
-const fields: Fields<NewAccount> = { name: required(text(1, 255)) }
+export type FirstProject = Pick<NewProject, 'name' | 'bundle_id' | 'platform'>
 
-export function parseNewAccount(input: unknown): NewAccount {
+export function parseNewAccount(input: unknown, platforms: readonly string[]): NewAccount {
+  const { name, bundle_id } = newProjectFields
+  const project: Fields<FirstProject> = { name, bundle_id, platform: required(oneOf(platforms)) }
+  const fields: Fields<NewAccount> = {
+    name: required(text(1, 255)),
+    project: optional(
+      withSchema<FirstProject | undefined>({}, (value, field, problems) =>
+        parseAt(value, project, field, problems),
+      ),
+    ),
+  }
   return parseObject(input, fields)
 }

@@ -30,6 +30,8 @@ export interface PassedOver {
    * - `partial_refund`: a part of the price was refunded
    * - `left_out`: the SKU map gives no item for the SKU
    * - `skipped`: the layout skips the row
+   * - `not_stored`: with `refundsOnly`, no purchase has the transaction id
+   * - `not_later`: with `refundsOnly`, the status is not later than that of the purchase
    * - `others`: all further reasons together
    */
   readonly reason:
@@ -40,6 +42,8 @@ export interface PassedOver {
     | 'partial_refund'
     | 'left_out'
     | 'skipped'
+    | 'not_stored'
+    | 'not_later'
     | 'others'
   /** The other app, cut to 64 characters. */
   readonly app?: string

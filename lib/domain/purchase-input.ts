@@ -40,6 +40,8 @@ export interface PurchaseInput {
   /** Default `purchased`. */
   readonly status?: PurchaseStatus | undefined
   readonly metadata?: JsonObject | undefined
+  /** When a subscription ends, in a format of `purchased_at`. It is owned until then. */
+  readonly expires_at?: string | number | undefined
 }
 
 /** A purchase as the cells of a file's row, which the rules of the store check later. */
@@ -71,6 +73,7 @@ export const purchaseFields = {
   currency: optional(textCell),
   status: optional(textCell),
   metadata: optional(freeForm, () => ({})),
+  expires_at: optional(amountCell),
 } satisfies Fields<Given> & Record<keyof PurchaseInput, unknown>
 
 export function parsePurchaseInput(input: unknown): PurchaseCellsInput {

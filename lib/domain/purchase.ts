@@ -18,6 +18,8 @@ export interface NewPurchase {
   readonly currency?: string | undefined
   readonly status: PurchaseStatus
   readonly metadata: JsonObject
+  /** When a subscription ends, in Unix milliseconds. Without it, it counts for ever. */
+  readonly expires_at?: number | undefined
 }
 
 /** A purchase as it is stored. */
@@ -27,9 +29,11 @@ export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
 }
 
 /** A purchase as the library returns it. */
-export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
+export interface Purchase extends Omit<StoredPurchase, 'purchased_at' | 'expires_at'> {
   /** The time of the purchase; ISO 8601, UTC. */
   readonly purchased_at: string
+  /** When a subscription ends; ISO 8601, UTC. It is owned until then. */
+  readonly expires_at?: string
 }
 
 /** The statuses. Databases store their indexes in this list: append to it, and never reorder it. */
@@ -48,6 +52,7 @@ const fields: { readonly [F in PurchaseField]: true } = {
   currency: true,
   status: true,
   metadata: true,
+  expires_at: true,
 }
 
 /** The columns of the canonical file format, in order. */
@@ -60,6 +65,8 @@ export type PurchaseCells = { readonly [F in PurchaseField]: string }
 export interface PurchaseRules {
   /** The currency of rows that have a price but no currency. */
   readonly currency?: string | undefined
+  /** Whether only the id and the status of a row are read. */
+  readonly refundsOnly?: boolean
 }
 
 type Report = (field: PurchaseField, code: string, message: string) => void
@@ -76,14 +83,20 @@ export function parsePurchase(
 ): NewPurchase {
   // Parses in the order of the canonical columns, because mistakes are reported in that order.
   const transaction_id = parseId(cells.transaction_id, 'transaction_id', report)
+  if (rules.refundsOnly) {
+    const status = parseStatus(cells.status, report)
+    return { line, transaction_id, status, sku: '', purchased_at: 0, quantity: 1, metadata: {} }
+  }
   const sku = parseId(cells.sku, 'sku', report)
-  const purchased_at = parsePurchasedAt(cells.purchased_at, report)
+  if (cells.purchased_at === '') report('purchased_at', 'required', 'is required')
+  const purchased_at = parseTime(cells.purchased_at, 'purchased_at', report) ?? 0
   const user_id = parseUser(cells.user_id, report)
   const quantity = parseQuantity(cells.quantity, report)
   const price = parsePrice(cells.price, report)
   const currency = parseCurrency(cells.currency, price, rules, report)
   const status = parseStatus(cells.status, report)
   const metadata = parseMetadata(cells.metadata, report)
+  const expires_at = parseTime(cells.expires_at, 'expires_at', report)
   return {
     line,
     transaction_id,
@@ -95,6 +108,7 @@ export function parsePurchase(
     currency,
     status,
     metadata,
+    expires_at,
   } satisfies Record<keyof NewPurchase, unknown>
 }
 
@@ -128,17 +142,19 @@ function roundedProblem(cell: string): string | undefined {
   return 'was rounded by a spreadsheet and its digits are lost: export the file anew'
 }
 
-function parsePurchasedAt(cell: string, report: Report): number {
-  if (cell === '') report('purchased_at', 'required', 'is required')
-  else {
-    const instant = parseInstant(cell)
-    if (instant !== undefined) return instant
-    const hint = hintOf(cell, TIME_HINTS)
-    const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
-    const message = hint ? `must be like 2024-03-01T12:34:56Z${hint}` : `must be ${expected}`
-    report('purchased_at', 'invalid', message)
-  }
-  return 0
+function parseTime(
+  cell: string,
+  field: 'purchased_at' | 'expires_at',
+  report: Report,
+): number | undefined {
+  if (cell === '') return undefined
+  const instant = parseInstant(cell)
+  if (instant !== undefined) return instant
+  const hint = hintOf(cell, TIME_HINTS)
+  const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
+  const message = hint ? `must be like 2024-03-01T12:34:56Z${hint}` : `must be ${expected}`
+  report(field, 'invalid', message)
+  return undefined
 }
 
 /** Explanations of typical wrong cells. A message uses the first one whose pattern matches. */
@@ -236,12 +252,35 @@ function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * Which fields of a row are compared with the stored purchase that has the same transaction id.
+ * `all`: SKU and quantity, and each of user, price and currency that both have. `product`: SKU and
+ * quantity only, for a vendor whose files give other users and prices each time.
+ */
+export type Comparison = 'all' | 'product'
+
 /** The action for a row whose transaction id is already stored. */
 export type Repeat =
-  | { readonly outcome: 'skipped' | 'updated' }
+  | {
+      readonly outcome: 'skipped' | 'updated'
+      /** The fields of the row that the stored purchase has otherwise, or not at all. */
+      readonly unequal: readonly UnequalField[]
+    }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
 
-const IDENTITY = ['sku', 'user_id', 'price', 'currency', 'quantity'] as const
+/** The fields that may differ from a stored purchase. The stored value stays. */
+export const UNEQUAL_FIELDS = ['user_id', 'price', 'currency', 'expires_at'] as const
+
+export interface UnequalField {
+  readonly field: (typeof UNEQUAL_FIELDS)[number]
+  /** Whether the stored purchase lacks the value, or has another one. */
+  readonly stored: 'missing' | 'different'
+}
+
+/** How many rows have such a value. */
+export interface UnequalCount extends UnequalField {
+  readonly rows: number
+}
 
 /** The steps `pending → purchased → refunded | cancelled`. A status never goes back a step. */
 const PROGRESS: Record<PurchaseStatus, number> = {
@@ -252,20 +291,68 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 }
 
 /** The fields that are compared if a transaction id is already stored. */
-export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
+export type PurchaseIdentity = Pick<
+  NewPurchase,
+  'sku' | 'quantity' | 'status' | (typeof UNEQUAL_FIELDS)[number]
+>
 
 /** A stored purchase to compare with a row. If its user is erased, `user_id` is ignored. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 
 /**
  * Compares a row with the stored purchase that has the same transaction id. An identical row is
- * skipped. A row with an earlier status is skipped too, because it comes from an older export.
+ * skipped. A row with an earlier status is skipped too, because it comes from an older export. A
+ * value that only one of both has is no conflict.
  */
-export function compareRepeat(stored: StoredIdentity, sent: PurchaseIdentity): Repeat {
-  const compared = stored.is_erased ? { ...stored, user_id: sent.user_id } : stored
-  const field = IDENTITY.find((each) => compared[each] !== sent[each])
-  if (field) return { outcome: 'conflict', field }
-  if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }
-  const sameEnd = PROGRESS[sent.status] < PROGRESS[stored.status] || sent.status === stored.status
-  return sameEnd ? { outcome: 'skipped' } : { outcome: 'conflict', field: 'status' }
+export function compareRepeat(
+  stored: StoredIdentity,
+  sent: PurchaseIdentity,
+  comparison: Comparison = 'all',
+): Repeat {
+  if (stored.sku !== sent.sku) return { outcome: 'conflict', field: 'sku' }
+  const unequal = findUnequal(stored, sent)
+  if (comparison === 'all') {
+    const other = unequal.find(({ field, stored }) => isConflict(field, stored))
+    if (other) return { outcome: 'conflict', field: other.field }
+  }
+  if (stored.quantity !== sent.quantity) return { outcome: 'conflict', field: 'quantity' }
+  if (isLater(stored.status, sent.status)) return { outcome: 'updated', unequal }
+  const isEarlier = isLater(sent.status, stored.status)
+  if (isEarlier || sent.status === stored.status) return { outcome: 'skipped', unequal }
+  return { outcome: 'conflict', field: 'status' }
+}
+
+/** Whether a purchase can go from the status `before` to the status `after`. */
+export function isLater(before: PurchaseStatus, after: PurchaseStatus): boolean {
+  return PROGRESS[after] > PROGRESS[before]
+}
+
+const NONE: readonly UnequalField[] = []
+
+function findUnequal(stored: StoredIdentity, sent: PurchaseIdentity): readonly UnequalField[] {
+  let found: UnequalField[] | undefined
+  for (const field of UNEQUAL_FIELDS) {
+    if (sent[field] === undefined || sent[field] === stored[field]) continue
+    if (field === 'user_id' && stored.is_erased) continue
+    found ??= []
+    found.push({ field, stored: stored[field] === undefined ? 'missing' : 'different' })
+  }
+  return found ?? NONE
+}
+
+function isConflict(field: UnequalField['field'], stored: UnequalField['stored']): boolean {
+  return stored === 'different' && field !== 'expires_at'
+}
+
+/** Counts rows by unequal field. A field without `rows` stands for one row. */
+export function countUnequal(
+  fields: readonly (UnequalField & { readonly rows?: number })[],
+): UnequalCount[] {
+  const counts: (UnequalCount & { rows: number })[] = []
+  for (const { field, stored, rows = 1 } of fields) {
+    const known = counts.find((each) => each.field === field && each.stored === stored)
+    if (known) known.rows += rows
+    else counts.push({ field, stored, rows })
+  }
+  return counts
 }

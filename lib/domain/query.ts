@@ -68,7 +68,12 @@ export interface PurchaseSelection {
   readonly to?: string | undefined
 }
 
-export interface PurchaseQuery extends PurchaseSelection, ListQuery {}
+export interface PurchaseQuery extends Omit<PurchaseSelection, 'store_id'>, ListQuery {
+  /** The store. Required without a `transaction_id`. */
+  readonly store_id?: string | undefined
+  /** Lists only the purchase with this id: of the store, or of each store of the account. */
+  readonly transaction_id?: string | undefined
+}
 
 /** One page of what a user owns in a store. */
 export interface OwnedQuery extends ListQuery {
@@ -216,23 +221,35 @@ export const selectionFields: Fields<PurchaseFilter> = {
   to: optional(note('The exclusive end: a time with its zone, or a day in UTC.', instant)),
 }
 
-export const purchaseListFields: Fields<
-  PurchaseFilter & { readonly store_id: string } & ParsedPage
-> = {
-  store_id: required(storeId),
+type ParsedPurchaseQuery = PurchaseFilter & {
+  store_id?: string
+  transaction_id?: string
+} & ParsedPage
+
+export const purchaseListFields: Fields<ParsedPurchaseQuery> = {
+  store_id: optional(storeId),
+  transaction_id: optional(text(1, 255)),
   ...selectionFields,
   ...listFields,
 }
 
-export function parsePurchaseQuery(input: unknown) {
-  return parseObject(input, purchaseListFields)
+/** Throws `invalid_request` if the query has neither a `store_id` nor a `transaction_id`. */
+export function parsePurchaseQuery(input: unknown): ParsedPurchaseQuery {
+  const query = parseObject<ParsedPurchaseQuery>(input, purchaseListFields)
+  if (query.store_id !== undefined || query.transaction_id !== undefined) return query
+  throw invalidField('store_id', 'required', 'is required without a transaction_id')
+}
+
+/** The parameters of `GET /purchases/owned`: the user is that of the token. */
+export const ownPurchasesFields: Fields<Pick<OwnedQuery, 'store_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  limit: listFields.limit,
+  cursor: optional(text(1, 255)), // the SKU of an item
 }
 
 export const ownedListFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
-  store_id: required(storeId),
+  ...ownPurchasesFields,
   user_id: required(text(1, 255)),
-  limit: listFields.limit,
-  cursor: optional(text(1, 255)), // the SKU of an item
 }
 
 export function parseOwnedQuery(input: unknown) {

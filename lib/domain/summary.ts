@@ -1,4 +1,12 @@
-import { type Fields, oneOf, optional, parseObject, wholeNumber, withSchema } from './fields.ts'
+import {
+  boolean,
+  type Fields,
+  oneOf,
+  optional,
+  parseObject,
+  wholeNumber,
+  withSchema,
+} from './fields.ts'
 import { limit, type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 
@@ -8,9 +16,11 @@ export const PERIODS = ['day', 'week', 'month'] as const
 export const SUMMARY_KEYS = [...PERIODS, 'sku', 'currency', 'store'] as const
 export type SummaryKey = (typeof SUMMARY_KEYS)[number]
 
-/** Selects the purchases of a summary: of one store, or of all stores of the account. */
+/** Selects the purchases of a summary: of one store, or of all live stores of the account. */
 export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
   readonly store_id?: string | undefined
+  /** Without a `store_id`: whether to sum the sandbox stores instead of the live ones. */
+  readonly sandbox?: boolean | undefined
   /**
    * The fields to group by, in the order of the result; default month, sku and currency. At most
    * one of day, week and month.
@@ -67,6 +77,7 @@ const keys = withSchema<readonly SummaryKey[]>(KEYS_SCHEMA, (value, field, probl
 
 interface ParsedQuery extends PurchaseFilter {
   readonly store_id?: string
+  readonly sandbox: boolean
   readonly by: readonly SummaryKey[]
   readonly top?: number
   readonly maxGroups?: number
@@ -75,6 +86,7 @@ interface ParsedQuery extends PurchaseFilter {
 export const summaryFields: Fields<ParsedQuery> = {
   ...selectionFields,
   store_id: optional(storeId),
+  sandbox: optional(boolean, () => false),
   by: optional(keys, () => ['month', 'sku', 'currency']),
   top: optional(limit),
   maxGroups: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),

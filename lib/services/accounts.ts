@@ -6,6 +6,7 @@ import {
 } from '../domain/account.ts'
 import { keyRequired } from '../domain/authority.ts'
 import { formatInstant } from '../domain/instant.ts'
+import type { Project } from '../domain/project.ts'
 import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
@@ -14,13 +15,14 @@ import { allowStale, assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
+import { newProject } from './projects.ts'
 
 export interface Accounts {
-  /** Creates an account with its first key. Only this call returns the `account_key`. */
-  create(
-    input: NewAccount,
-    options?: CallOptions,
-  ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
+  /**
+   * Creates an account with its first key, and with its first `project` if the input has one. Only
+   * this call returns the `account_key`.
+   */
+  create(input: NewAccount, options?: CallOptions): Promise<CreatedAccount>
   /**
    * Finds the account of a key. Throws `account_key_required` for a missing or unknown key. With
    * `isForWrite`, accepts a key that another server may have revoked a moment ago. Use it only for
@@ -53,6 +55,13 @@ export interface Accounts {
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
 
+export interface CreatedAccount extends Account {
+  readonly account_key: string
+  readonly key_id: string
+  /** The first project, with its `public_key`. */
+  readonly project?: Project
+}
+
 export interface AccountPage {
   readonly accounts: readonly Account[]
   /** The `cursor` of the next page; missing on the last page. */
@@ -69,7 +78,7 @@ export interface AccountKeyPage {
 export type AccountKeyInfo = Omit<AccountKey, 'hash'>
 
 export function createAccounts(context: Context): Accounts {
-  const { storage, now } = context
+  const { storage, now, platforms } = context
 
   const newKey = (account_id: string) => {
     const account_key = createAccountKey()
@@ -80,13 +89,23 @@ export function createAccounts(context: Context): Accounts {
 
   return {
     async create(input, options) {
-      const { name } = parseNewAccount(input)
+      const { name, project: first } = parseNewAccount(input, platforms)
       const created_at = formatInstant(now())
       const account = { account_id: createId('acc', now()), name, created_at }
       const { account_key, key } = newKey(account.account_id)
       const write = auditedWrite(context, account, 'account.create', account.account_id, options)
-      await storage.insertAccount(account, key, write)
-      return { ...account, account_key, key_id: key.key_id }
+      const created = { ...account, account_key, key_id: key.key_id }
+      if (!first) {
+        await storage.insertAccount(account, key, write)
+        return created
+      }
+      const defaults = { status: 'active', dlscheme: '', config: {} }
+      const { account_id } = account
+      const project = newProject(context, { account_id, ...defaults, ...first })
+      const about = { subject: project.id, project_id: project.id }
+      const { audit } = auditedWrite(context, account, 'project.create', about, options)
+      await storage.insertAccount(account, key, { ...write, project: { record: project, audit } })
+      return { ...created, project }
     },
 
     async authenticate(account_key, { isForWrite = false } = {}) {

@@ -19,6 +19,7 @@ import {
   oneOf,
   parseObject,
   required,
+  rule,
 } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Item } from '../domain/item.ts'
@@ -66,6 +67,13 @@ export interface CatalogRequest extends CatalogFile {
   readonly archiveMissing?: boolean | undefined
   /** Creates the stores that the project does not have; default false, which rejects them. */
   readonly createStores?: boolean | undefined
+  /**
+   * Plans only the items, for an existing project: ignores the project and the settings of stores in
+   * the catalog. Default false.
+   */
+  readonly itemsOnly?: boolean | undefined
+  /** With `itemsOnly`: the stored `store_id` for a `store_id` of the catalog; default the same. */
+  readonly as?: { readonly [store_id: string]: string } | undefined
   /** The type of new items that have no type in the catalog. Google Play's file has no types. */
   readonly type?: ItemType | undefined
   /** The environment variables that hold the secrets of the catalog. */
@@ -116,6 +124,8 @@ const requestFields: { readonly [F in keyof Required<CatalogRequest>]: true } = 
   project_id: true,
   archiveMissing: true,
   createStores: true,
+  itemsOnly: true,
+  as: true,
   type: true,
   env: true,
 }
@@ -132,7 +142,11 @@ export async function preparePlan(
     parseObject({ type: request.type }, { type: required(oneOf(ITEM_TYPES)) })
   const { storage, sealer, now } = context
   const problems: ErrorDetail[] = [...(request.mistakes ?? [])]
-  const catalog = parseCatalog(request.catalog, problems)
+  const parsed = parseCatalog(request.catalog, problems)
+  const catalog = request.itemsOnly ? itemsOf(parsed, request, problems) : parsed
+  if (request.as && !request.itemsOnly) {
+    throw invalidField('as', 'invalid', 'needs itemsOnly')
+  }
   const project = await findProject(context, account, request.project_id, catalog)
   const state = await storage.findCatalogState(project.id)
   if (state === undefined) throw new TillError('project_not_found', 'No project has this id')
@@ -179,6 +193,43 @@ export async function preparePlan(
   ]
   return { plan, writes, quota: planner.quota(project), endpoints }
 }
+
+/** The items of a catalog, each list with the `store_id` of the store that gets it. */
+function itemsOf(
+  { stores }: ParsedCatalog,
+  { project_id, createStores, as = {} }: CatalogRequest,
+  problems: ErrorDetail[],
+): ParsedCatalog {
+  if (project_id === undefined) throw invalidField('project_id', 'required', 'is required')
+  if (createStores) throw invalidField('createStores', 'invalid', 'cannot go with itemsOnly')
+  const names = new Map(Object.entries(parseObject({ as }, { as: required(storeNames) }).as ?? {}))
+  const targets = new Set<string>()
+  const listed = stores.map(({ store_id, items }, index) => {
+    const target = names.get(store_id) ?? store_id
+    names.delete(store_id)
+    if (targets.has(target)) {
+      const message = `leads two stores of the catalog to '${target}'`
+      problems.push({ field: `$.stores[${index}].store_id`, code: 'repeated', message })
+    }
+    targets.add(target)
+    return { store_id: target, items }
+  })
+  for (const store_id of names.keys()) {
+    problems.push({
+      field: `as.${store_id}`,
+      code: 'unknown',
+      message: 'is no store of the catalog',
+    })
+  }
+  return { stores: listed }
+}
+
+const storeNames = rule(
+  (value): value is { readonly [store_id: string]: string } =>
+    isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+  'must be an object of store ids',
+  { type: 'object' },
+)
 
 async function findProject(
   { storage }: Context,

@@ -2,8 +2,14 @@ import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
 import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
 import { copyText } from '../csv/text.ts'
-import type { ImportDetails, ImportTotal, PassedOverCount } from '../domain/import.ts'
-import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
+import type { ImportDetails, ImportTotal, PassedOver, PassedOverCount } from '../domain/import.ts'
+import {
+  countUnequal,
+  type NewPurchase,
+  type PurchaseRules,
+  type PurchaseStatus,
+  type UnequalCount,
+} from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
@@ -16,6 +22,8 @@ export interface ImportSummary
   readonly ignored_columns: readonly string[]
   /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */
   readonly passed_over_reasons: readonly PassedOverCount[]
+  /** How many rows have a value that the stored purchase lacks or has otherwise. It stays. */
+  readonly unequal: readonly UnequalCount[]
   /** The preset whose columns the file has, if the file was read by a map without a preset. */
   readonly fitting_preset?: string
 }
@@ -56,6 +64,7 @@ export function createLoader(
   const badRows = createBadRows()
   const totals = createTotals()
   const passedOver = createPassedOver()
+  let unequal: readonly UnequalCount[] = []
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
@@ -79,8 +88,7 @@ export function createLoader(
     },
     passedOver(reason) {
       unstaged++
-      counts.passed_over++
-      passedOver.add(reason)
+      pass(reason)
     },
     error(mistake) {
       unstaged++
@@ -92,10 +100,16 @@ export function createLoader(
     if (!badRows.addMistake(line, mistake)) report({ line, ...mistake })
   }
 
-  const addResult = ({ added, skipped, updated, conflicts, unknown }: StagedRows) => {
-    counts.added += added
-    counts.skipped += skipped
-    counts.updated += updated
+  const pass = (reason: PassedOver, rows = 1) => {
+    counts.passed_over += rows
+    passedOver.add(reason, rows)
+  }
+
+  const addResult = ({ conflicts, unknown, ...result }: StagedRows) => {
+    counts.added += result.added
+    counts.skipped += result.skipped
+    counts.updated += result.updated
+    unequal = countUnequal([...unequal, ...result.unequal])
     for (const line of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
     for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
   }
@@ -107,17 +121,29 @@ export function createLoader(
     const slice = areLargeRows ? pending.map(copyRow) : pending
     pending = []
     pendingBytes = 0
-    counts.rows += slice.length
-    totals.add(slice)
-    if (slice.length > 0) addResult(await staged.stage(slice))
+    if (slice.length > 0) await (rules.refundsOnly ? advance(slice) : add(slice))
     if (isLarge) await setImmediate() // yields to the event loop: large rows take long
+  }
+
+  const add = async (rows: readonly NewPurchase[]) => {
+    counts.rows += rows.length
+    totals.add(rows)
+    addResult(await staged.stage(rows, layout?.comparison))
+  }
+
+  const advance = async (rows: readonly NewPurchase[]) => {
+    const { updated, unknown, notLater } = await staged.advance(rows)
+    counts.rows += updated
+    counts.updated += updated
+    pass(NOT_STORED, unknown)
+    pass(NOT_LATER, notLater)
   }
 
   /** The import will fail. Stages the bad rows only to find further mistakes in them. */
   const stageBadRows = async () => {
-    const rows = badRows.toStage()
+    const rows = rules.refundsOnly ? [] : badRows.toStage()
     for (let start = 0; start < rows.length; start += SLICE_ROWS) {
-      addResult(await staged.stage(rows.slice(start, start + SLICE_ROWS)))
+      addResult(await staged.stage(rows.slice(start, start + SLICE_ROWS), layout?.comparison))
     }
   }
 
@@ -154,11 +180,15 @@ export function createLoader(
         totals: totals.list(),
         ignored_columns: layout?.ignored ?? [],
         passed_over_reasons: passedOver.list(),
+        unequal,
         ...(layout?.fitting_preset && { fitting_preset: layout.fitting_preset }),
       }
     },
   }
 }
+
+const NOT_STORED: PassedOver = { reason: 'not_stored' }
+const NOT_LATER: PassedOver = { reason: 'not_later' }
 
 /**
  * Copies a row's strings. A string of V8 may be a view that keeps all the text around it in memory,

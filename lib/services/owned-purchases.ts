@@ -11,7 +11,7 @@ export interface OwnedPage {
   readonly next?: string
 }
 
-/** The purchases of one SKU by one user that have the status `purchased`. */
+/** The purchases of one SKU by one user that have the status `purchased` and have not expired. */
 export interface OwnedItem {
   readonly sku: string
   /** The sum of the quantities of the purchases. */
@@ -22,7 +22,7 @@ export interface OwnedItem {
 }
 
 export async function listOwned(
-  { storage }: Context,
+  { storage, now }: Context,
   caller: Caller,
   query: OwnedQuery,
 ): Promise<OwnedPage> {
@@ -34,6 +34,7 @@ export async function listOwned(
     store,
     user_id,
     pageFor({ limit, cursor }),
+    now(),
   )
   return { owned: records.map(ownedItem), ...further }
 }

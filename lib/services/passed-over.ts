@@ -9,8 +9,8 @@ const MAX_REASONS = 20
 export function createPassedOver() {
   const counts = new Map<PassedOver, number>()
   return {
-    add(reason: PassedOver) {
-      counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    add(reason: PassedOver, rows = 1) {
+      if (rows > 0) counts.set(reason, (counts.get(reason) ?? 0) + rows)
     },
     /** Returns at most 20 counts, highest first. Adds up the others. */
     list(): PassedOverCount[] {

@@ -1,6 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import type { EndpointWrite } from '../domain/endpoint.ts'
-import { invalidField, isObject } from '../domain/fields.ts'
+import { type Complete, invalidField, isObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
@@ -68,6 +68,16 @@ export interface ProjectPage {
   readonly next?: string
 }
 
+/** A project record with a new id and a new public key. */
+export function newProject({ now }: Context, fields: Complete<NewProject>): Project {
+  return {
+    id: createId('prj', now()),
+    ...fields,
+    public_key: createPublicKey(),
+    created_at: formatInstant(now()),
+  }
+}
+
 export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
   const { projects: maxProjects, configBytes: config_bytes } = quotas
@@ -82,12 +92,7 @@ export function createProjects(context: Context): Projects {
       if (fields.account_id !== account_id) {
         throw invalidField('account_id', 'mismatch', 'must be the account of the account key')
       }
-      const project = {
-        id: createId('prj', now()),
-        ...fields,
-        public_key: createPublicKey(),
-        created_at: formatInstant(now()),
-      }
+      const project = newProject(context, fields)
       const about = { subject: project.id, project_id: project.id }
       const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }

@@ -47,15 +47,17 @@ export interface Purchases extends Overview {
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
-   * One page of what a user owns, in order of SKU: purchases with the status `purchased`. A session
+   * One page of what a user owns, in order of SKU: purchases with the status `purchased` that have
+   * not expired. A session
    * may ask for its own user with the scope `items:read`, if the account issued its token. Any
    * other session throws `insufficient_scope`.
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
    * One page of a store's purchases in order of import. A page examines at most 10,000 purchases.
-   * It may then have fewer than `limit`, or none, and still a `next`. Throws `invalid_request` for
-   * an unknown store or import.
+   * It may then have fewer than `limit`, or none, and still a `next`. With a `transaction_id` it has
+   * the purchase with this id, without a `store_id` that of each store of the account: at most
+   * `limit`. Throws `invalid_request` for an unknown store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
@@ -64,7 +66,8 @@ export interface Purchases extends Overview {
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
   /**
    * Counts, revenue, refunds and distinct buyers by month, SKU and currency, or by the fields of
-   * `by`. Without a `store_id` it covers all stores of the account, sandbox stores included. Throws
+   * `by`. Without a `store_id` it covers all live stores of the account, or with `sandbox` all its
+   * sandbox stores. Throws
    * `invalid_request` when there are more than `maxGroups`.
    */
   summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
@@ -94,6 +97,11 @@ export interface ImportRequest {
   readonly layout?: LayoutFile | undefined
   /** The text of a CSV file that maps the vendor's SKUs (`vendor_sku`) to items (`item`). */
   readonly skus?: string | Uint8Array | undefined
+  /**
+   * Whether the file only advances the statuses of stored purchases. Compares only the transaction
+   * ids; passes over all other rows.
+   */
+  readonly refundsOnly?: boolean | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
   readonly maxMistakes?: number | undefined
@@ -113,6 +121,7 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
   priceUnit: true,
   layout: true,
   skus: true,
+  refundsOnly: true,
   onProgress: true,
   maxMistakes: true,
   onMistake: true,
@@ -132,11 +141,12 @@ export function createPurchases(context: Context): Purchases {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit, layout, skus, maxMistakes = MAX_DETAILS, signal } = request
+      const { preset, map, priceUnit, layout, skus, refundsOnly, signal } = request
+      const { maxMistakes = MAX_DETAILS } = request
       if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1_000) {
         throw new TypeError('maxMistakes must be a whole number from 1 to 1000')
       }
-      const choice = parseLayoutChoice({ preset, map, priceUnit, layout, skus })
+      const choice = parseLayoutChoice({ preset, map, priceUnit, layout, skus, refundsOnly })
       const store_id = parseStoreId(request)
       const store = await getNamedStore(storage, caller, store_id)
       const { account_id } = store
@@ -144,7 +154,7 @@ export function createPurchases(context: Context): Purchases {
       assertAuthority({ store }, { store_status: store.status })
       const file_name = parseFileName(request.fileName)
       await assertItems(storage, store, choice.skus)
-      const rules = rulesOf(store)
+      const rules = { ...rulesOf(store), refundsOnly: choice.refundsOnly }
       const app = appOf(store, await storage.findProject(store.project_id))
       const import_id = createId('imp', now())
       const { is_sandbox } = store
@@ -188,8 +198,15 @@ export function createPurchases(context: Context): Purchases {
 
     async list(account, query) {
       assertAccount(account)
-      const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
-      const store = await getNamedStore(storage, account, store_id)
+      const { store_id, transaction_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
+      const { account_id } = account
+      if (store_id !== undefined) await getNamedStore(storage, account, store_id)
+      if (transaction_id !== undefined) {
+        const stores = { account_id, store_id }
+        const found = await storage.findTransactions(stores, transaction_id, filter, limit)
+        return { purchases: found.map(withTimeText) }
+      }
+      const store = { account_id, store_id: store_id as string } // the query has one of both
       const page = await storage.listPurchases(store, filter, pageFor({ limit, cursor }))
       if (page.purchases.length === 0) await assertImport(storage, account, filter, store_id)
       return { ...page, purchases: page.purchases.map(withTimeText) }
@@ -209,9 +226,11 @@ export function createPurchases(context: Context): Purchases {
     async summarize(account, query) {
       assertAccount(account)
       const { account_id } = account
-      const { store_id, by, top, maxGroups, ...filter } = parseSummaryQuery(query)
+      const { store_id, sandbox, by, top, maxGroups, ...filter } = parseSummaryQuery(query)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
-      const stores = { account_id, store_id }
+      const isOneStore = store_id !== undefined
+      if (isOneStore && sandbox) throw invalidField('sandbox', 'invalid', 'takes no store_id')
+      const stores = isOneStore ? { account_id, store_id } : { account_id, is_sandbox: sandbox }
       const isTop = top !== undefined
       const limit = isTop ? top : maxGroups && maxGroups + 1
       const most = limit === undefined ? undefined : { isTop, limit }

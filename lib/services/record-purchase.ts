@@ -3,15 +3,13 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { NewPurchase, Purchase, StoredPurchase } from '../domain/purchase.ts'
+import type { Purchase, StoredPurchase } from '../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
   parsePurchaseInput,
 } from '../domain/purchase-input.ts'
-import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { openImport } from '../storage/open-import.ts'
 import { assertAccount, authorityOf, getNamedStore } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -50,8 +48,10 @@ export async function recordPurchase(
   const row = parsePurchaseCells(parsed, rulesOf(store))
   const project = await storage.findProject(store.project_id)
   const refusal = currencyRefusal(project, 'currency', row.currency)
-  if (refusal && !(await isStored(context, store, row))) throw refusal
   const { account_id, store_id } = store
+  const isStored = async () =>
+    (await storage.findTransactions({ account_id, store_id }, row.transaction_id, {}, 1)).length > 0
+  if (refusal && !(await isStored())) throw refusal
   const import_id = createId('rec', now())
   const { sku, quantity, price, currency, status, purchased_at } = row
   const about = {
@@ -94,18 +94,10 @@ export async function recordPurchase(
   }
 }
 
-/** Whether the transaction id is stored. Finds out by an import that it aborts. */
-async function isStored({ storage, now }: Context, store: Store, row: NewPurchase) {
-  const staged = await openImport(storage, store, createId('imp', now()), MAX_WAIT_MS)
-  try {
-    const { added, unknown } = await staged.stage([row])
-    const late = await staged.finish()
-    return added + late.added + unknown.length + late.unknown.length === 0
-  } finally {
-    await staged.abort()
+export function withTimeText({ purchased_at, expires_at, ...purchase }: StoredPurchase): Purchase {
+  return {
+    ...purchase,
+    purchased_at: formatInstant(purchased_at),
+    ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
   }
-}
-
-export function withTimeText(purchase: StoredPurchase): Purchase {
-  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
 }

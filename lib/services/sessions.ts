@@ -14,7 +14,6 @@ import {
   type TokenIssuer,
   type TokenRevocation,
 } from '../domain/session.ts'
-import { isActive } from '../domain/status.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { StoreSummary } from '../storage/port.ts'
 import { type Claims, LEEWAY } from '../token/claims.ts'
@@ -39,7 +38,7 @@ export interface IssuedToken {
 export interface InitializedSession {
   readonly project: Project
   readonly session: IssuedToken
-  /** The active stores of the project, in order of creation. */
+  /** The stores of the project, in order of creation. Use those whose `status` is `active`. */
   readonly stores: readonly StoreSummary[]
 }
 
@@ -79,10 +78,10 @@ export function createSessions(context: Context): Sessions {
   const publicScopes = lockdown ? LOCKDOWN_SCOPES : SCOPES
   const seconds = () => Math.floor(now() / 1000)
 
-  const activeStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
+  const allStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
     const stores: StoreSummary[] = []
     const all = pagesOf((page) => storage.listStoreSummaries(project_id, page))
-    for await (const { records } of all) stores.push(...records.filter(isActive))
+    for await (const { records } of all) stores.push(...records)
     return stores
   }
 
@@ -135,7 +134,7 @@ export function createSessions(context: Context): Sessions {
       const project = await getProjectByKey(context, publicKey)
       const { user_id } = parseSessionRequest(input, publicKey as string)
       const [stores, session] = await Promise.all([
-        activeStores(project.id),
+        allStores(project.id),
         openSession(project, user_id),
       ])
       return { project: withoutProjectSecrets(project), session, stores }

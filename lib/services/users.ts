@@ -11,6 +11,7 @@ import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
+import { withTimeText } from './record-purchase.ts'
 
 export interface Users {
   /**
@@ -109,10 +110,7 @@ export function createUsers(context: Context): Users {
       const list = (page: Page) =>
         storage.listPurchases({ account_id, store_id }, { user_id }, page)
       for await (const { purchases } of pagesOf(list, EXPORT_PAGE)) {
-        yield purchases.map((each) => ({
-          ...each,
-          purchased_at: formatInstant(each.purchased_at),
-        }))
+        yield purchases.map(withTimeText)
       }
     }
   }

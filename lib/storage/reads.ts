@@ -1,3 +1,4 @@
+import type { StoredPurchase } from '../domain/purchase.ts'
 import { maybe, numberOf, type Row, type Table } from './columns.ts'
 import { recordPage } from './pages.ts'
 import type {
@@ -239,6 +240,11 @@ export function purchasePage(
   const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
   const next = lastExamined === undefined ? {} : { next: String(lastExamined) }
   return { purchases: [...records], ...next, ...further }
+}
+
+/** Reads a purchase from a row that also has the id of its store. */
+export function storedPurchaseOf(row: Row): StoredPurchase {
+  return PURCHASES.readInto({ store_id: row.store_id as string }, row)
 }
 
 const PAGE_OF_ERASED_PURCHASES = `

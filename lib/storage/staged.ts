@@ -1,3 +1,4 @@
+import { countUnequal } from '../domain/purchase.ts'
 import type { StagedRows } from './port.ts'
 
 export const NOTHING_STAGED: StagedRows = {
@@ -6,6 +7,7 @@ export const NOTHING_STAGED: StagedRows = {
   updated: 0,
   conflicts: [],
   unknown: [],
+  unequal: [],
 }
 
 /** Combines several outcomes: adds the counts, and joins the lists. */
@@ -18,5 +20,6 @@ export function sumStaged(results: readonly StagedRows[]): StagedRows {
     updated: total(({ updated }) => updated),
     conflicts: results.flatMap(({ conflicts }) => conflicts),
     unknown: results.flatMap(({ unknown }) => unknown),
+    unequal: countUnequal(results.flatMap(({ unequal }) => unequal)),
   }
 }

@@ -30,12 +30,14 @@ interface Statement {
  */
 export function summaryStatement(
   dialect: SummaryDialect,
-  { account_id, store_id }: StoresOfAccount,
+  stores: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
   most: MostGroups | undefined,
 ): Statement {
   const { from, status, sums } = dialect
+  const { store_id } = stores
+  const selected = storesWhere(stores)
   const periodOf = (period: Period) => dialect.periodOf(period, 'p.purchased_at / 1000.0')
   const isOneStore = store_id !== undefined || by.includes('store')
   const keys: { readonly [K in SummaryKey]: string } = {
@@ -64,18 +66,24 @@ export function summaryStatement(
         SELECT ${groups.map((key, i) => `${keys[key]} AS key_${i}`).join(', ')}, ${status} AS status,
           count(*) AS purchases, count(DISTINCT ${user}) AS users, ${sums}
         ${from} ${needsItems ? 'LEFT JOIN items t ON t.seq = p.item' : ''}
-        WHERE s.account_id = ? ${store_id === undefined ? '' : 'AND s.store_id = ?'}
+        WHERE ${selected.sql}
           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
         GROUP BY ${[...groups, 'status'].map((_, i) => i + 1).join(', ')}
       ) g
       GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
       ORDER BY ${most?.isTop ? 'purchased DESC, ' : ''}${groups.map((_, i) => `group_${i}`).join(', ')}
       ${most ? `LIMIT ${most.limit}` : ''}`,
-    values: [
-      account_id,
-      ...(store_id === undefined ? [] : [store_id]),
-      ...conditions.map(({ value }) => value),
-    ],
+    values: [...selected.values, ...conditions.map(({ value }) => value)],
+  }
+}
+
+/** The SQL condition that selects stores `s`. */
+export function storesWhere({ account_id, store_id, is_sandbox }: StoresOfAccount): Statement {
+  const ofStore = store_id === undefined ? '' : ' AND s.store_id = ?'
+  const isLive = is_sandbox ? ' AND s.is_sandbox' : ' AND NOT s.is_sandbox'
+  return {
+    sql: `s.account_id = ?${ofStore}${is_sandbox === undefined ? '' : isLive}`,
+    values: store_id === undefined ? [account_id] : [account_id, store_id],
   }
 }
 

@@ -177,6 +177,7 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   currency: optional(text()),
   status,
   metadata: json,
+  expires_at: optional(integer),
 })
 
 /** The rows of a query that groups the purchases `p` of a user by item `t`. */
@@ -195,6 +196,7 @@ export const PURCHASE_IDENTITIES: Table<Omit<PurchaseIdentity, 'sku'>> = pick(
   'price',
   'currency',
   'status',
+  'expires_at',
 )
 
 const PURCHASE_SOURCES: { readonly [column: string]: string } = {

@@ -528,6 +528,7 @@ async function createWatchedStorage(t: TestContext) {
         await gate.stage(++slices)
         return opened.stage(rows)
       },
+      advance: (rows) => opened.advance(rows),
       finish: () => opened.finish(),
       async commit() {
         events.push('end')

@@ -62,7 +62,9 @@ type Ids = Awaited<ReturnType<typeof startManaged>>['own']['ids']
 
 function lineOf({ method, path }: { method: string; path: string }, ids: Ids): string {
   const target = path.replaceAll(/:(\w+)/g, (_, name) => encodeURIComponent(ids[name as 'id']))
-  return `${method} ${target}${path.endsWith('/owned') ? '?user_id=ann' : ''}`
+  const query = path.endsWith('/owned') ? '?user_id=ann' : ''
+  const found = path.endsWith('/v1/purchases') ? '?transaction_id=T-1' : ''
+  return `${method} ${target}${query}${found}`
 }
 
 const UNKNOWN: Ids = {

@@ -251,7 +251,7 @@ describe('a project that is disabled or archived', () => {
   })
 })
 
-test('init lists the active stores in order of creation', async () => {
+test('init lists every store with its status, in order of creation', async () => {
   const { till, account, project_id, public_key } = await createShop()
   for (const [store_id, status] of [
     ['z', 'beta'],
@@ -270,8 +270,8 @@ test('init lists the active stores in order of creation', async () => {
   const { stores } = await till.sessions.init(public_key, USER)
 
   assert.deepEqual(
-    stores.map(({ store_id }) => store_id),
-    ['main', 'z', 'a'],
+    stores.map(({ store_id, status }) => `${store_id} ${status}`),
+    ['main active', 'z beta', 'closed disabled', 'a active', 'old archived'],
   )
 })
 

@@ -2,31 +2,16 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { ImportDetails } from '../../lib/domain/import.ts'
 import { openPostgresStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { start } from '../support/cli.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
-import { openImport } from './fixtures/imports.ts'
+import { DETAILS, openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
 const server = await startPostgres()
 const ROWS = 3_000
-const DETAILS: ImportDetails = {
-  actor: 'operator',
-  file_name: '',
-  bytes: 1,
-  sha256: '',
-  layout: 'canonical',
-  rows: 1,
-  added: 1,
-  skipped: 0,
-  updated: 0,
-  passed_over: 0,
-  totals: [],
-  finished_at: '2026-01-02T03:04:05.678Z',
-}
 const REQUEST = { import_id: 'imp_2', undone_at: '2026-02-02T00:00:00.000Z', force: false }
 const BEFORE = { purchased: 2 * ROWS }
 const AFTER = { pending: ROWS }

@@ -4,7 +4,7 @@ import type { PassedOver } from '../../lib/domain/import.ts'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { ErrorDetail } from '../../lib/errors.ts'
 
-export const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
+export const STORE: LayoutOptions = { is_sandbox: false, refundsOnly: false, currency: 'USD' }
 
 /** A file's purchases without empty fields, its errors, and why rows were passed over. */
 export function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {

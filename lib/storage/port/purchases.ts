@@ -1,6 +1,12 @@
 import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
 import type { BuyerCount, Period, PurchaseTotal } from '../../domain/overview.ts'
-import type { NewPurchase, PurchaseField, StoredPurchase } from '../../domain/purchase.ts'
+import type {
+  Comparison,
+  NewPurchase,
+  PurchaseField,
+  StoredPurchase,
+  UnequalCount,
+} from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
 import type { FilteredPage, Page, RecordPage } from './page.ts'
@@ -20,10 +26,15 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<RecordedRow>
   /**
-   * Lists the purchases of a user with the status `purchased`: one row for each SKU, sorted by SKU.
-   * The cursor is the last SKU.
+   * Lists the purchases of a user with the status `purchased` that have not expired at `now`: one
+   * row for each SKU, sorted by SKU. The cursor is the last SKU.
    */
-  listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
+  listOwned(
+    store: StoreKey,
+    user_id: string,
+    page: Page,
+    now: number,
+  ): Promise<RecordPage<OwnedRow>>
   /**
    * Completes the index of users, which lacks the purchases that an earlier version of tillkit
    * imported. Reads are correct without this call, but slower. Missing in a storage without such an
@@ -60,6 +71,16 @@ export interface PurchaseMethods {
     filter: PurchaseFilter,
     page: FilteredPage,
   ): Promise<StoredPurchasePage>
+  /**
+   * Finds the purchases with a transaction id that match the filter: at most one of each store, and
+   * at most `limit`.
+   */
+  findTransactions(
+    stores: StoresOfAccount,
+    transaction_id: string,
+    filter: PurchaseFilter,
+    limit: number,
+  ): Promise<StoredPurchase[]>
   /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
   listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
   /** Marks purchases as erased, for `copyStorage`. */
@@ -122,8 +143,13 @@ export interface MostGroups {
  * two calls, the import holds no lock. It shares no transaction with other writes.
  */
 export interface PurchaseImport {
-  /** Stages rows after those of earlier calls. A later call may report their outcome. */
-  stage(rows: readonly NewPurchase[]): Promise<StagedRows>
+  /**
+   * Stages rows after those of earlier calls. A later call may report their outcome. All calls of
+   * an import have the same `comparison`; default `all`.
+   */
+  stage(rows: readonly NewPurchase[], comparison?: Comparison): Promise<StagedRows>
+  /** Advances the statuses of stored purchases, and adds none. Compares only the ids. */
+  advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<StagedRows>
   /** Lets reads see all rows. Call `finish` first. An import without `details` cannot be undone. */
@@ -149,6 +175,19 @@ export interface StagedRows {
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
   /** The line numbers of the rows that were not added because no item has their SKU. */
   readonly unknown: readonly number[]
+  /** How many skipped or updated rows have values that the stored purchases do not have. */
+  readonly unequal: readonly UnequalCount[]
+}
+
+/** A row that may advance the status of a stored purchase. */
+export type StatusRow = Pick<NewPurchase, 'transaction_id' | 'status'>
+
+export interface AdvancedRows {
+  readonly updated: number
+  /** The number of rows whose `transaction_id` is not stored. */
+  readonly unknown: number
+  /** The number of rows whose status is not later than the stored one. */
+  readonly notLater: number
 }
 
 export interface StoredPurchasePage {

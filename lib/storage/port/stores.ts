@@ -22,8 +22,9 @@ export interface StoreMethods {
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
-/** Selects one store of an account, or all its stores. */
-export type StoresOfAccount = Pick<Store, 'account_id'> & { readonly store_id?: string | undefined }
+/** Selects one store of an account, or all its stores, or only the sandbox or the live ones. */
+export type StoresOfAccount = Pick<Store, 'account_id'> &
+  Partial<Pick<Store, 'is_sandbox'>> & { readonly store_id?: string | undefined }
 
 /** Identifies a store. If `project_id` is given, the store must be in that project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }

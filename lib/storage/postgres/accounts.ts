@@ -1,7 +1,7 @@
 import type { AccountMethods } from '../port.ts'
 import { accountReads } from '../reads.ts'
 import { REVOKE_KEY } from '../statements.ts'
-import { ACCOUNT_KEYS, ACCOUNTS } from '../tables.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, PROJECTS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -15,6 +15,10 @@ export function accountMethods(db: Database): AccountMethods {
         await tx.insert(ACCOUNTS, account)
         await tx.insert(ACCOUNT_KEYS, key)
         await recordWrite(tx, write)
+        const { project } = write
+        if (!project) return
+        await tx.insert(PROJECTS, project.record)
+        await recordWrite(tx, project)
       })
     },
     insertAccountKey(key, write = {}) {

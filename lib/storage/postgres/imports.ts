@@ -83,7 +83,8 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
   const release = keepLease(db, lease)
 
   return {
-    stage: (rows) => staging.append(rows),
+    stage: staging.append,
+    advance: staging.advance,
     finish: () => staging.finish(),
     async commit(write = {}, details) {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')

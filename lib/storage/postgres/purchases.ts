@@ -1,7 +1,8 @@
 import { conditionsOf, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, importReads, purchasePage, storedPurchaseOf } from '../reads.ts'
+import { storesWhere } from '../summaries.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
@@ -77,7 +78,21 @@ export function purchaseMethods(db: Database, totalizer: Totalizer): PurchaseMet
       )
       return purchasePage(rows, page, store_id, last)
     },
-    async listOwned({ account_id, store_id }, user_id, page) {
+    async findTransactions(stores, transaction_id, filter, limit) {
+      const selected = storesWhere(stores)
+      const conditions = conditionsOf(filter, STATUS)
+      const rows = await db.all(
+        `SELECT ${COLUMNS}, s.store_id FROM stores s
+         JOIN purchases p ON p.store = s.seq AND p.transaction_id = ? AND p.seq <= s.last_purchase
+         JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+         WHERE i.undone_at IS NULL AND ${selected.sql}
+           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
+         ORDER BY s.seq LIMIT ?`,
+        ...[transaction_id, ...selected.values, ...conditions.map(({ value }) => value), limit],
+      )
+      return rows.map(storedPurchaseOf)
+    },
+    async listOwned({ account_id, store_id }, user_id, page, now) {
       const rows = await db.all(
         LIST_OWNED,
         account_id,
@@ -86,6 +101,7 @@ export function purchaseMethods(db: Database, totalizer: Totalizer): PurchaseMet
         store_id,
         user_id,
         page.after ?? '',
+        now,
         page.limit + 1,
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
@@ -117,4 +133,5 @@ const LIST_OWNED = `
     max(p.purchased_at) AS last_purchased_at
   FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.user_id = ? AND p.status = 0 AND t.name > ?
+    AND (p.expires_at IS NULL OR p.expires_at > ?)
   GROUP BY t.name ORDER BY t.name LIMIT ?`

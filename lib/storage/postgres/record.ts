@@ -144,6 +144,7 @@ async function insertRow(
     item,
     row.quantity,
     PURCHASE_STATUSES.indexOf(row.status),
+    row.expires_at ?? null,
     row.transaction_id,
     row.user_id ?? null,
     row.currency ?? null,
@@ -160,4 +161,4 @@ const NEXT_PURCHASE = `
   RETURNING last_purchase`
 
 const INSERT = `
-  INSERT INTO purchases (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO purchases (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

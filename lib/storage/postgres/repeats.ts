@@ -1,13 +1,17 @@
 import {
+  type Comparison,
   compareRepeat,
+  countUnequal,
+  isLater,
   type NewPurchase,
   PURCHASE_STATUSES,
   type PurchaseField,
   type PurchaseStatus,
   type StoredIdentity,
+  type UnequalField,
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
-import type { StagedRows } from '../port.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
@@ -34,7 +38,7 @@ interface Known {
 export async function findKnown(
   on: Connection,
   lease: Lease,
-  entries: readonly Entry[],
+  entries: readonly Pick<Entry, 'transaction_id'>[],
 ): Promise<Map<string, Known>> {
   const ids = entries.map(({ transaction_id }) => transaction_id)
   const rows = await on.all(FIND_KNOWN, lease.store, ids)
@@ -43,11 +47,12 @@ export async function findKnown(
 
 const FIND_KNOWN = `
   SELECT p.transaction_id, p.seq, p.import, p.item, p.user_id, p.price, p.currency, p.quantity,
+    p.expires_at,
     coalesce(c.status, p.status) AS status, EXISTS (
       SELECT 1 FROM erased_purchases WHERE store = $1 AND transaction_id = p.transaction_id) AS erased
   FROM json_array_elements_text($2) AS sent (id)
   CROSS JOIN LATERAL (
-    SELECT transaction_id, seq, import, item, user_id, price, currency, quantity, status
+    SELECT transaction_id, seq, import, item, user_id, price, currency, quantity, status, expires_at
     FROM purchases WHERE store = $1 AND transaction_id = sent.id LIMIT 1) p
   LEFT JOIN LATERAL (
     SELECT status FROM purchase_changes WHERE store = $1 AND purchase = p.seq LIMIT 1) c ON true`
@@ -71,7 +76,7 @@ export interface Change {
   readonly status: PurchaseStatus
 }
 
-interface Comparison {
+interface Compared {
   readonly result: StagedRows
   /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
@@ -84,12 +89,17 @@ interface Comparison {
 }
 
 /** Compares rows one by one, because two rows of a block may have the same transaction id. */
-export function compareEntries(known: Map<string, Known>, entries: readonly Entry[]): Comparison {
+export function compareEntries(
+  known: Map<string, Known>,
+  entries: readonly Entry[],
+  comparison: Comparison,
+): Compared {
   const fresh = new Map<string, Entry>()
   const changes = new Map<number, Change>()
   const conflicts: { line: number; field: PurchaseField }[] = []
   const counts = { skipped: 0, updated: 0 }
   const overlaps = new Map<number, number>()
+  const unequal: UnequalField[] = []
   for (const entry of entries) {
     const { transaction_id: id, line, status } = entry
     const own = fresh.get(id)
@@ -99,12 +109,13 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
       fresh.set(id, entry)
       continue
     }
-    const compared = compareRepeat(before, entry)
+    const compared = compareRepeat(before, entry, comparison)
     if (compared.outcome === 'conflict') {
       conflicts.push({ line, field: compared.field })
       continue
     }
     counts[compared.outcome]++
+    unequal.push(...compared.unequal)
     if (compared.outcome === 'skipped') {
       if (stored && !stored.isOwn)
         overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
@@ -116,8 +127,31 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
       changes.set(stored.seq, { purchase: stored.seq, isOwn: stored.isOwn, status })
     }
   }
-  const result = { ...counts, added: fresh.size, conflicts, unknown: [] }
+  const result = {
+    ...{ ...counts, added: fresh.size, conflicts, unknown: [] },
+    unequal: countUnequal(unequal),
+  }
   return { result, fresh: [...fresh.values()], changes: [...changes.values()], overlaps }
+}
+
+/** Finds the rows that advance the status of a stored purchase. Compares only the ids. */
+export function findLater(
+  known: Map<string, Known>,
+  rows: readonly StatusRow[],
+): { readonly result: AdvancedRows; readonly changes: readonly Change[] } {
+  const changes = new Map<number, Change>()
+  const result = { updated: 0, unknown: 0, notLater: 0 }
+  for (const { transaction_id, status } of rows) {
+    const stored = known.get(transaction_id)
+    if (!stored) result.unknown++
+    else if (!isLater(stored.identity.status, status)) result.notLater++
+    else {
+      result.updated++
+      stored.identity = { ...stored.identity, status }
+      changes.set(stored.seq, { purchase: stored.seq, isOwn: stored.isOwn, status })
+    }
+  }
+  return { result, changes: [...changes.values()] }
 }
 
 /** Stages new statuses for the commit. Changes rows of this import directly: no read sees them. */

@@ -507,6 +507,8 @@ export const MIGRATIONS: readonly string[] = [
     WHEN (old.undone_at IS NULL AND new.undone_at IS NOT NULL)
     EXECUTE FUNCTION undo_totals();
   `,
+  // When a subscription ends, in Unix milliseconds.
+  'ALTER TABLE purchases ADD COLUMN expires_at bigint;',
 ]
 
 /**

@@ -1,5 +1,5 @@
-import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
-import type { StagedRows } from '../port.ts'
+import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
@@ -7,7 +7,14 @@ import { isUniqueViolation } from './drivers.ts'
 import { findDeleted, hasErased } from './erasure.ts'
 import { assertOwned, type Lease } from './leases.ts'
 import { createItemLookup } from './lookup.ts'
-import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from './repeats.ts'
+import {
+  addOverlaps,
+  compareEntries,
+  type Entry,
+  findKnown,
+  findLater,
+  stageChanges,
+} from './repeats.ts'
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
@@ -16,7 +23,9 @@ import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from
  */
 export interface Staging {
   /** Adds rows. Resolves to the outcome of earlier blocks that it waited for. */
-  append(rows: readonly NewPurchase[]): Promise<StagedRows>
+  append(rows: readonly NewPurchase[], comparison?: Comparison): Promise<StagedRows>
+  /** Advances the statuses of stored purchases. */
+  advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
   /** Writes the last block. Resolves to the outcome of all blocks that were not reported yet. */
   finish(): Promise<StagedRows>
   /** Waits until no block is being written any more. */
@@ -47,6 +56,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   const writes: Write[] = []
   let last = lastPurchase
   let expectsRepeats = false
+  let comparison: Comparison = 'all'
   /**
    * Whether the store has erased purchases; undefined before the first block. Does not change
    * during the import, because an erasure needs an import of its own.
@@ -130,10 +140,9 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   }
 
   const writeCompared = async (tx: Transaction, entries: readonly Entry[], first: number) => {
-    // Makes a new plan for each statement, because a cached plan may be for a smaller table.
-    await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
+    await planAnew(tx)
     const known = await findKnown(tx, lease, entries)
-    const { result, fresh, changes, overlaps } = compareEntries(known, entries)
+    const { result, fresh, changes, overlaps } = compareEntries(known, entries, comparison)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
     if (changes.length > 0) await stageChanges(tx, lease, changes)
     if (overlaps.size > 0) await addOverlaps(tx, lease, overlaps)
@@ -142,7 +151,16 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   }
 
   return {
-    async append(rows) {
+    advance: (rows) =>
+      db.transaction(async (tx) => {
+        await planAnew(tx)
+        const { result, changes } = findLater(await findKnown(tx, lease, rows), rows)
+        if (changes.length > 0) await stageChanges(tx, lease, changes)
+        await assertOwned(tx, lease)
+        return result
+      }),
+    async append(rows, compares = 'all') {
+      comparison = compares
       const items = await itemsOf(rows)
       const unknown: number[] = []
       const results: StagedRows[] = []
@@ -177,6 +195,11 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   }
 }
 
+/** Makes a new plan for each statement, because a cached plan may be for a smaller table. */
+async function planAnew(tx: Transaction): Promise<void> {
+  await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
+}
+
 function hasCommon(ids: ReadonlySet<string>, others: ReadonlySet<string> = new Set()): boolean {
   for (const id of ids) if (others.has(id)) return true
   return false
@@ -194,6 +217,7 @@ export function entryOf(row: NewPurchase, item: number): Entry {
     currency: row.currency,
     status: row.status,
     metadata: metadataText(row),
+    expires_at: row.expires_at,
   } satisfies Record<keyof NewPurchase, unknown>
 }
 
@@ -208,7 +232,7 @@ function metadataText({ metadata }: NewPurchase): string | null {
 
 /** The columns of purchases that `lineOf` writes. */
 export const COLUMNS =
-  'store, import, seq, purchased_at, price, item, quantity, status, transaction_id, user_id, currency, metadata'
+  'store, import, seq, purchased_at, price, item, quantity, status, expires_at, transaction_id, user_id, currency, metadata'
 
 /** Yields line by line: the server processes the first lines while later ones are formatted. */
 function* linesOf(lease: Lease, first: number, entries: readonly Entry[]): Generator<string> {
@@ -217,7 +241,7 @@ function* linesOf(lease: Lease, first: number, entries: readonly Entry[]): Gener
 
 // Uses template strings: with joined arrays, a million rows would take 5.5 s instead of 5 s.
 export function lineOf(lease: Pick<Lease, 'store' | 'import'>, seq: number, row: Entry): string {
-  const numbers = `${lease.store}\t${lease.import}\t${seq}\t${row.purchased_at}\t${row.price ?? '\\N'}\t${row.sku}\t${row.quantity}\t${PURCHASE_STATUSES.indexOf(row.status)}`
+  const numbers = `${lease.store}\t${lease.import}\t${seq}\t${row.purchased_at}\t${row.price ?? '\\N'}\t${row.sku}\t${row.quantity}\t${PURCHASE_STATUSES.indexOf(row.status)}\t${row.expires_at ?? '\\N'}`
   const texts = `${copyCell(row.transaction_id)}\t${copyCell(row.user_id)}\t${copyCell(row.currency)}\t${copyCell(row.metadata)}`
   return `${numbers}\t${texts}\n`
 }

@@ -1,7 +1,7 @@
 import type { AccountMethods } from '../port.ts'
 import { accountReads } from '../reads.ts'
 import { REVOKE_KEY } from '../statements.ts'
-import { ACCOUNT_KEYS, ACCOUNTS } from '../tables.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, PROJECTS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
@@ -15,6 +15,10 @@ export function accountMethods(db: Connection): AccountMethods {
         db.insert(ACCOUNTS, account)
         db.insert(ACCOUNT_KEYS, key)
         recordWrite(db, write)
+        const { project } = write
+        if (!project) return
+        db.insert(PROJECTS, project.record)
+        recordWrite(db, project)
       })
     },
     insertAccountKey(key, write = {}) {

@@ -24,6 +24,7 @@ import {
 } from './leases.ts'
 import { createItemLookup } from './lookup.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
+import { stageStatuses } from './repeats.ts'
 import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
@@ -177,14 +178,15 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
         recordWrite(db, write)
         return erased
       }),
-    async stage(rows) {
+    advance: (rows) => slices.run(() => stageStatuses(db, row.store, seq, rows)),
+    async stage(rows, comparison) {
       isFinished = false
       const items = itemsOf(rows)
       const bad = rows.filter(({ sku }) => !items.has(sku))
       const good = bad.length === 0 ? rows : rows.filter(({ sku }) => items.has(sku))
       const unknown = bad.map(({ line }) => line)
       if (good.length === 0) return slices.run(() => ({ ...NOTHING_STAGED, unknown }))
-      const packed = packRows(row.store, good, items)
+      const packed = packRows(row.store, good, items, comparison)
       const earlier = thread ? NOTHING_STAGED : await changeToThread()
       const into = thread
       const result = await (into ? slices.pace(() => into.stage(packed)) : stageHere(packed))

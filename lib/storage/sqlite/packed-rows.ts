@@ -1,4 +1,4 @@
-import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { userKey } from './user-key.ts'
 
 /** The columns that hold each field of a row. An `…Ends` column says where a row's text ends. */
@@ -11,6 +11,8 @@ const COLUMNS_OF = {
   /** `NONE` if there is no price. */
   price: ['prices'],
   status: ['statuses'],
+  /** `NONE` if the row has no end. */
+  expires_at: ['ends'],
   /** The index of each row's currency in `currencies`. */
   currency: ['currencyIndexes'],
   /** The keys of the users in the table `purchase_users`; `NONE` if there is no user. */
@@ -39,6 +41,7 @@ export interface PackedRows extends Readonly<Record<(typeof COLUMNS)[number], Nu
   readonly metadata: string
   /** The different values of the field `currency`. */
   readonly currencies: readonly (string | null)[]
+  readonly comparison: Comparison
 }
 
 export type Numbers = Float64Array<ArrayBuffer>
@@ -51,6 +54,7 @@ export function packRows(
   store: number,
   rows: readonly NewPurchase[],
   items: ReadonlyMap<string, number>,
+  comparison: Comparison = 'all',
 ): PackedRows {
   const size = rows.length
   const bytes = size * Float64Array.BYTES_PER_ELEMENT
@@ -74,6 +78,7 @@ export function packRows(
     columns.quantities[i] = row.quantity
     columns.prices[i] = row.price ?? NONE
     columns.statuses[i] = PURCHASE_STATUSES.indexOf(row.status)
+    columns.ends[i] = row.expires_at ?? NONE
     columns.currencyIndexes[i] = indexIn(currencies, row.currency ?? null)
     columns.userKeys[i] = row.user_id === undefined ? NONE : userKey(store, row.user_id)
     columns.idEnds[i] = ids.length
@@ -81,7 +86,7 @@ export function packRows(
     columns.metadataEnds[i] = metadata.length
   }
   return {
-    ...{ size, buffer, ids, isAscending, users, metadata },
+    ...{ size, buffer, ids, isAscending, users, metadata, comparison },
     currencies: [...currencies.keys()],
     ...columns,
   }

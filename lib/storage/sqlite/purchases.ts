@@ -2,7 +2,8 @@ import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
 import type { FilteredPage, PurchaseMethods } from '../port.ts'
-import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, importReads, purchasePage, storedPurchaseOf } from '../reads.ts'
+import { storesWhere } from '../summaries.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
@@ -51,17 +52,31 @@ export function purchaseMethods(
       const rows = db.all(`${found.sql} LIMIT ?`, ...found.values, page.limit + 1)
       return purchasePage(rows, page, store.store_id, last)
     },
-    async listOwned(store, user_id, page) {
+    async findTransactions(stores, transaction_id, filter, limit) {
+      const selected = storesWhere(stores)
+      const { sql, values } = conditionsAfter(filter)
+      const rows = db.all(
+        `SELECT ${COLUMNS}, s.store_id FROM stores s
+         CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
+         CROSS JOIN purchases p ON p.seq = tr.purchase CROSS JOIN imports i ON i.seq = p.import
+         ${JOINS} AND ${selected.sql} ${sql} ORDER BY s.seq LIMIT ?`,
+        ...[transaction_id, ...selected.values, ...values, limit],
+      )
+      return rows.map(storedPurchaseOf)
+    },
+    async listOwned(store, user_id, page, now) {
       const filter = { status: 'purchased' } as const
-      const columns = 'p.seq AS seq, t.name, p.quantity, p.purchased_at'
+      const columns = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
       const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, 1, filter)
       users.wake()
       const rows = db.all(
         `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
            max(purchased_at) AS last_purchased_at
-         FROM (${found.sql}) WHERE name > ? GROUP BY name ORDER BY name LIMIT ?`,
+         FROM (${found.sql}) WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
+         GROUP BY name ORDER BY name LIMIT ?`,
         ...found.values,
         page.after ?? '',
+        now,
         page.limit + 1,
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)

@@ -1,12 +1,16 @@
 import {
+  type Comparison,
   compareRepeat,
+  countUnequal,
+  isLater,
   PURCHASE_STATUSES,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
   type StoredIdentity,
+  type UnequalField,
 } from '../../domain/purchase.ts'
-import type { StagedRows } from '../port.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 
@@ -26,24 +30,58 @@ export function compareEntries(
   seq: number,
   entries: readonly Entry[],
   added: number,
+  comparison: Comparison,
 ): StagedRows {
   if (added === entries.length) return { ...NOTHING_STAGED, added }
   const identical = deleteIdentical(db, store, seq, entries)
   const counts = { skipped: identical, updated: 0 }
   const conflicts: { line: number; field: PurchaseField }[] = []
+  const unequal: UnequalField[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, entries)) {
-    const result = repeat.stored ? compareRepeat(repeat.stored, repeat.sent) : SKIPPED
-    if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
-    else counts[result.outcome]++
-    if (result.outcome === 'updated') stageChange(db, seq, repeat)
+    const { stored, sent } = repeat
+    const result = stored ? compareRepeat(stored, sent, comparison) : SKIPPED
+    if (result.outcome === 'conflict') {
+      conflicts.push({ line: repeat.line, field: result.field })
+    } else {
+      counts[result.outcome]++
+      unequal.push(...result.unequal)
+    }
+    if (result.outcome === 'updated') stageChange(db, seq, repeat, sent.status)
     if (result.outcome === 'skipped' && repeat.stored) {
       addOverlap(db, seq, repeat.storedImport, 1)
     }
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
-  return { ...counts, added, conflicts, unknown: [] }
+  return { ...counts, added, conflicts, unknown: [], unequal: countUnequal(unequal) }
 }
+
+/** Stages the later statuses of rows for the commit. Compares only the transaction ids. */
+export function stageStatuses(
+  db: Connection,
+  store: number,
+  seq: number,
+  rows: readonly StatusRow[],
+): AdvancedRows {
+  const counts = { updated: 0, unknown: 0, notLater: 0 }
+  for (const { transaction_id, status } of rows) {
+    const found = db.find(FIND_STATUS, store, transaction_id)
+    if (!found) counts.unknown++
+    else if (!isLater(PURCHASE_STATUSES[found.status as number] as PurchaseStatus, status))
+      counts.notLater++
+    else {
+      counts.updated++
+      const purchase = { storedSeq: found.seq as number, storedImport: found.import as number }
+      stageChange(db, seq, purchase, status)
+    }
+  }
+  return counts
+}
+
+const FIND_STATUS = `
+  SELECT s.seq, s.import, coalesce(c.status, s.status) AS status FROM transactions t
+  JOIN purchases s ON s.seq = t.purchase LEFT JOIN purchase_changes c ON c.purchase = s.seq
+  WHERE t.store = ? AND t.transaction_id = ?`
 
 /**
  * Deletes the appended rows that are equal to stored purchases. Uses few statements: if a file is
@@ -76,7 +114,7 @@ const FIND_IDENTICAL = `
   JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
   LEFT JOIN purchase_changes c ON c.purchase = s.seq
   WHERE m.item = s.item AND m.quantity = s.quantity AND m.user_id IS s.user_id
-    AND m.price IS s.price AND m.currency IS s.currency
+    AND m.price IS s.price AND m.currency IS s.currency AND m.expires_at IS s.expires_at
     AND m.status = coalesce(c.status, s.status)
   GROUP BY s.import`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
@@ -100,7 +138,7 @@ interface Repeat {
   readonly sentSeq: number
 }
 
-const SKIPPED = { outcome: 'skipped' } as const
+const SKIPPED = { outcome: 'skipped', unequal: [] } as const
 
 /** Finds the entries whose transaction ids are stored, together with the stored purchases. */
 function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
@@ -133,7 +171,7 @@ function* findRepeats(db: Connection, store: number, entries: readonly Entry[]):
 }
 
 function identity(table: string, prefix: string): string {
-  const columns = ['item', 'user_id', 'price', 'currency', 'quantity']
+  const columns = ['item', 'user_id', 'price', 'currency', 'quantity', 'expires_at']
   return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
 }
 
@@ -146,13 +184,19 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
     price: value('price') as number | undefined,
     currency: value('currency') as string | undefined,
     quantity: value('quantity') as number,
+    expires_at: value('expires_at') as number | undefined,
     status: PURCHASE_STATUSES[status] as PurchaseStatus,
   } satisfies Record<keyof PurchaseIdentity, unknown>
 }
 
 // Stages a new status for the commit. Changes a row of this import directly: no read returns it.
-function stageChange(db: Connection, seq: number, { storedSeq, storedImport, sent }: Repeat): void {
-  const code = statusCode(sent.status)
+function stageChange(
+  db: Connection,
+  seq: number,
+  { storedSeq, storedImport }: Pick<Repeat, 'storedSeq' | 'storedImport'>,
+  status: PurchaseStatus,
+): void {
+  const code = statusCode(status)
   if (storedImport === seq) {
     db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, storedSeq)
   } else {

@@ -29,8 +29,10 @@ export function insertRows(db: Connection, seq: number, first: number, rows: Pac
 // Binds a value only once if all rows of a statement share it. Binding a value takes as long as
 // storing it: with five such columns, an insertion takes 0.7 of the time (bench/). A statement with
 // fewer rows binds every value, which limits the number of different statements.
-const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata']
-const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, END] = [1, 2, 4, 8, 16, 32, 64] as const
+const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata', 'expires_at']
+const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, EXPIRES, END] = [
+  1, 2, 4, 8, 16, 32, 64, 128,
+] as const
 const ALL = END - 1
 
 function varyingColumns(rows: PackedRows, start: number, end: number): number {
@@ -44,6 +46,7 @@ function varyingColumns(rows: PackedRows, start: number, end: number): number {
   compare(rows.prices, PRICE)
   compare(rows.currencyIndexes, CURRENCY)
   compare(rows.statuses, STATUS)
+  compare(rows.ends, EXPIRES)
   if (rows.metadataEnds[end - 1] !== (rows.metadataEnds[start - 1] ?? 0)) varying |= METADATA
   return varying
 }
@@ -56,6 +59,7 @@ function pushColumns(values: SqliteValue[], rows: PackedRows, i: number, columns
   if (columns & CURRENCY) values.push(rows.currencies[at(rows.currencyIndexes, i)] as string | null)
   if (columns & STATUS) values.push(at(rows.statuses, i))
   if (columns & METADATA) values.push(textAt(rows.metadata, rows.metadataEnds, i) || null)
+  if (columns & EXPIRES) values.push(rows.ends[i] === NONE ? null : at(rows.ends, i))
 }
 
 const at = (numbers: Numbers, i: number) => numbers[i] as number

@@ -500,6 +500,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   ${totalTriggers()}
   `,
+  // When a subscription ends, in Unix milliseconds.
+  'ALTER TABLE purchases ADD COLUMN expires_at INTEGER;',
 ]
 
 function totalTriggers(): string {

@@ -1,3 +1,4 @@
+import type { Comparison } from '../../domain/purchase.ts'
 import { memoize } from '../memoize.ts'
 import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
@@ -44,6 +45,7 @@ export function createStaging(
   const users = createUserBlock(db)
   let next = first_purchase
   let lastId = ''
+  let comparison: Comparison = 'all'
 
   const waitingIds = () => waiting.size + ordered.size
 
@@ -56,6 +58,7 @@ export function createStaging(
       insertRows(db, seq, first, rows)
       const isAscending = rows.isAscending && textAt(rows.ids, rows.idEnds, 0) > lastId
       lastId = textAt(rows.ids, rows.idEnds, rows.size - 1)
+      comparison = rows.comparison
       if (!isAscending || waitingIds() > 0) {
         waiting.add(rows, first)
         users.addRows(rows, first)
@@ -66,7 +69,7 @@ export function createStaging(
       if (added === rows.size) return { ...NOTHING_STAGED, added }
       if (added > 0) users.verify(seq)
       const entries = Array.from(rows.lines, (line, i): Entry => ({ line, purchase: first + i }))
-      return compareEntries(db, store, seq, entries, added)
+      return compareEntries(db, store, seq, entries, added, comparison)
     },
     get next() {
       return next
@@ -86,7 +89,7 @@ export function createStaging(
       }
       if (ordered.size === 0) [ordered, waiting] = [waiting, ordered]
       const entries = ordered.take(INDEXED_A_SLICE)
-      const outcome = indexEntries(db, store, seq, entries)
+      const outcome = indexEntries(db, store, seq, entries, comparison)
       if (outcome.added < entries.length) users.verify(seq)
       return outcome
     },
@@ -107,6 +110,7 @@ function indexEntries(
   store: number,
   seq: number,
   entries: readonly NewEntry[],
+  comparison: Comparison,
 ): StagedRows {
   let added = 0
   for (let start = 0; start < entries.length; start += ENTRIES_A_STATEMENT) {
@@ -115,7 +119,7 @@ function indexEntries(
     for (const { transaction_id, purchase } of part) values.push(transaction_id, purchase)
     added += db.run(insertionOf(part.length), ...values)
   }
-  return compareEntries(db, store, seq, entries, added)
+  return compareEntries(db, store, seq, entries, added, comparison)
 }
 
 const insertionOf = memoize(

@@ -6,6 +6,7 @@ import {
   buyerCounts,
   buyersStatement,
   type SummaryDialect,
+  storesWhere,
   summaryOf,
   summaryStatement,
 } from '../summaries.ts'
@@ -48,7 +49,13 @@ const SIZE = `
   SELECT coalesce(sum(max(i.last_purchase - i.first_purchase + 1, 0)), 0) AS rows,
     count(DISTINCT s.seq) AS stores, min(s.store_id) AS store_id
   FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
-  WHERE s.account_id = ? AND (? IS NULL OR s.store_id = ?)`
+  WHERE `
+
+/** Counts the stores with purchases, and their purchases. */
+function sizeOf(db: Connection, stores: StoresOfAccount) {
+  const { sql, values } = storesWhere(stores)
+  return db.find(SIZE + sql, ...values)
+}
 
 /** A summary of up to this many rows takes 20 ms, less than the start of a thread. */
 const FEW_ROWS = 5_000
@@ -60,9 +67,9 @@ export async function summarizePurchases(
   by: readonly SummaryKey[],
   most?: MostGroups,
 ): Promise<PurchaseSummary[]> {
-  const { account_id, store_id = null } = stores
-  const size = db.find(SIZE, account_id, store_id, store_id)
+  const size = sizeOf(db, stores)
   // If the account has only one store, uses the statement for one store, which is faster.
+  const { account_id } = stores
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
   const { sql, values } = summaryStatement(DIALECT, wanted, filter, by, most)
   const read = (row: object) => summaryOf(row as Record<string, unknown>, by)
@@ -76,7 +83,7 @@ export async function countBuyers(
   from: number,
 ): Promise<BuyerCount[]> {
   const values = [from, from, from, account_id, store_id]
-  const size = db.find(SIZE, account_id, store_id, store_id)
+  const size = sizeOf(db, { account_id, store_id })
   const rows =
     (size?.rows as number) <= FEW_ROWS
       ? db.all(COUNT_BUYERS, ...values)

@@ -209,23 +209,25 @@ export function describeUsers(open: OpenStorage): void {
       newRow(5, { ...ann, status: 'pending', sku: 'gem' }),
       newRow(6, { user_id: 'bob', sku: 'gem' }),
       newRow(7),
+      newRow(9, { ...ann, sku: 'gem', expires_at: 5_000 }),
+      newRow(10, { ...ann, purchased_at: 2_000, expires_at: 5_001 }),
     ])
     await storage.recordPurchase(MAIN, 'rec_1', newRow(8, { ...ann, sku: 'gem', purchased_at: -5 }))
     const gem = { sku: 'gem', quantity: 1, first_purchased_at: -5, last_purchased_at: -5 }
     const gold = {
       sku: 'gold',
-      quantity: 1_000_002,
+      quantity: 1_000_003,
       first_purchased_at: 1_000,
       last_purchased_at: 3_000,
     }
 
     const owned = (limit: number, after?: string) =>
-      storage.listOwned(MAIN, 'ann', after === undefined ? { limit } : { limit, after })
+      storage.listOwned(MAIN, 'ann', after === undefined ? { limit } : { limit, after }, 5_000)
 
     assert.deepEqual(await owned(2), { records: [gem, gold] })
     assert.deepEqual(await owned(1), { records: [gem], next: 'gem' })
     assert.deepEqual(await owned(1, 'gem'), { records: [gold] })
-    assert.deepEqual(await storage.listOwned(MAIN, 'nobody', { limit: 1 }), { records: [] })
+    assert.deepEqual(await storage.listOwned(MAIN, 'nobody', { limit: 1 }, 5_000), { records: [] })
     await importRows(storage, MAIN, 'imp_2', [
       newRow(8, { ...ann, sku: 'gem', purchased_at: -5, status: 'refunded' }),
     ])

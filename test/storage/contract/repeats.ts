@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewPurchase } from '../../../lib/domain/purchase.ts'
-import { importRows, openImport, purchaseOf, statuses, transactions } from '../fixtures/imports.ts'
-import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
+import {
+  DETAILS,
+  importRows,
+  openImport,
+  purchaseOf,
+  statuses,
+  transactions,
+} from '../fixtures/imports.ts'
+import { AT, FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeRepeats(open: OpenStorage): void {
@@ -129,9 +136,7 @@ export function describeRepeats(open: OpenStorage): void {
   const conflicts: { field: string; sent: Partial<NewPurchase> }[] = [
     { field: 'sku', sent: { ...stored, sku: 'gem' } },
     { field: 'user_id', sent: { ...stored, user_id: 'other' } },
-    { field: 'user_id', sent: without(stored, 'user_id') },
     { field: 'price', sent: { ...stored, price: 500 } },
-    { field: 'price', sent: without(stored, 'price', 'currency') },
     { field: 'currency', sent: { ...stored, currency: 'EUR' } },
     { field: 'quantity', sent: { ...stored, quantity: 3 } },
     { field: 'status', sent: { ...stored, status: 'cancelled' } },
@@ -159,6 +164,101 @@ export function describeRepeats(open: OpenStorage): void {
       assert.deepEqual(purchases, [purchaseOf(kept, 'imp_1')])
     })
   }
+
+  test('a value that only the row or only the purchase has is no conflict', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const full = { user_id: 'player', price: 499, currency: 'USD', expires_at: 9_000 }
+    const rows = [newRow(2, full), newRow(3), newRow(4)]
+    await importRows(storage, MAIN, 'imp_1', rows)
+
+    const again = await importRows(storage, MAIN, 'imp_2', [
+      newRow(2, { status: 'refunded' }),
+      newRow(3, { ...full, status: 'refunded' }),
+      newRow(4, { user_id: 'other' }),
+    ])
+
+    const missing = (field: string, rows: number) => ({ field, stored: 'missing', rows })
+    assert.deepEqual(again, {
+      ...{ added: 0, skipped: 1, updated: 2, conflicts: [] },
+      unequal: [
+        ...[missing('user_id', 2), missing('price', 1), missing('currency', 1)],
+        missing('expires_at', 1),
+      ],
+    })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
+    assert.deepEqual(purchases, [
+      { ...purchaseOf(newRow(2, full), 'imp_1'), status: 'refunded' },
+      { ...purchaseOf(newRow(3), 'imp_1'), status: 'refunded' },
+      purchaseOf(newRow(4), 'imp_1'),
+    ])
+  })
+
+  test('another end of a subscription is counted, and the stored one stays', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importRows(storage, MAIN, 'imp_1', [newRow(2, { expires_at: 9_000 })])
+
+    const again = await importRows(storage, MAIN, 'imp_2', [newRow(2, { expires_at: 8_000 })])
+
+    const unequal = [{ field: 'expires_at', stored: 'different', rows: 1 }]
+    assert.deepEqual(again, { added: 0, skipped: 1, updated: 0, conflicts: [], unequal })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
+    assert.equal(purchases[0]?.expires_at, 9_000)
+  })
+
+  test('a comparison of products ignores other users and prices, not other items', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const first = { user_id: 'alias 1', price: 499, currency: 'USD' }
+    await importRows(storage, MAIN, 'imp_1', [newRow(2, first), newRow(3, first)])
+    const current = await openImport(storage, MAIN, 'imp_2')
+
+    const staged = await stage(
+      current,
+      [
+        newRow(2, { user_id: 'alias 2', price: 0, currency: 'EUR', status: 'refunded' }),
+        newRow(3, { ...first, sku: 'gem' }),
+        newRow(4, { transaction_id: 'tx_3', quantity: 2 }),
+      ],
+      'product',
+    )
+    await current.abort()
+
+    const different = (field: string) => ({ field, stored: 'different', rows: 1 })
+    assert.deepEqual(staged, {
+      ...{ added: 0, skipped: 0, updated: 1 },
+      conflicts: [
+        { line: 3, field: 'sku' },
+        { line: 4, field: 'quantity' },
+      ],
+      unequal: ['user_id', 'price', 'currency'].map(different),
+    })
+  })
+
+  test('statuses advance by the id alone, and an undo gives them back', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const rows = [newRow(2), newRow(3, { status: 'refunded' }), newRow(4, { status: 'pending' })]
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const current = await openImport(storage, MAIN, 'imp_2')
+
+    const advanced = await current.advance([
+      { transaction_id: 'tx_2', status: 'refunded' },
+      { transaction_id: 'tx_2', status: 'refunded' },
+      { transaction_id: 'tx_3', status: 'cancelled' },
+      { transaction_id: 'tx_4', status: 'purchased' },
+      { transaction_id: 'tx_unknown', status: 'refunded' },
+    ])
+
+    assert.deepEqual(advanced, { updated: 2, unknown: 1, notLater: 2 })
+    assert.deepEqual(await statuses(storage, MAIN), ['purchased', 'refunded', 'pending'])
+    await current.finish()
+    await current.commit({}, DETAILS)
+    assert.deepEqual(await statuses(storage, MAIN), ['refunded', 'refunded', 'purchased'])
+    await storage.undoImport(MAIN, { import_id: 'imp_2', undone_at: AT, force: false })
+    assert.deepEqual(await statuses(storage, MAIN), ['purchased', 'refunded', 'pending'])
+  })
 
   test('a row can conflict with a row of the same file, in one slice or the next', async (t) => {
     const storage = await open(t)
@@ -212,9 +312,4 @@ export function describeRepeats(open: OpenStorage): void {
     const { purchases: abroad } = await storage.listPurchases(FOREIGN, {}, { limit: 10 })
     assert.deepEqual(abroad, [purchaseOf(newRow(2, { quantity: 7 }), 'imp_3')])
   })
-}
-
-function without<T extends object>(record: T, ...keys: (keyof T)[]): Partial<T> {
-  const kept = Object.entries(record).filter(([key]) => !keys.includes(key as keyof T))
-  return Object.fromEntries(kept) as Partial<T>
 }

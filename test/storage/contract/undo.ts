@@ -1,26 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ImportDetails } from '../../../lib/domain/import.ts'
 import type { NewPurchase } from '../../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../../lib/storage/port.ts'
-import { openImport, transactions } from '../fixtures/imports.ts'
+import { DETAILS, openImport, transactions } from '../fixtures/imports.ts'
 import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
 
-const DETAILS: ImportDetails = {
-  actor: 'operator',
-  file_name: 'mai 日本.csv',
-  bytes: 5_000_000_000,
-  sha256: 'ab'.repeat(32),
-  layout: 'canonical',
-  rows: 3,
-  added: 2,
-  skipped: 1,
-  updated: 0,
-  passed_over: 0,
-  totals: [{ status: 'purchased', currency: 'USD', rows: 3, total: '92233720368547758070' }],
-  finished_at: '2026-01-02T03:04:05.678Z',
-}
 const UNDONE_AT = '2026-02-03T04:05:06.789Z'
 
 async function importInto(
@@ -366,7 +351,7 @@ export function describeUndo(open: OpenStorage): void {
       ann.purchases.map(({ transaction_id }) => transaction_id),
       ['tx_9000'],
     )
-    const owned = await storage.listOwned(MAIN, 'ann', { limit: 10 })
+    const owned = await storage.listOwned(MAIN, 'ann', { limit: 10 }, 0)
     assert.deepEqual(
       owned.records.map(({ quantity }) => quantity),
       [3],

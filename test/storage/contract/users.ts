@@ -172,7 +172,7 @@ export function describeErasure(open: OpenStorage): void {
 
       await erase(storage, { transaction_ids: ['tx_2', 'tx_4', 'tx_9'], deletes })
 
-      assert.deepEqual(await storage.listOwned(MAIN, 'ann', page), { records: [] })
+      assert.deepEqual(await storage.listOwned(MAIN, 'ann', page, 0), { records: [] })
       assert.deepEqual(await storage.listPurchases(MAIN, ann, page), { purchases: [] })
       assert.equal((await storage.listPurchases(SIDE, ann, page)).purchases.length, 1)
       assert.equal((await storage.listPurchases(FOREIGN, ann, page)).purchases.length, 1)

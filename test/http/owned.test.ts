@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createClient } from '../../client/index.ts'
+import { assertProblem, startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const OWNED = 'GET /api/v1/purchases/owned?store_id=main'
+const HOUR = 3_600_000
+
+async function startOwner(t: Parameters<typeof startServer>[0], now?: () => number) {
+  const server = await startServer(t, now ? { now } : {})
+  const { till } = server
+  const shop = await createShop(till)
+  const { account, project } = shop
+  const user = { project_id: project.id, user_id: 'player' }
+  const { token } = await till.sessions.issue(account, user)
+  const record = (transaction_id: string, more: object = {}) =>
+    till.purchases.record(account, {
+      ...{ store_id: 'main', transaction_id, sku: 'gold', user_id: 'player' },
+      ...{ purchased_at: '2026-01-31T12:00:00Z', ...more },
+    })
+  return { ...server, ...shop, token, publicToken: shop.token, record }
+}
+
+test('a user with a token of the account reads what it owns, and no cache keeps the answer', async (t) => {
+  const { send, token, record } = await startOwner(t)
+  await record('t-1')
+  await record('t-2', { purchased_at: '2026-02-01T00:00:00Z', quantity: 2 })
+  await record('t-3', { user_id: 'other' })
+  await record('t-4', { status: 'refunded' })
+
+  const reply = await send(OWNED, { token })
+
+  assert.equal(reply.status, 200)
+  assert.deepEqual(reply.json(), {
+    owned: [
+      {
+        ...{ sku: 'gold', quantity: 3, first_purchased_at: '2026-01-31T12:00:00.000Z' },
+        last_purchased_at: '2026-02-01T00:00:00.000Z',
+      },
+    ],
+  })
+  assert.equal(reply.headers.get('cache-control'), 'no-store')
+  assert.equal(reply.headers.get('etag'), null)
+  await record('t-1', { status: 'refunded' })
+  const { owned } = (await send(OWNED, { token })).json<{ owned: { quantity: number }[] }>()
+  assert.deepEqual(
+    owned.map(({ quantity }) => quantity),
+    [2],
+  )
+})
+
+test('a subscription is owned until the moment it expires', async (t) => {
+  let now = Date.UTC(2026, 1, 1)
+  const { send, token, record } = await startOwner(t, () => now)
+  await record('t-1', { expires_at: new Date(now + HOUR / 2).toISOString() })
+  const skus = async () => {
+    const { owned } = (await send(OWNED, { token })).json<{ owned: { sku: string }[] }>()
+    return owned.map(({ sku }) => sku)
+  }
+
+  assert.deepEqual(await skus(), ['gold'])
+  now += HOUR / 2 - 1
+  assert.deepEqual(await skus(), ['gold'])
+  now += 1
+  assert.deepEqual(await skus(), [])
+})
+
+test('a token that a client got with a public key shows nobody what it owns', async (t) => {
+  const { send, publicToken, record } = await startOwner(t)
+  await record('t-1')
+
+  const refused = await send(OWNED, { token: publicToken })
+
+  assertProblem(refused, 401, 'insufficient_scope')
+  assert.match(refused.headers.get('www-authenticate') ?? '', /insufficient_scope/)
+  assertProblem(await send(OWNED), 401, 'token_required')
+})
+
+test('an unknown store and a store of another account look the same', async (t) => {
+  const { send, token, till } = await startOwner(t)
+  const other = await till.accounts.create({ name: 'Other' })
+  const { id: project_id } = await till.projects.create(other, {
+    ...{ account_id: other.account_id, name: 'Game', bundle_id: 'com.other.game' },
+    platform: 'mobile',
+  })
+  await till.stores.create(other, { project_id, store_id: 'theirs', store_type: 'web' })
+
+  const [foreign, unknown] = await Promise.all(
+    ['theirs', 'nowhere'].map((id) =>
+      send(`GET /api/v1/purchases/owned?store_id=${id}`, { token }),
+    ),
+  )
+
+  const { request_id: _, ...body } = assertProblem(foreign as never, 400, 'invalid_request')
+  const { request_id: __, ...same } = assertProblem(unknown as never, 400, 'invalid_request')
+  assert.deepEqual(body, same)
+  assertProblem(await send('GET /api/v1/purchases/owned', { token }), 400, 'invalid_request')
+})
+
+test('the client pages through what its user owns', async (t) => {
+  const { url, token, account, till, record } = await startOwner(t)
+  const gem = { name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' } as const
+  await till.items.create(account, { store_id: 'main', ...gem })
+  await record('t-1')
+  await record('t-2', { sku: 'gem' })
+  const client = createClient({ url, getToken: async () => ({ token, expires_in_seconds: 60 }) })
+
+  const first = await client.purchases.owned({ store_id: 'main', limit: 1 })
+  const second = await client.purchases.owned({
+    ...{ store_id: 'main', limit: 1, cursor: first.next },
+  })
+
+  assert.deepEqual([first.owned[0]?.sku, first.next], ['gem', 'gem'])
+  assert.deepEqual([second.owned[0]?.sku, second.next], ['gold', undefined])
+})

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createTill, type Till } from '../../lib/index.ts'
+import { allTargets } from '../support/targets.ts'
+import { createShop, failureOf, fileOf } from '../support/till.ts'
+
+const HEADER = 'transaction_id,sku,purchased_at,price,currency\n'
+const SALE = { sku: 'gold', purchased_at: '2026-01-31T12:00:00Z', price: 499, currency: 'USD' }
+
+/** A shop with a second live store `side` and a sandbox store `sandbox`, each with an item `gold`. */
+async function createStores(till: Till) {
+  const shop = await createShop(till)
+  const { account, project } = shop
+  for (const store_id of ['side', 'sandbox']) {
+    const is_sandbox = store_id === 'sandbox'
+    const store = { project_id: project.id, store_id, store_type: 'web', is_sandbox } as const
+    await till.stores.create(account, store)
+    const gold = { name: 'gold', display_name: 'Gold', price: '499', type: 'consumable' } as const
+    await till.items.create(account, { store_id, ...gold })
+  }
+  return shop
+}
+
+for (const { name, skip, open } of await allTargets()) {
+  describe(`purchases of all stores in ${name}`, { skip }, () => {
+    test('a purchase is found by its id in each store of the account, and in no other', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account } = await createStores(till)
+      const { account: other } = await createShop(till, 'Other')
+      for (const store_id of ['main', 'side']) {
+        await till.purchases.record(account, { store_id, transaction_id: 'T-1', ...SALE })
+      }
+      await till.purchases.record(account, { store_id: 'main', transaction_id: 'T-2', ...SALE })
+      await till.purchases.record(other, { store_id: 'main', transaction_id: 'T-1', ...SALE })
+      const find = async (query: object) => {
+        const { purchases } = await till.purchases.list(account, query)
+        return purchases.map(({ store_id, transaction_id }) => `${store_id} ${transaction_id}`)
+      }
+
+      assert.deepEqual(await find({ transaction_id: 'T-1' }), ['main T-1', 'side T-1'])
+      assert.deepEqual(await find({ transaction_id: 'T-1', store_id: 'side' }), ['side T-1'])
+      assert.deepEqual(await find({ transaction_id: 'T-1', status: 'refunded' }), [])
+      assert.deepEqual(await find({ transaction_id: 'T-9' }), [])
+      const foreign = { transaction_id: 'T-1', store_id: 'nowhere' }
+      assert.equal((await failureOf(till.purchases.list(account, foreign))).code, 'invalid_request')
+      const neither = await failureOf(till.purchases.list(account, {}))
+      assert.deepEqual(neither.details[0]?.field, 'store_id')
+    })
+
+    test('a purchase of a running or undone import is not found by its id', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account } = await createStores(till)
+      const find = async () =>
+        (await till.purchases.list(account, { transaction_id: 'T-1' })).purchases.length
+      const counts: number[] = []
+      async function* file() {
+        yield Buffer.from(`${HEADER}T-1,gold,2026-01-31T12:00:00Z,499,USD\n`)
+        yield Buffer.from(`T-2,gold,2026-01-31T12:00:00Z,499,USD\n`.repeat(2_000))
+        counts.push(await find())
+      }
+
+      const { import_id } = await till.purchases.import(account, { store_id: 'main', file: file() })
+      counts.push(await find())
+      await till.imports.undo(account, { import_id })
+      counts.push(await find())
+
+      assert.deepEqual(counts, [0, 1, 0])
+    })
+
+    test('sums over all stores leave sandbox stores out, unless they are asked for', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account } = await createStores(till)
+      for (const store_id of ['main', 'side', 'sandbox']) {
+        const file = fileOf(HEADER, 'T-1,gold,2026-01-31T12:00:00Z,499,USD\n')
+        await till.purchases.import(account, { store_id, file })
+      }
+      const sums = async (query: object) => {
+        const groups = await till.purchases.summarize(account, { by: ['store'], ...query })
+        return groups.map(({ store_id, revenue }) => `${store_id} ${revenue}`)
+      }
+
+      assert.deepEqual(await sums({}), ['main 499', 'side 499'])
+      assert.deepEqual(await sums({ sandbox: true }), ['sandbox 499'])
+      assert.deepEqual(await sums({ store_id: 'sandbox' }), ['sandbox 499'])
+      const both = till.purchases.summarize(account, { store_id: 'main', sandbox: true })
+      assert.equal((await failureOf(both)).details[0]?.field, 'sandbox')
+    })
+
+    test('an account and its first project are created together', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const first = { name: 'Game', bundle_id: 'com.example.game', platform: 'mobile' }
+      const bad = till.accounts.create({ name: 'Studio', project: { ...first, bundle_id: 'game' } })
+      assert.equal((await failureOf(bad)).details[0]?.field, 'project.bundle_id')
+      assert.deepEqual((await till.accounts.list()).accounts, [])
+
+      const { project, account_key, ...account } = await till.accounts.create({
+        ...{ name: 'Studio', project: first },
+      })
+
+      assert.equal((await till.projects.authenticate(project?.public_key)).id, project?.id)
+      assert.equal((await till.accounts.authenticate(account_key)).account_id, account.account_id)
+      const { entries } = await till.accounts.listAudit(account)
+      assert.deepEqual(entries.map(({ action }) => action).sort(), [
+        'account.create',
+        'project.create',
+      ])
+    })
+
+    test('a catalog gives its items to other stores of an existing project', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account, project } = await createStores(till)
+      const gem = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' } as const
+      const catalog = {
+        project: { id: 'prj_stage', name: 'Renamed', bundle_id: 'com.other.game' },
+        stores: [{ store_id: 'stage', status: 'disabled', items: [gem] }],
+      }
+      const request = { catalog, project_id: project.id, itemsOnly: true }
+      const refusal = async (more: object) => {
+        const { details } = await failureOf(till.catalog.plan(account, { ...request, ...more }))
+        return details.map(({ field, code }) => `${field} ${code}`)
+      }
+
+      assert.deepEqual(await refusal({}), ['$.stores[0].store_id unknown'])
+      assert.deepEqual(await refusal({ as: { stage: 'nowhere' } }), [
+        '$.stores[0].store_id unknown',
+      ])
+      assert.deepEqual(await refusal({ as: { stage: 'main', prod: 'side' } }), ['as.prod unknown'])
+      assert.deepEqual(await refusal({ project_id: undefined }), ['project_id required'])
+      assert.deepEqual(await refusal({ itemsOnly: false, as: { stage: 'main' } }), ['as invalid'])
+      const done = await till.catalog.apply(account, { ...request, as: { stage: 'main' } })
+
+      assert.deepEqual([done.created, done.updated, done.missing], [1, 0, 1])
+      const { items } = await till.items.list(account, { store_id: 'main', limit: 10 })
+      assert.deepEqual(
+        items.map(({ name }) => name),
+        ['gold', 'gem'],
+      )
+      assert.equal((await till.projects.get(account, project.id)).name, 'Game')
+      assert.equal((await till.stores.get(account, 'main')).status, 'active')
+    })
+  })
+}
