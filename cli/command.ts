@@ -83,7 +83,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
-  /** Whether the command needs no database. Its `till` is then in memory. */
+  /** Whether the command needs no database. It then gets no `till` and no `storage`. */
   readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createTill, type Till } from '../lib/index.ts'
 import { type ParsedArguments, parseArguments } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { Command, Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
 import { type Environment, readConfig } from './config.ts'
@@ -32,18 +32,20 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = command.needsNoDatabase ? 'memory:' : (named ?? set.db)
+  const db = named ?? set.db
   const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
+  const output = createOutput(io.stdout, options.json === true)
+  const given = { operand, args, config, env, io, output, commands, db }
+  if (command.needsNoDatabase) return command.run({ ...given, options } as unknown as Invocation)
   const wasThere = existsSync(db)
   const storage = await openStorage(db, { create: command.makesDatabase ?? false })
   const isNew = !wasThere && existsSync(db)
   const till = createTill({ storage, ...tillOptions(config) })
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
-    const output = createOutput(io.stdout, options.json === true)
     const found = await findDefaults(command, options, till)
-    const given = { options: found as never, operand, args, config, env, io, output, commands }
-    await withStoreHint(till, found, () => command.run({ ...given, till, storage, db, isNew }))
+    const all = { ...given, options: found as never, till, storage, isNew }
+    await withStoreHint(till, found, () => command.run(all))
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error
   } finally {

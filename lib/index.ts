@@ -159,7 +159,6 @@ export type {
 } from './services/webhooks.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
-export { createMemoryStorage } from './storage/memory.ts'
 export type {
   ArchiveRequest,
   AuditPage,
@@ -203,7 +202,7 @@ export type {
   WriteOptions,
 } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
-export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
+export { createMemoryStorage, openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
 export {
   createTill,
   type RateLimits,

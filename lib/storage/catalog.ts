@@ -34,7 +34,7 @@ const STATE_OF_STORES = `
 export const STATE_QUERY = { project: FIND_PROJECT, stores: STATE_OF_STORES } as const
 
 /** Four values of a store, of which at least one differs after each change of its items. */
-export interface ItemsState {
+interface ItemsState {
   readonly items: number
   readonly newest: string | null
   readonly versions: number
@@ -42,10 +42,7 @@ export interface ItemsState {
 }
 
 /** A digest of a project with its stores and items. */
-export function stateOf(
-  project: Project,
-  stores: readonly (readonly [Store, ItemsState])[],
-): string {
+function stateOf(project: Project, stores: readonly (readonly [Store, ItemsState])[]): string {
   return createHash('sha256')
     .update(JSON.stringify([project, stores]))
     .digest('hex')
@@ -72,7 +69,7 @@ export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState
 }
 
 /** A catalog page ends at this many characters. Reading it blocks other requests for 1 to 6 ms. */
-export const CATALOG_PAGE_TEXT = 64 * 1024
+const CATALOG_PAGE_TEXT = 64 * 1024
 
 /** Makes a page of items from rows of `PAGE_OF_CATALOG_ITEMS`. */
 export function catalogPage(rows: Iterable<Row>, page: Page): RecordPage<Item> {

@@ -1,4 +1,4 @@
-import { PURCHASE_STATUSES, type StoredPurchase } from '../domain/purchase.ts'
+import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 /**
@@ -32,19 +32,4 @@ export function conditionsOf(
     { sql: 'p.purchased_at <', value: to },
   ]
   return all.flatMap(({ sql, value }) => (value === undefined ? [] : [{ sql, value }]))
-}
-
-/** Whether a purchase matches a filter. */
-export function matches(
-  purchase: Omit<StoredPurchase, 'metadata'>,
-  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
-): boolean {
-  return (
-    (user_id === undefined || purchase.user_id === user_id) &&
-    (sku === undefined || purchase.sku === sku) &&
-    (status === undefined || purchase.status === status) &&
-    (import_id === undefined || purchase.import_id === import_id) &&
-    (from === undefined || purchase.purchased_at >= from) &&
-    (to === undefined || purchase.purchased_at < to)
-  )
 }

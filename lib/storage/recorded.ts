@@ -8,10 +8,6 @@ import type { WriteOptions } from './port.ts'
  */
 export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
 
-export function isRecording(import_id: string): boolean {
-  return import_id.startsWith('rec_')
-}
-
 /** The details of the import that holds one recorded purchase. Such an import has no file. */
 export function recordedDetails(
   { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,

@@ -6,11 +6,6 @@ import type { Page, RecordPage, Refund } from './port.ts'
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))
 
-/** Whether a status is refunded or cancelled. */
-export function isRefundStatus(status: PurchaseStatus): boolean {
-  return REFUND_STATUSES.includes(status)
-}
-
 /** The SQL for whether the column `after` holds the number of `refunded` or `cancelled`. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 

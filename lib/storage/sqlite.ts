@@ -10,8 +10,9 @@ import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { assertWhole, copyMethods } from './sqlite/copies.ts'
+import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
-import { openFile } from './sqlite/file.ts'
+import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThread } from './sqlite/import-writer.ts'
 import { createUserIndexer } from './sqlite/indexer.ts'
 import { itemMethods } from './sqlite/items.ts'
@@ -33,7 +34,8 @@ const CACHE_BYTES = 32 * 2 ** 20
  * Opens a storage in a SQLite file. Creates and migrates the file as needed. Several processes may
  * have the same file open. Deletes abandoned imports in the background. Throws
  * `storage_unavailable` for a file of another program or of a newer tillkit, and for an unfinished
- * copy. With `create: false`, also for a missing or empty file.
+ * copy. With `create: false`, also for a missing or empty file. The path `:memory:` opens a storage
+ * in memory, like `createMemoryStorage`.
  */
 export async function openSqliteStorage(
   path: string,
@@ -43,16 +45,32 @@ export async function openSqliteStorage(
   if (!(importThreadRows >= 0))
     throw new TypeError('importThreadRows must be a number that is not negative')
   try {
-    const db = await openFile(path, options)
-    const storage = storageOn(db, options)
-    const bytes = options.cacheBytes ?? CACHE_BYTES
-    return bytes === 0 ? storage : createReadCache(storage, createVersion(db), bytes)
+    if (path === ':memory:') return createMemoryStorage(options)
+    return storageOn(await openFile(path, options), options)
   } catch (error) {
     const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
     const reason = reasonOf(error)
     throw new TillError('storage_unavailable', `Cannot open the database ${path}: ${reason}`)
   }
+}
+
+/**
+ * Creates a storage in the memory of this process, for tests, demos and embedding without a file.
+ * It is a SQLite database, and its data is lost when the process ends. Throws
+ * `storage_unavailable` where no SQLite driver is installed.
+ */
+export function createMemoryStorage(
+  options: Pick<SqliteOptions, 'driver' | 'cacheBytes'> = {},
+): Storage {
+  return storageOn(openMemory(options.driver), options)
+}
+
+function storageOn(db: Connection, options: SqliteOptions): Storage {
+  const methods = methodsOn(db, options)
+  const storage = db.path === undefined ? methods : { ...methods, ...fileMethods(db, db.path) }
+  const bytes = options.cacheBytes ?? CACHE_BYTES
+  return bytes === 0 ? storage : createReadCache(storage, createVersion(db), bytes)
 }
 
 /**
@@ -74,7 +92,7 @@ function createVersion(db: Connection): () => number {
   }
 }
 
-function storageOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
+function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const users = createUserIndexer(db)
   users.wake()
@@ -98,20 +116,26 @@ function storageOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async check() {
       return findProblems(db)
     },
-    async backup(path) {
-      writeBackup(db, path)
-    },
-    async forget() {
-      db.exec('VACUUM')
-      await db.emptyLog()
-    },
-    emptyLog: () => db.emptyLog(),
-    size: () => db.size(),
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
       const thread = endImportThread(db)
       await Promise.all([db.close(), thread, cleanup.stop(), users.stop(), totalizer.stop()])
     },
+  }
+}
+
+/** The methods that a storage in memory lacks. */
+function fileMethods(db: Connection, path: string): Partial<Storage> {
+  return {
+    async backup(target) {
+      writeBackup(db, target)
+    },
+    async forget() {
+      db.exec('VACUUM')
+      await db.emptyLog()
+    },
+    emptyLog: () => db.emptyLog(),
+    size: () => sizeOf(path),
   }
 }

@@ -144,6 +144,6 @@ export function buyerCounts(rows: readonly Row[]): BuyerCount[] {
 }
 
 /** Adds the currency to the groups, because amounts of different currencies are never added. */
-export function groupsOf(by: readonly SummaryKey[]): readonly SummaryKey[] {
+function groupsOf(by: readonly SummaryKey[]): readonly SummaryKey[] {
   return by.includes('currency') ? by : [...by, 'currency']
 }

@@ -118,7 +118,7 @@ export function totalsStatement(
       ORDER BY purchased DESC, name, currency LIMIT ${MOST_ITEMS}) m`
 }
 
-export const MOST_ITEMS = 100
+const MOST_ITEMS = 100
 
 /** The `kind` of the rows for currencies in the result of `totalsStatement`. */
 const CURRENCIES = 2
@@ -139,12 +139,12 @@ export function storeTotals(rows: readonly Row[], by: Period): StoreTotals {
 }
 
 /** Sorts currencies by the number of their purchases with the status `purchased`. */
-export function mostUsed(totals: readonly PurchaseTotal[]): PurchaseTotal[] {
+function mostUsed(totals: readonly PurchaseTotal[]): PurchaseTotal[] {
   return [...totals].sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
 }
 
 /** Sorts totals by period and currency. */
-export function sorted(totals: readonly PurchaseTotal[], by: Period): PurchaseTotal[] {
+function sorted(totals: readonly PurchaseTotal[], by: Period): PurchaseTotal[] {
   const key = (total: PurchaseTotal) => `${total[by]} ${total.currency}`
   return [...totals].sort((a, b) => (key(a) < key(b) ? -1 : 1))
 }

@@ -18,7 +18,7 @@ import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlit
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { describePlaces, type Place } from '../support/place.ts'
+import { describeFiles, type Place } from '../support/place.ts'
 import { createClock, createShop, fileOf, NOW } from '../support/till.ts'
 
 const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
@@ -199,7 +199,7 @@ const sessionChanges: Record<string, Change> = {
   },
 }
 
-await describePlaces('the audit log', (newPlace) => {
+await describeFiles('the audit log', (newPlace) => {
   for (const [name, change] of Object.entries(accountChanges)) {
     describeChange(newPlace, `of an account key: ${name}`, change, ({ key }) => `key:${key.key_id}`)
   }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Account, Till } from '../../lib/index.ts'
-import { describePlaces, type Place } from '../support/place.ts'
+import { describeFiles, type Place } from '../support/place.ts'
 import { failureOf } from '../support/till.ts'
 
 const USER = { user_id: 'player' }
 
 type NewPlace = (t: TestContext) => Place
 
-await describePlaces('account keys', describeAccountKeys)
-await describePlaces('public keys', describePublicKeys)
+await describeFiles('account keys', describeAccountKeys)
+await describeFiles('public keys', describePublicKeys)
 
 function describeAccountKeys(newPlace: NewPlace): void {
   test('authenticate one account, each with its own id', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Account, type CreateOptions, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { describeFiles, describePlaces, type Place } from '../support/place.ts'
+import { describeFiles, type Place } from '../support/place.ts'
 import { createShop, failureOf } from '../support/till.ts'
 
 const DAY = 86_400_000
@@ -38,7 +38,7 @@ const creations: Record<string, Create> = {
   },
 }
 
-await describePlaces('a repeated call', (newPlace) => {
+await describeFiles('a repeated call', (newPlace) => {
   for (const [name, create] of Object.entries(creations)) {
     describeCreation(newPlace, name, create)
   }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ItemChange } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { describePlaces } from '../support/place.ts'
+import { describeFiles } from '../support/place.ts'
 import { failureOf, fileOf, type Shop } from '../support/till.ts'
 
 const GEM = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
 const TYPED = { ...GEM, type: 'consumable' } as const
 
-await describePlaces('items', (newPlace) => {
+await describeFiles('items', (newPlace) => {
   const namesOf = async ({ till, account }: Shop, archived?: boolean) =>
     (await collect(till.items.all(account, { store_id: 'main', archived }))).map(({ name }) => name)
 

@@ -163,7 +163,10 @@ test('recording waits for a running import of the same transaction, and then ski
   storage.recordPurchase = async (...call) => {
     const result = await recordPurchase(...call)
     outcomes.push(result.outcome)
-    if (result.outcome === 'busy') await running?.commit()
+    if (result.outcome === 'busy') {
+      await running?.finish()
+      await running?.commit()
+    }
     return result
   }
 

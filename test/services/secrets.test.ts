@@ -11,7 +11,7 @@ import {
 import { createSealer, type Sealed, sealSecrets } from '../../lib/services/secrets.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import { all, collect } from '../support/collect.ts'
-import { describeFiles, describePlaces, type Place } from '../support/place.ts'
+import { describeFiles, type Place } from '../support/place.ts'
 import { createShop } from '../support/till.ts'
 
 const OLD = new Uint8Array(32).fill(1)
@@ -103,7 +103,7 @@ describe('a sealer', () => {
   })
 })
 
-await describePlaces('secrets', describeSecrets)
+await describeFiles('secrets', describeSecrets)
 await describeFiles('a database file', describeFile)
 
 function describeSecrets(newPlace: NewPlace): void {

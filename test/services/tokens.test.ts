@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { Account, Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
-import { describePlaces, type Place } from '../support/place.ts'
+import { describeFiles, type Place } from '../support/place.ts'
 import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
 const SECONDS = Math.floor(NOW / 1000)
@@ -13,9 +13,9 @@ const ALL = ['items:read', 'projects:write', 'purchases:import']
 
 type NewPlace = (t: TestContext) => Place
 
-await describePlaces('lockdown', describeLockdown)
-await describePlaces('tokens that an account issues', describeIssuing)
-await describePlaces('revocation', describeRevocation)
+await describeFiles('lockdown', describeLockdown)
+await describeFiles('tokens that an account issues', describeIssuing)
+await describeFiles('revocation', describeRevocation)
 
 function describeLockdown(newPlace: NewPlace): void {
   test('lets tokens from a public key read items, and nothing more', async (t) => {

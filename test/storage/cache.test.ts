@@ -141,7 +141,7 @@ test('a cache of 0 bytes stores nothing', async (t) => {
 })
 
 test('a failed version check rejects the reads that wait for it, and no others', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   let isBroken = true
   const storage = createReadCache(
@@ -161,7 +161,7 @@ test('a failed version check rejects the reads that wait for it, and no others',
 })
 
 test('a read that began before a write is not cached after it', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   const [read, opened] = [createSignal(), createSignal()]
   const slow: Storage = {
@@ -185,7 +185,7 @@ test('a read that began before a write is not cached after it', async () => {
 })
 
 test('reads of one turn share a version check, and return the same frozen object', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   await under.insertItem(newItem('gold', { metadata: { deep: [{ er: 1 }] } }))
   let checks = 0
@@ -205,7 +205,7 @@ test('reads of one turn share a version check, and return the same frozen object
 })
 
 test('concurrent misses share one read, and a write causes another one', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   let reads = 0
   const counting: Storage = {
@@ -228,7 +228,7 @@ test('concurrent misses share one read, and a write causes another one', async (
 })
 
 test('a later page is cached at its second read, so a long list does not fill the cache', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   for (let i = 0; i < 40; i++) await under.insertItem(newItem(`sku_${i}`))
   const asked: unknown[] = []
@@ -260,7 +260,7 @@ test('a later page is cached at its second read, so a long list does not fill th
 })
 
 test('an endless loop of reads lets other work run', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   const storage = createReadCache(under, () => 1, 1e6)
   let isOver = false
@@ -276,7 +276,7 @@ test('an endless loop of reads lets other work run', async () => {
 })
 
 test('a value too large for the cache evicts nothing', async () => {
-  const under = createMemoryStorage()
+  const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
   await under.insertItem(newItem('gold'))
   await under.insertItem(newItem('huge', { metadata: { text: 'x'.repeat(10_000) } }))

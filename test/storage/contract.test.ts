@@ -5,17 +5,16 @@ import { temporaryFolder } from '../support/folder.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { describeStorage } from './contract.ts'
 
-describeStorage(
-  'the memory storage',
-  async (t) => {
-    const storage = createMemoryStorage()
-    t.after(() => storage.close())
-    return storage
-  },
-  { isDatabase: false },
-)
-
 for (const { driver, skip } of await sqliteDrivers()) {
+  describeStorage(
+    `the memory storage with ${driver}`,
+    async (t) => {
+      const storage = createMemoryStorage({ driver })
+      t.after(() => storage.close())
+      return storage
+    },
+    { skip },
+  )
   describeStorage(
     `the SQLite storage with ${driver}`,
     async (t) => {

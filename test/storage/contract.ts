@@ -26,8 +26,6 @@ import { describeWebhooks } from './contract/webhooks.ts'
 interface SuiteOptions {
   /** The reason to skip the suite. */
   readonly skip?: string | false
-  /** Whether a write can fail halfway; default true. */
-  readonly isDatabase?: boolean
 }
 
 /** Tests an adapter against the contract. */
@@ -57,7 +55,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('audit entries', () => describeAudit(open))
     describe('archives', () => describeArchives(open))
     describe('authority', () => describeAuthority(open))
-    if (options.isDatabase ?? true) describe('rollbacks', () => describeAtomicity(open))
+    describe('rollbacks', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
     describe('erased users', () => describeErasure(open))

@@ -152,10 +152,9 @@ for (const { name, open, skip } of await allTargets()) {
 
       assert.equal((await copyStorage(source, target)).counts.purchases, 12_000)
       assert.deepEqual(sizes, [10_000, 2_000, 2_000])
-      assert.deepEqual(
-        await collect(purchasePages(target, store)),
-        await collect(purchasePages(source, store)),
-      )
+      const purchasesIn = async (storage: Storage) =>
+        (await collect(purchasePages(storage, store))).flatMap(({ purchases }) => purchases)
+      assert.deepEqual(await purchasesIn(target), await purchasesIn(source))
       assert.deepEqual(await target.check(), [])
     })
 
@@ -169,9 +168,7 @@ for (const { name, open, skip } of await allTargets()) {
         await insertPurchases(...args)
       }
 
-      const copied = copyStorage(source, target)
-      if (name === 'memory') await copied
-      else await assert.rejects(copied, { code: 'storage_unavailable' })
+      await assert.rejects(copyStorage(source, target), { code: 'storage_unavailable' })
     })
 
     test('is refused when the target changed since, and does not change it', async (t) => {

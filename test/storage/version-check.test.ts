@@ -316,7 +316,7 @@ function entryOf(action: Change['action'], subject = ''): Change {
 
 /** A cache whose checks wait until the test answers them. */
 async function openCached() {
-  const memory = createMemoryStorage()
+  const memory = createMemoryStorage({ cacheBytes: 0 })
   await insertShops(memory)
   const reads: string[] = []
   const checks: ReturnType<typeof createSignal>[] = []

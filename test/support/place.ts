@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
-import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
+import { createTill, type Till, type TillOptions } from '../../lib/index.ts'
 import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
 import { createClock, createShop, type Shop } from './till.ts'
 
-/** Storage that several tills use together, as several processes would. */
+/** A database file that several tills use together, as several processes would. */
 export interface Place {
   /** The clock of all its tills. */
   readonly clock: ReturnType<typeof createClock>
@@ -15,19 +15,10 @@ export interface Place {
   till(options?: Partial<TillOptions>): Promise<Till>
   /** Creates a shop on a new till. */
   shop(options?: Partial<TillOptions>): Promise<Shop & Pick<Place, 'clock'>>
-  /** The database file; '' in memory. */
+  /** The database file. */
   readonly path: string
   /** The bytes of the database file and of the files beside it. */
   bytes(): Buffer
-}
-
-/** Runs a suite in memory and in SQLite files with each driver. */
-export async function describePlaces(
-  what: string,
-  suite: (newPlace: (t: TestContext) => Place) => void,
-): Promise<void> {
-  describe(`${what}, in memory`, () => suite(memoryPlace))
-  await describeFiles(what, suite)
 }
 
 /** Runs a suite in SQLite files with each driver. */
@@ -39,12 +30,6 @@ export async function describeFiles(
     const open = (path: string) => openSqlite(path, { driver })
     describe(`${what}, with ${driver}`, { skip }, () => suite((t) => filePlace(t, open)))
   }
-}
-
-function memoryPlace(): Place {
-  const storage = createMemoryStorage()
-  const bytes = () => Buffer.alloc(0)
-  return createPlace(async (options) => createTill({ storage, ...options }), { path: '', bytes })
 }
 
 function createPlace(

@@ -1,6 +1,6 @@
-import { startThread } from '../../threads.ts'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
+import { startFileThread } from './thread.ts'
 
 /**
  * For each connection, its latest query in a thread. The connection's next query in the same queue
@@ -38,13 +38,7 @@ async function tryThread<T>(
   sql: string,
   values: readonly SqliteValue[],
 ): Promise<T[] | undefined> {
-  const path = db.find('PRAGMA database_list')?.file as string
-  if (path === '') return undefined
-  const worker = startThread(
-    'storage/sqlite/reader',
-    { path, driver: db.driver, sql, values },
-    YOUNG_MB,
-  )
+  const worker = startFileThread(db, 'reader', YOUNG_MB, { sql, values })
   if (!worker) return undefined
   const found: T[] = []
   let hasBegun = false

@@ -2,10 +2,11 @@
 // connection. Answers with the number of frames in the WAL. `checkpoints.ts` also ends the thread
 // after its last answer, because Deno's `parentPort` has no `close`.
 import { parentPort, workerData } from 'node:worker_threads'
-import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { openSqliteDriver } from './drivers.ts'
+import type { ThreadData } from './thread.ts'
 
-const { path, driver } = workerData as { path: string; driver: SqliteDriverName }
-const db = await openSqliteDriver(path, driver)
+const { path, driver } = workerData as ThreadData
+const db = openSqliteDriver(path, driver)
 db.exec('PRAGMA busy_timeout = 100')
 
 parentPort?.on('message', (isLast: boolean) => {

@@ -1,5 +1,5 @@
-import { startThread } from '../../threads.ts'
 import type { Connection } from './connection.ts'
+import { startFileThread } from './thread.ts'
 
 /**
  * Keeps the WAL short during an import. A worker thread makes the checkpoints, which take 20 to 40
@@ -24,15 +24,14 @@ const AUTOMATIC_FRAMES = 1_000
 const served = new WeakSet<Connection>()
 
 export function createCheckpoints(db: Connection): Checkpoints {
-  const path = db.find('PRAGMA database_list')?.file as string
   let transactions = 0
   let thread: Thread | undefined
   let latest: Promise<number> = Promise.resolve(0)
 
   return {
     async keepUp() {
-      if (++transactions % TRANSACTIONS !== 0 || path === '') return
-      if (!served.has(db)) thread ??= startCheckpointer(db, path)
+      if (++transactions % TRANSACTIONS !== 0) return
+      if (!served.has(db)) thread ??= startCheckpointer(db)
       if (!thread) return
       const frames = await latest
       latest = thread.checkpoint()
@@ -57,8 +56,8 @@ interface Thread {
 
 const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
-function startCheckpointer(db: Connection, path: string): Thread {
-  const worker = startThread('storage/sqlite/checkpointer', { path, driver: db.driver }, 1)
+function startCheckpointer(db: Connection): Thread {
+  const worker = startFileThread(db, 'checkpointer', 1)
   if (!worker) return ENDED
   let answer = (_frames: number) => {}
   let hasEnded = false

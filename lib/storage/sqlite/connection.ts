@@ -1,10 +1,8 @@
 import { statSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { Table } from '../columns.ts'
-import type { StorageSize } from '../port.ts'
 import {
   isBusy,
   nameOf,
@@ -21,6 +19,8 @@ export type Row = Record<string, SqliteValue>
 /** A connection that caches prepared statements and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
+  /** The database file, without symbolic links in its path; undefined for one in memory. */
+  readonly path: string | undefined
   /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
   readonly lockWanted: Int32Array
   exec(sql: string): void
@@ -49,8 +49,6 @@ export interface Connection {
   emptyLog(): Promise<void>
   /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
   assertInPlace(): void
-  /** The bytes of the file and its WAL, and the free bytes of the file system. */
-  size(): Promise<StorageSize>
   /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
   close(): Promise<void>
 }
@@ -61,13 +59,16 @@ export interface Connection {
  */
 export const BUSY_TIMEOUT_MS = 5_000
 
-/** `pause` waits before the next attempt to get the lock that another connection has. */
+/**
+ * Uses a driver that has opened `path`, or a database in memory. `pause` waits before the next
+ * attempt to get the lock that another connection has.
+ */
 export function connect(
   driver: SqliteDriver,
-  path: string,
+  path?: string,
   pause = (): Promise<void> => setTimeout(pauseForLock()),
 ): Connection {
-  const place = resolve(path)
+  const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
   const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
@@ -187,6 +188,7 @@ export function connect(
 
   const connection: Connection = {
     driver: nameOf(driver),
+    path: fileOf(driver),
     lockWanted,
     exec(sql) {
       if (isClosed) throw closed()
@@ -215,10 +217,6 @@ export function connect(
         return done?.busy === 0 ? { result: undefined } : undefined
       }),
     assertInPlace,
-    async size() {
-      const { bavail, bsize } = await statfs(dirname(place))
-      return { database: bytesOf(place), wal: bytesOf(`${place}-wal`), free: bavail * bsize }
-    },
     close() {
       closing ??= queue.end().then(() => {
         isClosed = true
@@ -230,18 +228,20 @@ export function connect(
   return connection
 }
 
+function fileOf(driver: SqliteDriver): string | undefined {
+  const { file } = driver.prepare('PRAGMA database_list').get() as { file: string }
+  return file || undefined
+}
+
 /** Identifies the file at a path by device and inode; undefined if there is none. */
-function fileAt(path: string): string | undefined {
+function fileAt(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined
   try {
     const { dev, ino } = statSync(path, { bigint: true })
     return `${dev}:${ino}`
   } catch {
     return undefined
   }
-}
-
-function bytesOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 function closed(): TillError {

@@ -1,4 +1,7 @@
 import { statfsSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { StorageSize } from '../port.ts'
 import type { Connection } from './connection.ts'
 import { diskFullError } from './drivers.ts'
 
@@ -35,8 +38,8 @@ const RESERVE_USED = Object.assign(new Error('only the reserve of the disk is le
 
 /** Returns the free bytes beyond the reserve. If there are none, first empties the WAL. */
 export async function makeDiskSpace(db: Connection): Promise<number> {
-  const path = db.find('PRAGMA database_list')?.file as string
-  if (path === '') return Number.POSITIVE_INFINITY
+  const { path } = db
+  if (path === undefined) return Number.POSITIVE_INFINITY
   const spare = spareBytes(path)
   if (spare >= 0) return spare
   await db.emptyLog().catch(() => {})
@@ -45,8 +48,18 @@ export async function makeDiskSpace(db: Connection): Promise<number> {
 
 function spareBytes(path: string): number {
   const { bavail, bsize, blocks } = statfsSync(path)
-  const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  const wal = bytesOf(`${path}-wal`)
   // The reserve includes the size of the WAL, by which a checkpoint may enlarge the file.
   const reserve = wal + Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_PART)
   return bavail * bsize - reserve
+}
+
+/** The bytes of the file and its WAL, and the free bytes of the file system. */
+export async function sizeOf(path: string): Promise<StorageSize> {
+  const { bavail, bsize } = await statfs(dirname(path))
+  return { database: bytesOf(path), wal: bytesOf(`${path}-wal`), free: bavail * bsize }
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import { importOptional } from '../optional-package.ts'
+import { requireOptional } from '../optional-package.ts'
 
 /** The members of node:sqlite and better-sqlite3 that the adapter uses. */
 export interface SqliteDriver {
@@ -20,27 +20,22 @@ export type SqliteValue = string | number | null | Uint8Array
 export const SQLITE_DRIVERS = ['node:sqlite', 'better-sqlite3'] as const
 export type SqliteDriverName = (typeof SQLITE_DRIVERS)[number]
 
-const openers: Record<SqliteDriverName, (path: string) => Promise<SqliteDriver>> = {
-  'node:sqlite': async (path) => {
-    const { DatabaseSync } = await import('node:sqlite')
+const openers: Record<SqliteDriverName, (path: string) => SqliteDriver> = {
+  'node:sqlite'(path) {
+    const { DatabaseSync } = requireOptional<typeof import('node:sqlite')>('node:sqlite')
     return new DatabaseSync(path)
   },
-  'better-sqlite3': async (path) => {
-    const { default: Database } = await importOptional<{
-      default: typeof import('better-sqlite3')
-    }>('better-sqlite3')
+  'better-sqlite3'(path) {
+    const Database = requireOptional<typeof import('better-sqlite3')>('better-sqlite3')
     return new Database(path)
   },
 }
 
 /** Opens a file with the given driver, or with the first one that this Node can load. */
-export async function openSqliteDriver(
-  path: string,
-  name?: SqliteDriverName,
-): Promise<SqliteDriver> {
+export function openSqliteDriver(path: string, name?: SqliteDriverName): SqliteDriver {
   for (const each of name ? [name] : SQLITE_DRIVERS) {
     try {
-      return await openers[each](path)
+      return openers[each](path)
     } catch (error) {
       if (!isNotInstalled(error)) throw error
     }
@@ -58,7 +53,7 @@ export function nameOf(driver: SqliteDriver): SqliteDriverName {
 // The error codes of a missing package, a built-in module that this Node lacks, and an addon built
 // for another Node. If an addon was not built, the package `bindings` throws an error that lists
 // paths.
-const NOT_INSTALLED = ['ERR_MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
+const NOT_INSTALLED = ['MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
 
 function isNotInstalled(error: unknown): boolean {
   const { code = '', tries } = error as { code?: string; tries?: unknown }

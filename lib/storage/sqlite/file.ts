@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { assertWhole } from './copies.ts'
-import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
+import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
@@ -12,7 +12,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   if (options.create === false) assertExists(path)
   createPrivately(path)
   assertWritable(path)
-  const driver = await openSqliteDriver(path, options.driver)
+  const driver = openSqliteDriver(path, options.driver)
   const db = connect(driver, path)
   try {
     await configure(db, driver)
@@ -23,6 +23,26 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
     await db.close()
     throw error
   }
+}
+
+/** Creates a database in memory, which ends with its connection. */
+export function openMemory(driver?: SqliteDriverName): Connection {
+  const db = connect(openSqliteDriver(':memory:', driver))
+  db.exec('PRAGMA foreign_keys = ON')
+  for (const step of wholeSchema ? [wholeSchema] : MIGRATIONS) db.exec(step)
+  wholeSchema ??= readSchema(db)
+  return db
+}
+
+/** Creates in 3 ms the schema that the migrations create in 14 ms. */
+let wholeSchema: string | undefined
+
+/** Puts the triggers last: each of them makes the statements after it slower. */
+function readSchema(db: Connection): string {
+  const made = db.all(`
+    SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
+    ORDER BY type = 'trigger', rowid`)
+  return [...made.map(({ sql }) => sql), 'INSERT INTO cache_version VALUES (0)'].join(';')
 }
 
 // Rejects an empty file too: SQLite would create a new database in it.
@@ -41,7 +61,7 @@ function assertExists(path: string): void {
 // connections (sqlite.org/howtocorrupt.html section 2.2). Another process could then delete their
 // WAL.
 function createPrivately(path: string): void {
-  if (path === ':memory:' || existsSync(path)) return
+  if (existsSync(path)) return
   try {
     closeSync(openSync(path, 'wx', 0o600)) // fails if the path is a symbolic link
   } catch (error) {
@@ -54,7 +74,6 @@ function createPrivately(path: string): void {
 // Checks that the file is writable before SQLite opens it. Otherwise SQLite would open it
 // read-only, and leave a WAL behind. Does not open the file itself: see `createPrivately`.
 function assertWritable(path: string): void {
-  if (path === ':memory:') return
   try {
     accessSync(path, constants.W_OK)
   } catch (error) {

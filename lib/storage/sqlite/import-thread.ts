@@ -5,15 +5,14 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { StagedRows } from '../port.ts'
 import { sumStaged } from '../staged.ts'
 import { connect } from './connection.ts'
-import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { openSqliteDriver } from './drivers.ts'
 import { configure } from './file.ts'
 import { assertOwned } from './leases.ts'
 import type { PackedRows } from './packed-rows.ts'
 import { createStaging, type Staging } from './staging.ts'
+import type { ThreadData } from './thread.ts'
 
-export interface ImportThreadData {
-  readonly path: string
-  readonly driver: SqliteDriverName
+interface ImportThreadData extends ThreadData {
   /** Shared with the thread that started this one. Is 1 while a write there waits for the lock. */
   readonly lockWanted: Int32Array
 }
@@ -74,7 +73,7 @@ const imports = new Map<number, Import>()
 const queue: Step[] = []
 let isWorking = false
 
-const connection = await openSqliteDriver(path, driver)
+const connection = openSqliteDriver(path, driver)
 const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 const db = connect(connection, path, () => {
   Atomics.wait(nothing, 0, 0, Math.random() * LOCK_PAUSE_MS) // no timer is that short

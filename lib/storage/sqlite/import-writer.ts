@@ -1,19 +1,13 @@
 import type { Worker } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
-import { startThread } from '../../threads.ts'
 import type { StagedRows } from '../port.ts'
 import { sumStaged } from '../staged.ts'
 import type { Connection } from './connection.ts'
 import { translateSqliteError } from './drivers.ts'
-import type {
-  ImportAnswer,
-  ImportRequest,
-  ImportStep,
-  ImportThreadData,
-  ThreadFailure,
-} from './import-thread.ts'
+import type { ImportAnswer, ImportRequest, ImportStep, ThreadFailure } from './import-thread.ts'
 import { type ImportRow, OWNER } from './leases.ts'
 import type { PackedRows } from './packed-rows.ts'
+import { startFileThread } from './thread.ts'
 
 /** Stages the rows of one import in another thread, through a connection of its own. */
 export interface ImportWriter {
@@ -39,7 +33,6 @@ const MAX_WAITING = 12
 /** Each message has several slices, because waking the other thread takes 0.2 ms. */
 const SLICES_A_MESSAGE = 4
 const YOUNG_MB = 2
-const MODULE = 'storage/sqlite/import-thread'
 
 /** The import threads that run. Imports on the same connection share one. */
 const threads = new WeakMap<Connection, ImportThread>()
@@ -148,9 +141,7 @@ async function terminate(thread: ImportThread): Promise<void> {
 }
 
 function startImportThread(db: Connection): ImportThread {
-  const path = db.find('PRAGMA database_list')?.file as string
-  const data: ImportThreadData = { path, driver: db.driver, lockWanted: db.lockWanted }
-  const worker = path === '' ? undefined : startThread(MODULE, data, YOUNG_MB)
+  const worker = startFileThread(db, 'import-thread', YOUNG_MB, { lockWanted: db.lockWanted })
   const listeners: ImportThread['listeners'] = new Map()
   const becomesReady = new Promise<boolean>((resolve) => {
     if (!worker) return resolve(false)

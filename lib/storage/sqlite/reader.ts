@@ -1,11 +1,10 @@
 // The thread that `background.ts` starts. It runs one query through its own connection, and sends
 // the rows in batches.
 import { parentPort, workerData } from 'node:worker_threads'
-import { openSqliteDriver, type SqliteDriverName, type SqliteValue } from './drivers.ts'
+import { openSqliteDriver, type SqliteValue } from './drivers.ts'
+import type { ThreadData } from './thread.ts'
 
-interface Query {
-  readonly path: string
-  readonly driver: SqliteDriverName
+interface Query extends ThreadData {
   readonly sql: string
   readonly values: readonly SqliteValue[]
 }
@@ -13,7 +12,7 @@ interface Query {
 const { path, driver, sql, values } = workerData as Query
 const BATCH = 200
 
-const db = await openSqliteDriver(path, driver)
+const db = openSqliteDriver(path, driver)
 parentPort?.postMessage([]) // tells `background.ts` that the thread has begun
 try {
   db.exec('PRAGMA busy_timeout = 5000')

@@ -2,12 +2,13 @@
 // through its own connection. Answers whether more may be left.
 import { parentPort, workerData } from 'node:worker_threads'
 import { connect } from './connection.ts'
-import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { openSqliteDriver } from './drivers.ts'
+import type { ThreadData } from './thread.ts'
 import { addToTotals } from './totals.ts'
 import { THREAD_ROWS } from './totals-writer.ts'
 
-const { path, driver } = workerData as { path: string; driver: SqliteDriverName }
-const db = connect(await openSqliteDriver(path, driver), path)
+const { path, driver } = workerData as ThreadData
+const db = connect(openSqliteDriver(path, driver), path)
 
 parentPort?.on('message', async (store: number | 'end') => {
   const isMore =

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import { startThread } from '../../threads.ts'
 import type { TotalsWriter } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
+import { startFileThread } from './thread.ts'
 import { addToTotals } from './totals.ts'
 
 /** A slice in a thread takes some 0.1 s, one in the main thread 10 ms. */
@@ -11,8 +11,7 @@ const YOUNG_MB = 4
 
 /** Opens a writer that works in a thread, or in this thread if no other one can be started. */
 export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
-  const path = db.find('PRAGMA database_list')?.file as string
-  const thread = path === '' ? undefined : await startWriter(db, path)
+  const thread = await startWriter(db)
   return thread ?? { add: (store) => addHere(db, store), end: async () => {} }
 }
 
@@ -25,8 +24,8 @@ async function addHere(db: Connection, store: number): Promise<boolean> {
 }
 
 /** Starts `totals-thread.ts`. Resolves to undefined if it cannot run. */
-async function startWriter(db: Connection, path: string): Promise<TotalsWriter | undefined> {
-  const worker = startThread('storage/sqlite/totals-thread', { path, driver: db.driver }, YOUNG_MB)
+async function startWriter(db: Connection): Promise<TotalsWriter | undefined> {
+  const worker = startFileThread(db, 'totals-thread', YOUNG_MB)
   if (!worker) return undefined
   let failure: unknown
   let isMore = false

@@ -325,7 +325,6 @@ export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => 
     },
   }
 
-/** For databases only: a write to memory cannot fail halfway. */
 export function describeAtomicity(open: OpenStorage): void {
   for (const [method, change] of Object.entries(CHANGES)) {
     test(`a change is rolled back when its audit entry cannot be written: ${method}`, async (t) => {
