@@ -1,155 +1,138 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import type { ImportRequest, StoreType } from '../../lib/index.ts'
-import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+import { describe, test } from 'node:test'
+import { createTill, type ImportRequest, type Till } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { allTargets } from '../support/targets.ts'
+import { createShop, failureOf, fileOf } from '../support/till.ts'
 
-const GOOGLE =
-  'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Product ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer\n'
-const sale = (order: string, app: string, sku = 'gold', status = 'Charged') =>
-  `${order},2024-01-01,1704110400,${status},px,Title,${app},inapp,${sku},EUR,4.99,0,4.99,City,,1,DE\n`
-const OWN = 'com.example.game'
-const REPORT =
-  GOOGLE +
-  sale('GPA.1', OWN) +
-  sale('GPA.2', 'com.other') +
-  sale('GPA.3', 'com.other') +
-  sale('GPA.4', OWN, '')
-
-/** A shop with a store `play` of a type, which sells `gold`. */
-async function openPlay(store_type: StoreType, store_config = {}) {
-  const till = memoryTill()
-  const { account, project } = await createShop(till)
-  const store = { project_id: project.id, store_id: 'play', store_type, store_config }
-  await till.stores.create(account, store)
-  const item = { store_id: 'play', display_name: 'x', price: '1', type: 'consumable' } as const
-  await till.items.create(account, { ...item, name: 'gold' })
-  await till.items.create(account, { ...item, name: 'game' })
-  const load = (csv: string, options: Partial<ImportRequest> = {}) =>
-    till.purchases.import(account, { store_id: 'play', file: fileOf(csv), ...options })
-  const ids = async () => {
-    const { purchases } = await till.purchases.list(account, { store_id: 'play' })
-    return purchases.map(({ transaction_id, sku }) => `${transaction_id} ${sku}`)
-  }
-  return { till, account, load, ids }
+const NOW = Date.UTC(2026, 2, 1)
+const PLAY =
+  'Order Number,Order Charged Timestamp,Financial Status,Product Title,Product ID,Product Type,' +
+  'SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount\n'
+const CHARGED = '1769860800' // 2026-01-31T12:00:00Z
+const playRow = (order: string, status: string, amount: string, app = 'com.example.game') =>
+  `${order},${CHARGED},${status},Gold,${app},inapp,gold,USD,4.99,0.00,${amount}\n`
+const LIVE = {
+  ...{ store_id: 'main', transaction_id: 'GPA.1/gold', sku: 'gold', user_id: 'ann' },
+  ...{ purchased_at: '2026-01-31T12:00:00Z' },
 }
 
-test("an iap store imports its project's app from a report of all apps, and counts the other rows", async () => {
-  const { till, account, load, ids } = await openPlay('iap', { platform: 'google_play' })
+async function ownedBy(till: Till, account: Parameters<Till['purchases']['owned']>[0]) {
+  const { owned } = await till.purchases.owned(account, { store_id: 'main', user_id: 'ann' })
+  return owned.map(({ sku, quantity }) => `${quantity} ${sku}`)
+}
 
-  const { import_id, rows, passed_over, passed_over_reasons } = await load(REPORT)
+for (const { name, skip, open } of await allTargets()) {
+  describe(`vendor files in ${name}`, { skip }, () => {
+    test('a live purchase that a Play file refunds is not owned, until the import is undone', async (t) => {
+      const till = createTill({ storage: await open(t), now: () => NOW })
+      const { account } = await createShop(till)
+      await till.stores.update(account, {
+        ...{ store_id: 'main', store_config: { bundle_id: 'com.example.game' } },
+      })
+      await till.purchases.record(account, LIVE)
+      const file = fileOf(
+        PLAY,
+        playRow('GPA.1', 'Charged', '4.99'),
+        playRow('GPA.1', 'Refund', '-4.99'),
+        playRow('GPA.2', 'Charged', '4.99', 'com.example.other'),
+      )
 
-  assert.deepEqual([rows, passed_over], [1, 3])
-  assert.deepEqual(passed_over_reasons, [
-    { reason: 'no_sku', rows: 1 },
-    { reason: 'other_app', app: 'com.other', rows: 2 },
-  ])
-  assert.deepEqual(await ids(), ['GPA.1/gold gold'])
-  const record = await till.imports.get(account, import_id)
-  assert.equal(record.passed_over, 3)
-  assert.ok(!('passed_over_reasons' in record))
-})
+      const { import_id, ...result } = await till.purchases.import(account, {
+        ...{ store_id: 'main', file },
+      })
 
-test('the bundle id of a store replaces that of its project, and another type of store needs one', async () => {
-  const own = await openPlay('iap', { platform: 'google_play', bundle_id: 'com.other' })
-  assert.deepEqual([(await own.load(REPORT)).rows, (await own.ids()).length], [2, 2])
+      assert.deepEqual(
+        [result.rows, result.skipped, result.updated, result.passed_over_reasons],
+        [2, 1, 1, [{ reason: 'other_app', app: 'com.example.other', rows: 1 }]],
+      )
+      const missing = (field: string) => ({ field, stored: 'missing', rows: 2 })
+      assert.deepEqual(result.unequal, [missing('price'), missing('currency')])
+      assert.deepEqual(await ownedBy(till, account), [])
+      await till.imports.undo(account, { import_id })
+      assert.deepEqual(await ownedBy(till, account), ['1 gold'])
+    })
 
-  const web = await openPlay('web')
-  const { code, details } = await failureOf(web.load(REPORT))
-  assert.deepEqual([code, details[0]?.code], ['invalid_purchases', 'other_app'])
-  assert.match(details[0]?.message ?? '', /com\.example\.game, com\.other/)
-  assert.deepEqual(await web.ids(), [])
+    test('a file of refunds needs only ids and statuses, and passes over all other rows', async (t) => {
+      const till = createTill({ storage: await open(t), now: () => NOW })
+      const { account } = await createShop(till)
+      await till.purchases.record(account, { ...LIVE, transaction_id: 'T-1' })
+      const layout: ImportRequest['layout'] = {
+        columns: { transaction_id: 'Reference', status: 'Type' },
+        statuses: { 'Payment Refund': 'refunded' },
+        skip: { Type: ['Fee'] },
+      }
+      const rows = ['T-1,Payment Refund', 'T-1,Fee', 'T-9,Payment Refund', 'T-1,payment refund']
+      const request = (lines: readonly string[], more: object = {}) => ({
+        ...{ store_id: 'main', layout, refundsOnly: true, ...more },
+        file: fileOf(['Reference,Type', ...lines, ''].join('\n')),
+      })
 
-  const none = await openPlay('iap', { platform: 'google_play', bundle_id: 'com.third' })
-  const refused = await failureOf(none.load(REPORT))
-  assert.match(
-    refused.details[0]?.message ?? '',
-    /no row of com\.third, the bundle_id of the store/,
-  )
-})
+      const { import_id, ...result } = await till.purchases.import(account, request(rows))
 
-test('a report that was imported before adds nothing, also with a SKU map', async () => {
-  const { load, ids } = await openPlay('iap', { platform: 'google_play' })
-  await load(REPORT)
-  const before = await ids()
-  const skus = 'vendor_sku,item\ncom.example.game,game\n'
+      assert.deepEqual([result.rows, result.updated, result.passed_over], [1, 1, 3])
+      assert.deepEqual(
+        result.passed_over_reasons.map(({ reason, rows }) => `${rows} ${reason}`).sort(),
+        [...['1 not_later', '1 not_stored', '1 skipped']],
+      )
+      assert.deepEqual(await ownedBy(till, account), [])
+      assert.equal((await till.imports.get(account, import_id)).updated, 1)
+      const again = await till.purchases.import(account, request(rows))
+      assert.deepEqual([again.rows, again.passed_over], [0, 4])
+      const bad = await failureOf(till.purchases.import(account, request(['T-1,Currency Hold'])))
+      assert.deepEqual([bad.details[0]?.line, bad.details[0]?.column], [2, 'Type'])
+      const whole = till.purchases.import(account, request(rows, { refundsOnly: false }))
+      assert.deepEqual(
+        (await failureOf(whole)).details.map(({ field }) => field),
+        ['layout.columns.sku', 'layout.columns.purchased_at'],
+      )
+    })
 
-  const again = await load(REPORT)
-  const mapped = await load(REPORT, { skus })
+    test('RevenueCat rows meet stored ones by product, and subscriptions end', async (t) => {
+      let now = NOW
+      const till = createTill({ storage: await open(t), now: () => now })
+      const { account } = await createShop(till)
+      const header =
+        'rc_original_app_user_id,rc_last_seen_app_user_id_alias,store_transaction_id,renewal_number,' +
+        'product_identifier,start_time,end_time,effective_end_time,refunded_at,' +
+        'price_in_purchased_currency,purchase_price_in_purchased_currency,purchased_currency,is_sandbox\n'
+      const row = (alias: string, refunded: string, price: string) =>
+        `$RCAnonymousID:1,${alias},RC-1,1,gold,2026-02-01 00:00:00,2026-03-01 00:00:00,` +
+        `2026-03-02 00:00:00,${refunded},${price},4.99,USD,false\n`
+      const load = (text: string) =>
+        till.purchases.import(account, { store_id: 'main', file: fileOf(header, text) })
 
-  assert.deepEqual([again.added, again.skipped], [0, 1])
-  assert.deepEqual([mapped.added, mapped.skipped, mapped.passed_over], [1, 1, 2])
-  assert.deepEqual(await ids(), [...before, 'GPA.4 game'])
-})
+      await load(row('ann', '', '4.99'))
+      assert.deepEqual(await ownedBy(till, account), ['1 gold'])
+      now = Date.UTC(2026, 2, 2)
+      assert.deepEqual(await ownedBy(till, account), [])
+      const refund = await load(row('other alias', '2026-02-20 00:00:00', '0'))
 
-test('a charge and its refund in one file are one refunded purchase', async () => {
-  const { load } = await openPlay('iap', { platform: 'google_play' })
-  const refund = sale('GPA.1', OWN, 'gold', 'Refund').replaceAll('4.99', '-4.99')
+      assert.deepEqual(
+        [refund.updated, refund.unequal],
+        [1, [{ field: 'user_id', stored: 'different', rows: 1 }]],
+      )
+      const [purchase] = await collect(till.purchases.all(account, { store_id: 'main' }))
+      assert.deepEqual(
+        [purchase?.user_id, purchase?.price, purchase?.status, purchase?.expires_at],
+        ['ann', 499, 'refunded', '2026-03-02T00:00:00.000Z'],
+      )
+    })
 
-  const { rows, added, totals } = await load(GOOGLE + sale('GPA.1', OWN) + refund)
+    test('an export has the end of a subscription, and can be imported again', async (t) => {
+      const till = createTill({ storage: await open(t), now: () => NOW })
+      const { account, project_id } = await createShop(till)
+      await till.purchases.record(account, { ...LIVE, expires_at: '2026-03-01T00:00:00.001Z' })
+      const csv = (await collect(till.purchases.export(account, { store_id: 'main' }))).join('')
 
-  assert.deepEqual([rows, added], [2, 1])
-  assert.deepEqual(
-    totals.map(({ status, total }) => [status, total]),
-    [
-      ['purchased', '499'],
-      ['refunded', '499'],
-    ],
-  )
-})
+      const again = await till.purchases.import(account, { store_id: 'main', file: fileOf(csv) })
 
-test('at most twenty reasons are listed, and the others are added up', async () => {
-  const { load } = await openPlay('iap', { platform: 'google_play' })
-  const others = Array.from({ length: 30 }, (_, i) => sale(`GPA.${i}`, `com.a${i}`))
-
-  const { passed_over, passed_over_reasons } = await load(REPORT + others.join(''))
-
-  assert.equal(passed_over, 33)
-  assert.equal(passed_over_reasons.length, 21)
-  assert.equal(passed_over_reasons[0]?.reason, 'no_sku')
-  assert.deepEqual(passed_over_reasons[1], { reason: 'other_app', app: 'com.other', rows: 2 })
-  assert.deepEqual(passed_over_reasons[20], { reason: 'others', rows: 12 })
-})
-
-const maps: readonly [what: string, skus: string, lines: readonly string[]][] = [
-  ['an unknown item', 'vendor_sku,item\na,gold\nb,silver\nc,silver\n', ['3 item', '4 item']],
-  ['a vendor SKU twice', 'vendor_sku,item\na,gold\nb,gold\na,\n', ['4 vendor_sku']],
-  ['a row without a vendor SKU', 'item;vendor_sku\ngold;\n', ['2 vendor_sku']],
-  ['other columns', 'sku,item\na,gold\n', ['1 ']],
-  ['a misplaced quote', 'vendor_sku,item\n"a"b,gold\n', ['2 ']],
-  ['no header', '', ['1 ']],
-  ['more than 256 KiB', `vendor_sku,item\n${'x'.repeat(256 * 1024)},gold\n`, ['1 ']],
-  [
-    'more than 10,000 SKUs',
-    `vendor_sku,item\n${Array.from({ length: 10_001 }, (_, i) => `${i},\n`).join('')}`,
-    ['10002 '],
-  ],
-]
-for (const [what, skus, lines] of maps) {
-  test(`a SKU map with ${what} is refused with its lines before the file is read`, async () => {
-    const { load } = await openPlay('web')
-    const file = (async function* (): AsyncGenerator<Uint8Array> {
-      yield assert.fail('the file is read')
-    })()
-
-    const { code, message, details } = await failureOf(load('', { skus, file }))
-
-    assert.equal(code, 'invalid_request')
-    assert.match(message, /in the SKU map$/)
-    assert.deepEqual(
-      details.map(({ line, column = '' }) => `${line} ${column}`),
-      lines,
-    )
-    assert.ok(details.every(({ field }) => field === 'skus'))
+      assert.match(csv, /^transaction_id,.*,expires_at,.*\n.*,2026-03-01T00:00:00\.001Z,/)
+      assert.deepEqual([again.skipped, again.unequal], [1, []])
+      assert.deepEqual(await ownedBy(till, account), ['1 gold'])
+      const exported = await collect(till.users.export(account, { project_id, user_id: 'ann' }))
+      const { purchases } = JSON.parse(exported.join(''))
+      assert.equal(purchases[0].expires_at, '2026-03-01T00:00:00.001Z')
+    })
   })
 }
-
-test('a SKU map is text or bytes, and a layout is an object', async () => {
-  const { load } = await openPlay('web')
-  const bytes = Buffer.from('\uFEFFvendor_sku;item\r\n"gold.1";gold\r\n', 'utf16le')
-  const csv = 'transaction_id,sku,date\nT-1,gold.1,1704110400\n'
-  assert.equal((await load(csv, { skus: bytes })).added, 1)
-  const wrong = [{ skus: 7 }, { layout: 'x' }] as unknown as Partial<ImportRequest>[]
-  for (const options of wrong) {
-    await assert.rejects(load(csv, options), { code: 'invalid_request' })
-  }
-})
