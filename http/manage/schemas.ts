@@ -216,14 +216,14 @@ export function createManagedSchemas() {
     WebhookEndpoint: record<lib.WebhookEndpoint>(
       {
         ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
-        ...{ reason: text, unconfirmed_url: text, is_signed: flag, cursor: count, lag: count },
-        ...{ lag_seconds: count, failing_since: time },
+        ...{ reason: text, unconfirmed_url: text, unconfirmed_is_signed: flag, is_signed: flag },
+        ...{ cursor: count, lag: count, lag_seconds: count, failing_since: time },
         last_failure: record<lib.WebhookFailure>({ at: time, status: count, error: text }, [
           'status',
           'error',
         ]),
       },
-      ['reason', 'unconfirmed_url', 'failing_since', 'last_failure'],
+      ['reason', 'unconfirmed_url', 'unconfirmed_is_signed', 'failing_since', 'last_failure'],
     ),
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
     WebhookDelivery: record<lib.WebhookDelivery>(

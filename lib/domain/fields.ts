@@ -224,12 +224,6 @@ export function wholeNumber(min: number, max: number): Rule<number> {
   )
 }
 
-export const httpUrl = rule(
-  (value): value is string => isText(value) && /^https?:$/.test(protocolOf(value) ?? ''),
-  'must be an http or https URL',
-  { type: 'string', format: 'uri', description: 'An http or https URL.' },
-)
-
 /** A rule for any absolute URL (`https:`, `myapp:`) that cannot run as a script. */
 export const linkUrl = rule(
   (value): value is string =>
@@ -287,26 +281,6 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   return withSchema(schema, (value, field, problems) =>
     value === null ? null : rule(value, field, problems),
   )
-}
-
-/**
- * Returns the configuration that replaces `stored`: `sent`, and the stored secrets that it lacks.
- * Drops a stored `webhook_secret` if `webhook_url` changes, and a secret that is `null` in `sent`.
- */
-export function replaceConfig(
-  stored: JsonObject,
-  sent: JsonObject,
-  secrets: readonly string[],
-): JsonObject {
-  const kept = Object.entries(stored).filter(([key]) => secrets.includes(key))
-  const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
-  if (sent.webhook_secret === undefined && sent.webhook_url !== stored.webhook_url) {
-    delete replaced.webhook_secret
-  }
-  for (const key of secrets) {
-    if (replaced[key] === null) delete replaced[key]
-  }
-  return replaced
 }
 
 /** Whether two JSON values are equal, regardless of the order of members. */

@@ -8,7 +8,6 @@ import {
   type Fields,
   freeForm,
   type Given,
-  httpUrl,
   type Input,
   type JsonObject,
   list,
@@ -17,12 +16,12 @@ import {
   optional,
   orNull,
   parseObject,
-  replaceConfig,
   required,
   text,
   wholeNumber,
 } from './fields.ts'
 import { status } from './status.ts'
+import { replaceConfig, storedWebhookUrl, webhookSecret, webhookUrl } from './webhook-settings.ts'
 
 /** A project: a game or an application of an account. */
 export interface Project {
@@ -74,14 +73,15 @@ export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'
 
 const configKeys = {
   sandbox_enabled: boolean,
-  webhook_url: httpUrl,
-  webhook_secret: text(1, 1024),
+  webhook_url: webhookUrl,
+  webhook_secret: webhookSecret,
   allowed_currencies: list(currency, 500),
   custom_settings: freeForm,
 }
 
 const changedConfigKeys = {
   ...configKeys,
+  webhook_url: storedWebhookUrl, // `changeProject` checks a new URL
   webhook_secret: note('`null` removes the stored secret.', orNull(configKeys.webhook_secret)),
 }
 
@@ -140,11 +140,15 @@ export function parseKeyRotation(input: unknown): Complete<ProjectKeyRotation> {
   })
 }
 
-/** Applies a change to a project. */
+/** Applies a change to a project. Throws `invalid_request` for a bad new `webhook_url`. */
 export function changeProject(current: Project, change: Given<ProjectChange>): Project {
   const { id: _, config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
-  return { ...current, ...rest, config: replaceConfig(current.config, sent, ['webhook_secret']) }
+  return {
+    ...current,
+    ...rest,
+    config: replaceConfig('config', current.config, sent, ['webhook_secret']),
+  }
 }
 
 /** Removes the secrets from a project before it is returned to a caller. */

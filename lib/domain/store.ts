@@ -6,7 +6,6 @@ import {
   currency,
   type Fields,
   type Given,
-  httpUrl,
   type Input,
   isObject,
   type JsonObject,
@@ -19,12 +18,12 @@ import {
   parseObject,
   pattern,
   type Rule,
-  replaceConfig,
   required,
   text,
   withSchema,
 } from './fields.ts'
 import { status } from './status.ts'
+import { replaceConfig, storedWebhookUrl, webhookSecret, webhookUrl } from './webhook-settings.ts'
 
 /** A store: the configuration of a payment provider, with items and purchases. */
 export interface Store {
@@ -90,8 +89,8 @@ const secret = text(1, 8192)
 const commonKeys = {
   currency,
   webhook_enabled: note('Whether `webhook_url` receives the changes of this store.', boolean),
-  webhook_url: httpUrl,
-  webhook_secret: secret,
+  webhook_url: webhookUrl,
+  webhook_secret: webhookSecret,
   test_mode: note('Is stored, and has no effect.', boolean),
 }
 
@@ -144,24 +143,26 @@ export function parseNewStore(input: unknown): ParsedStore {
 
 /** Parses a change of a store. `type` is its type, which never changes and decides the rules. */
 export function parseStoreChange(input: unknown, type: StoreType): Given<StoreChange> {
-  const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(secret)])
+  const keys = configKeys[type]
+  const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(keys[key] as Rule<unknown>)])
+  const changed = { webhook_url: storedWebhookUrl, ...Object.fromEntries(nullable) }
   const fields: Fields<Given<StoreChange>> = {
     store_id: required(storeId),
     is_sandbox: optional(boolean),
     status: optional(status),
-    store_config: optional(config({ ...configKeys[type], ...Object.fromEntries(nullable) })),
+    store_config: optional(config({ ...keys, ...changed })), // `changeStore` checks a new URL
   }
   return parseObject(input, fields)
 }
 
-/** Applies a change to a store. */
+/** Applies a change to a store. Throws `invalid_request` for a bad new `webhook_url`. */
 export function changeStore(current: Store, change: Given<StoreChange>): Store {
   const { store_id: _, store_config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
   return {
     ...current,
     ...rest,
-    store_config: replaceConfig(current.store_config, sent, STORE_SECRETS),
+    store_config: replaceConfig('store_config', current.store_config, sent, STORE_SECRETS),
   }
 }
 

@@ -43,13 +43,18 @@ export interface WebhookEndpoint {
   readonly project_id: string
   /** The store; '' for the endpoint of a project. */
   readonly store_id: string
-  /** The confirmed URL, which receives the messages; '' if there is none. */
+  /** The confirmed URL, which receives the messages, normalised to ASCII; '' if there is none. */
   readonly url: string
   readonly state: WebhookState
   /** The reason for `disabled`. */
   readonly reason?: 'gone' | 'secret'
-  /** A URL that a session set. It receives nothing until the account confirms it. */
+  /**
+   * A URL that a session set, normalised to ASCII. It receives nothing until the account confirms
+   * it. If it equals `url`, the session set only another secret, or removed the secret.
+   */
   readonly unconfirmed_url?: string
+  /** Whether messages to the `unconfirmed_url` would be signed. */
+  readonly unconfirmed_is_signed?: boolean
   /** Whether messages are signed. Without a `webhook_secret`, they are not. */
   readonly is_signed: boolean
   /** All changes with a lower `sequence` were delivered, or are no longer retried. */

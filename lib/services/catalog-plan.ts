@@ -295,12 +295,11 @@ function createPlanner(
       const secrets = ['webhook_secret']
       const sent = config && resolve(config, secrets, project.config, '$.project.config')
       const input = { id: project.id, ...fields, config: sent }
-      const change = within('$.project', problems, () =>
-        parseProjectChange(input, 'account', platforms),
-      )
-      if (!change) return undefined
-      const changed = changeSealed(project, changeProject(project, change), sealer)
-      if (changed === project) return undefined
+      const changed = within('$.project', problems, () => {
+        const change = parseProjectChange(input, 'account', platforms)
+        return changeSealed(project, changeProject(project, change), sealer)
+      })
+      if (!changed || changed === project) return undefined
       const { config: before, ...old } = project
       const { config: after, ...now } = changed
       const fieldsChanged = {
@@ -346,9 +345,11 @@ function createPlanner(
       const { store_type, ...changeable } = fields
       assertSame(store_type, stored.store_type, `${path}.store_type`)
       const input = { store_id, ...changeable, store_config: sent }
-      const change = within(path, problems, () => parseStoreChange(input, stored.store_type))
-      if (!change) return undefined
-      const changed = changeSealed(stored, changeStore(stored, change), sealer)
+      const changed = within(path, problems, () => {
+        const change = parseStoreChange(input, stored.store_type)
+        return changeSealed(stored, changeStore(stored, change), sealer)
+      })
+      if (!changed) return undefined
       const { store_config: after, ...now } = changed
       const { store_config: _, ...old } = stored
       const fieldsChanged = {

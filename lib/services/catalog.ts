@@ -5,6 +5,7 @@ import {
   type CatalogStore,
   secretReference,
 } from '../domain/catalog.ts'
+import type { StoredEndpoint } from '../domain/endpoint.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import type { Item } from '../domain/item.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
@@ -50,7 +51,9 @@ export function createCatalog(context: Context): Catalogs {
       assertAccount(account)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       const { id, name, bundle_id, platform, status, dlscheme } = project
-      const config = withReferences(project.config, ['webhook_secret'], 'project')
+      const endpoint = await storage.findEndpoint(id)
+      const confirmed = endpoint ? confirmedConfig(project.config, endpoint) : project.config
+      const config = withReferences(confirmed, ['webhook_secret'], 'project')
       const fields = { id, name, bundle_id, platform, status, dlscheme, config }
       const described = fields satisfies Record<keyof CatalogProject, unknown>
       yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
@@ -111,6 +114,13 @@ function formatItem(item: Item): string {
 
 function format(value: object, indent: number): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)
+}
+
+/** The config with the URL and secret that receive messages, not those that a session has set. */
+function confirmedConfig(config: JsonObject, { url, secrets }: StoredEndpoint): JsonObject {
+  const settings = { webhook_url: url || undefined, webhook_secret: secrets[0]?.secret }
+  const entries = Object.entries({ ...config, ...settings })
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
 function withReferences(config: JsonObject, names: readonly string[], owner: string): JsonObject {

@@ -23,6 +23,7 @@ import type {
   WebhookEndpoint,
   WebhookRequest,
 } from '../domain/webhook.ts'
+import { showWebhookUrl } from '../domain/webhook-settings.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { EndpointMove } from '../storage/port.ts'
@@ -123,9 +124,12 @@ export function createWebhooks(context: Context): Webhooks {
     const { count, cursor, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
     const age = at === undefined ? 0 : Math.floor((now() - Date.parse(at)) / 1000)
     return {
-      ...{ endpoint_id, project_id, store_id, url, state },
+      ...{ endpoint_id, project_id, store_id, url: showWebhookUrl(url), state },
       ...(reason && { reason }),
-      ...(unconfirmed && { unconfirmed_url: unconfirmed.url }),
+      ...(unconfirmed && {
+        unconfirmed_url: showWebhookUrl(unconfirmed.url),
+        unconfirmed_is_signed: unconfirmed.secret !== undefined,
+      }),
       is_signed: secrets.length > 0,
       cursor,
       lag: count,
@@ -194,7 +198,8 @@ export function createWebhooks(context: Context): Webhooks {
       const [entry] = await storage.findEntries([message.sequence])
       const body = entry && (await bodyOf(storage, entry, message))
       const headers = headersOf(webhook_id, Math.floor(now() / 1000))
-      return { endpoint_id, webhook_id, url, headers, ...(body !== undefined && { body }) }
+      const request = { endpoint_id, webhook_id, url: showWebhookUrl(url), headers }
+      return { ...request, ...(body !== undefined && { body }) }
     },
 
     async test(account, endpoint_id, options) {
@@ -248,7 +253,7 @@ export function createWebhooks(context: Context): Webhooks {
         if (!unconfirmed) {
           throw invalidField('endpoint_id', 'confirmed', 'has no unconfirmed URL')
         }
-        if (url !== undefined && unconfirmed.url !== url) {
+        if (url !== undefined && showWebhookUrl(url) !== showWebhookUrl(unconfirmed.url)) {
           throw invalidField('url', 'mismatch', 'is not the unconfirmed URL any more')
         }
         return confirmEndpoint(current, unconfirmed, now(), isSame)

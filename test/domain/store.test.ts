@@ -117,7 +117,7 @@ describe('a store_config', () => {
     currency: 'USD',
     webhook_enabled: true,
     webhook_url: 'https://example.com/hook',
-    webhook_secret: 'x'.repeat(8192),
+    webhook_secret: 'x'.repeat(1024),
     test_mode: false,
     unknown: { kept: [null] },
   }
@@ -167,6 +167,7 @@ describe('a store_config', () => {
     ['iap', 'bundle_id', 'example'],
     ['iap', 'shared_secret', ''],
     ['iap', 'shared_secret', 'x'.repeat(8193)],
+    ['web', 'webhook_secret', 'x'.repeat(1025)],
     ['custom', 'provider', ''],
     ['custom', 'provider', 7],
     ['custom', 'api_key', { key: 'x' }],

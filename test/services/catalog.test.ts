@@ -119,6 +119,39 @@ test('a secret of the old webhook_url is not said to stay when the file has anot
   assert.equal(planned.changes.length, 1)
 })
 
+test('an export has the confirmed webhook_url, not the one that a session has set', async () => {
+  const { till, account, project, token, exported } = await setup()
+  const { id } = project
+  const configOf = async () => JSON.parse(await exported()).project.config
+  const session = await till.sessions.authenticate(token)
+  const stranger = { webhook_url: 'https://evil.example/' }
+  await till.projects.update(session, { id, config: stranger })
+  assert.deepEqual(await configOf(), {})
+
+  const config = { webhook_url: 'https://shop.example/hook', webhook_secret: 's3cret', a: 1 }
+  await till.projects.update(account, { id, config })
+  const confirmed = { ...config, webhook_secret: { env: 'PROJECT_WEBHOOK_SECRET' } }
+  for (const sent of [stranger, {}]) {
+    await till.projects.update(session, { id, config: { ...sent, a: 1 } })
+    assert.deepEqual(await configOf(), confirmed)
+  }
+  const catalog = JSON.parse(await exported())
+  const env = { PROJECT_WEBHOOK_SECRET: 's3cret' }
+  await till.catalog.apply(account, { project_id: id, catalog, env })
+  const { url, is_signed, unconfirmed_url } = await till.webhooks.get(account, id)
+  assert.deepEqual([url, is_signed, unconfirmed_url], [config.webhook_url, true, undefined])
+})
+
+test('a bad webhook_url in a catalog is a mistake at its JSON path', async () => {
+  const { plan } = await setup()
+  const store_config = { webhook_url: 'https://a:b@shop.example/' }
+  const { details } = await failureOf(plan([{ store_id: 'main', store_config }]))
+  assert.deepEqual(
+    details.map(({ field }) => field),
+    ['$.stores[0].store_config.webhook_url'],
+  )
+})
+
 test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))

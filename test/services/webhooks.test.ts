@@ -255,6 +255,58 @@ test('a copy has the endpoints, and sends what was not delivered', async (t) => 
   assert.equal((await copy.webhooks.list(account)).endpoints[0]?.url, URL)
 })
 
+test('an unconfirmed URL is shown with its punycode host, which tells look-alikes apart', async (t) => {
+  const till = memoryTill()
+  t.after(() => till.close())
+  const { account, project, token } = await openHooks(till)
+  const session = await till.sessions.authenticate(token)
+  const lookAlike = URL.replace('o', '\u043e') // the Cyrillic o
+  await till.projects.update(session, { id: project.id, config: { webhook_url: lookAlike } })
+
+  const { unconfirmed_url } = await till.webhooks.get(account, project.id)
+  assert.match(String(unconfirmed_url), /^https:\/\/xn--[!-~]+\.example\.com\/till$/)
+  const wrong = till.webhooks.confirm(account, project.id, { url: URL })
+  await assert.rejects(wrong, { code: 'invalid_request' })
+  const confirmed = await till.webhooks.confirm(account, project.id, { url: unconfirmed_url })
+  assert.equal(confirmed.url, unconfirmed_url)
+})
+
+test('an unconfirmed change of only the secret is told apart from a new URL', async (t) => {
+  const till = memoryTill()
+  t.after(() => till.close())
+  const { account, project, token } = await openHooks(till)
+  const session = await till.sessions.authenticate(token)
+  const set = async (config: object) => {
+    await till.projects.update(session, { id: project.id, config: { ...config } })
+    const { url, unconfirmed_url, unconfirmed_is_signed } = await till.webhooks.get(
+      account,
+      project.id,
+    )
+    return [unconfirmed_url === url, unconfirmed_is_signed]
+  }
+  assert.deepEqual(await set({ webhook_url: URL, webhook_secret: 'of a stranger' }), [true, true])
+  assert.deepEqual(await set({ webhook_url: 'https://other.example/' }), [false, false])
+  assert.deepEqual(await set({ webhook_url: URL }), [true, false])
+})
+
+test('a webhook_url that was stored before its rule works, also when it is sent unchanged', async (t) => {
+  const storage = createMemoryStorage()
+  const till = createTill({ storage })
+  t.after(() => till.close())
+  const { account, project, newItem } = await openHooks(till)
+  const webhook_url = 'https://name:word@hooks.example.com/'
+  const { id } = project
+  const refused = till.projects.update(account, { id, config: { webhook_url } })
+  await assert.rejects(refused, /^TillError: config\.webhook_url must be .* without credentials/)
+  await storage.updateProject(id, (current) => ({ ...current, config: { webhook_url } }))
+
+  const config = { webhook_url, webhook_secret: 'a secret' }
+  assert.deepEqual((await till.projects.update(account, { id, config })).config, config)
+  await newItem('a')
+  const { messages } = await till.outbox.claim({ holder: 'one' })
+  assert.ok(messages.length > 0)
+})
+
 test('an import with many refunds sends parts that fit into a body', async (t) => {
   const till = memoryTill()
   t.after(() => till.close())

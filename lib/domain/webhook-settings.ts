@@ -1,0 +1,85 @@
+import type { ErrorDetail } from '../errors.ts'
+import {
+  invalidFields,
+  isText,
+  type JsonObject,
+  optional,
+  rule,
+  text,
+  withSchema,
+} from './fields.ts'
+
+/** A rule for a `webhook_url` that may be stored already. Older versions stored any http URL. */
+export const storedWebhookUrl = rule(
+  (value): value is string => isText(value) && parseHttpUrl(value) !== undefined,
+  'must be an http or https URL',
+  { type: 'string', format: 'uri', description: 'An http or https URL without credentials.' },
+)
+
+/** `URL` removes or replaces these characters, so the text would look like another URL. */
+const MISLEADING = /[\p{Cc}\p{Bidi_Control}\s\\]/u
+
+/** A rule for a new `webhook_url`. */
+export const webhookUrl = rule(
+  (value): value is string => {
+    const url = isText(value) && !MISLEADING.test(value) ? parseHttpUrl(value) : undefined
+    return url !== undefined && url.username === '' && url.password === ''
+  },
+  'must be an http or https URL without credentials, blanks, backslashes and control characters',
+  storedWebhookUrl.schema,
+)
+
+/**
+ * Returns a stored `webhook_url` in the form that a person can compare: as ASCII, with the punycode
+ * of the host. Returns other text, such as '', unchanged.
+ */
+export function showWebhookUrl(url: string): string {
+  return parseHttpUrl(url)?.href ?? url
+}
+
+function parseHttpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url && /^https?:$/.test(url.protocol) ? url : undefined
+}
+
+const anySecret = text(1, 1024)
+// Libraries reject base64 without its padding.
+const WHSEC = /^whsec_(?=.)([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** A rule for a `webhook_secret`: `whsec_` and base64, or any other text, which is used as UTF-8. */
+export const webhookSecret = withSchema<string>(
+  { ...anySecret.schema, description: 'Any text, or `whsec_` and base64 with padding.' },
+  (value, field, problems) => {
+    const secret = anySecret(value, field, problems)
+    if (isText(secret) && secret.startsWith('whsec_') && !WHSEC.test(secret)) {
+      const message = 'must have standard base64 with padding after whsec_, and nothing else'
+      problems.push({ field, code: 'invalid', message })
+    }
+    return secret
+  },
+)
+
+/**
+ * Returns the configuration that replaces `stored`: `sent`, and the stored secrets that it lacks.
+ * Drops a stored `webhook_secret` if `webhook_url` changes, and a secret that is `null` in `sent`.
+ * `name` is the field of the configuration. Throws `invalid_request` for a bad new `webhook_url`.
+ */
+export function replaceConfig(
+  name: string,
+  stored: JsonObject,
+  sent: JsonObject,
+  secrets: readonly string[],
+): JsonObject {
+  const kept = Object.entries(stored).filter(([key]) => secrets.includes(key))
+  const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
+  if (sent.webhook_url !== stored.webhook_url) {
+    const problems: ErrorDetail[] = []
+    optional(webhookUrl)(sent.webhook_url, `${name}.webhook_url`, problems)
+    if (problems.length > 0) throw invalidFields(problems)
+    if (sent.webhook_secret === undefined) delete replaced.webhook_secret
+  }
+  for (const key of secrets) {
+    if (replaced[key] === null) delete replaced[key]
+  }
+  return replaced
+}
