@@ -92,7 +92,7 @@ test('the verification of docs/webhooks.md accepts what standardwebhooks signs, 
 })
 
 test('the verification of docs/webhooks.md accepts real messages, also with a secret of plain text', async () => {
-  const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? []
+  const [code = '', plain = ''] = [...page.matchAll(/```js\n(.*?)```/gs)].map(([, js = '']) => js)
   const { isAuthentic } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
   for (const webhook_secret of ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a secret of words']) {
     const { till, account, project_id } = await createShop()
@@ -101,6 +101,11 @@ test('the verification of docs/webhooks.md accepts real messages, also with a se
     await till.webhooks.test(account, project_id)
     const [{ headers, body } = assert.fail()] = (await till.outbox.claim({ holder: 'a' })).messages
     assert.equal(isAuthentic(headers, body, webhook_secret), true)
+    if (!webhook_secret.startsWith('whsec_')) {
+      const verify = new Function('Webhook', 'secret', 'body', 'headers', plain)
+      assert.doesNotThrow(() => verify(Webhook, webhook_secret, body, headers))
+      assert.throws(() => verify(Webhook, 'another secret', body, headers), /signature/)
+    }
     await till.close()
   }
 })
