@@ -6,6 +6,7 @@ import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
 import { describeSystemError } from './system-errors.ts'
+import { formatValue } from './text.ts'
 
 /** The exit codes of the program. */
 export const DONE = 0
@@ -33,7 +34,8 @@ export function reportFailure(
     if (isExpected(error)) return code
   }
   const stack = (error as Error | undefined)?.stack || String(error)
-  const reason = isExpected(error) ? formatReason(error, options) : stack
+  const text = isExpected(error) ? formatReason(error, options) : stack
+  const reason = text.split('\n').map(formatValue).join('\n')
   if (reason !== '') stderr.write(`${wrapLines(`tillkit: ${reason}`, stderr)}\n`)
   const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
   if (isMisuse) stderr.write(`See ${`tillkit ${command?.name ?? ''}`.trim()} --help\n`)

@@ -1,7 +1,19 @@
-/** Formats a value on one line. Escapes control characters, which could change the terminal. */
+/** Characters that could change the terminal, the order of the text or the number of lines. */
+const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+
+/** Formats a value on one line. Escapes characters that could change what the terminal shows. */
 export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
+  return text.replace(UNSAFE, (each) => {
+    // `JSON.stringify` escapes only the characters below U+0020.
+    const escaped = JSON.stringify(each).slice(1, -1)
+    return escaped === each ? `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}` : escaped
+  })
+}
+
+/** Formats a value as one argument of a shell command. */
+export function quote(value: string): string {
+  return `'${formatValue(value).replaceAll("'", "'\\''")}'`
 }
 
 const PLAIN = /^[ -~]*$/

@@ -31,3 +31,14 @@ export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   const quoted = formatValue(status)
   stderr.write(`warning: the status '${quoted}' has no effect; disabled and archived have\n`)
 }
+
+/** Warns of a `webhook_url` without a `webhook_secret`. `owner` is a project, store or endpoint. */
+export function warnOfUnsigned(
+  { stderr }: Io,
+  owner: string,
+  webhook_url: unknown,
+  isSigned: boolean,
+): void {
+  if (!webhook_url || isSigned) return
+  stderr.write(`warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`)
+}

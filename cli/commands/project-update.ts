@@ -2,7 +2,7 @@ import { PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { accountOf, CHANGE_OPTIONS, PROJECT_OPTIONS } from '../options.ts'
-import { warnOfStatus } from '../warnings.ts'
+import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
 
 export const projectUpdate = command({
   name: 'project update',
@@ -25,7 +25,10 @@ export const projectUpdate = command({
       throw new UsageError('Nothing to change: give --name, --platform, --config or --status')
     }
     const account = await accountOf(till, options)
-    output.record(await till.projects.update(account, { id, name, platform, config, status }))
+    const project = await till.projects.update(account, { id, name, platform, config, status })
+    output.record(project)
     warnOfStatus(io, status)
+    const secrets = await till.projects.listSecrets(account, project.id)
+    warnOfUnsigned(io, project.id, project.config.webhook_url, secrets.includes('webhook_secret'))
   },
 })

@@ -2,7 +2,7 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { oneOf } from '../option-values.ts'
 import { CHANGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
-import { warnOfStatus } from '../warnings.ts'
+import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
 
 const BOOLEANS = ['true', 'false'] as const
 const trueOrFalse = oneOf(...BOOLEANS)
@@ -36,5 +36,8 @@ export const storeUpdate = command({
     })
     output.record(store)
     warnOfStatus(io, status)
+    const { store_id, store_config } = store
+    const secrets = await till.stores.listSecrets(account, store_id)
+    warnOfUnsigned(io, store_id, store_config.webhook_url, secrets.includes('webhook_secret'))
   },
 })

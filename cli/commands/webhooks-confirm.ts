@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
+import { warnOfUnsigned } from '../warnings.ts'
 import { ENDPOINT } from '../webhooks.ts'
 
 export const webhooksConfirm = command({
@@ -11,8 +12,10 @@ export const webhooksConfirm = command({
     ...ACCOUNT_OPTION,
     url: { value: 'URL', help: 'the expected URL; fails if another one waits meanwhile' },
   },
-  async run({ till, operand, options, output }) {
+  async run({ till, operand, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    output.record(await till.webhooks.confirm(account, operand, { url: options.url }))
+    const endpoint = await till.webhooks.confirm(account, operand, { url: options.url })
+    output.record(endpoint)
+    warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
   },
 })

@@ -1,6 +1,8 @@
 import type { WebhookEndpoint } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
+import { quote } from '../text.ts'
+import { warnOfUnsigned } from '../warnings.ts'
 import { formatFailure } from '../webhooks.ts'
 
 export const webhooksList = command({
@@ -28,9 +30,14 @@ export const webhooksList = command({
         signed: 'omit',
       },
     )
-    for (const { endpoint_id, unconfirmed_url } of page.endpoints) {
+    for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
+      warnOfUnsigned(io, endpoint_id, url, is_signed)
+      const { unconfirmed_url, unconfirmed_is_signed } = endpoint
       if (unconfirmed_url === undefined) continue
-      output.line(`A session set ${unconfirmed_url}: tillkit webhooks confirm ${endpoint_id}`)
+      const what = unconfirmed_url === url ? 'same URL' : 'new URL'
+      const secret = unconfirmed_is_signed ? 'new secret' : 'no secret'
+      const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
+      output.line(`A session set (${what}, ${secret}): ${command}`)
     }
     if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },

@@ -77,6 +77,13 @@ test('wide characters, emoji and combining marks keep the columns aligned', () =
   assert.equal(print(16, long, ['name', 'end'], { name: 'shorten' })[1], '東京ゲーム…  |')
 })
 
+test('control and bidi characters are escaped, also those that JSON does not escape', () => {
+  const rows = [{ name: 'a\u001b[2Jb\u009b2Jc\u007f\u0085d\u202ee\u2066f\u200eg\u2028h\n' }]
+  const [, line] = print('pipe', rows, ['name'])
+  const shown = 'a\\u001b[2Jb\\u009b2Jc\\u007f\\u0085d\\u202ee\\u2066f\\u200eg\\u2028h\\n'
+  assert.equal(line, shown)
+})
+
 test('a table may have 200,000 rows', () => {
   const rows = Array.from({ length: 200_000 }, (_, i) => ({ i }))
   assert.equal(print('pipe', rows, ['i']).length, 200_001)

@@ -139,7 +139,8 @@ test('a URL that a session set waits for confirmation, and serve warns of it', a
   )
   await createItems(api, 0, 1)
   const { stdout } = await shop.run('webhooks', 'list')
-  assert.match(stdout, /A session set .*\/other: tillkit webhooks confirm prj_/)
+  const command = `tillkit webhooks confirm ${id} --url '${other}'`
+  assert.ok(stdout.endsWith(`A session set (new URL, no secret): ${command}\n`), stdout)
 
   await assert.rejects(
     json('webhooks', 'confirm', id, '--url', `${receiver.url}/x`),
@@ -186,6 +187,56 @@ test('the commands pause, resume, test and replay an endpoint, and show its log'
   assert.notEqual(wrong.code, 0)
   const unknown = await run('webhooks', 'test', 'prj_unknown')
   assert.match(unknown.stderr, /No webhook endpoint has this id/)
+})
+
+test('no character of a URL that a session set reaches the terminal or the shell', async (t) => {
+  const { db, project, token } = await openShop(t)
+  const storage = await openSqliteStorage(db)
+  const till = createTill({ storage })
+  const session = await till.sessions.authenticate(token)
+  const { id } = project
+  const set = (webhook_url: string) =>
+    till.projects.update(session, { id, config: { webhook_url, webhook_secret: 'a' } })
+  const list = async () => (await tillkit(['webhooks', 'list', '--db', db])).stdout
+  await set("https://sh\u043ep.example/it's")
+  assert.match(await list(), /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s'\n$/)
+  // As older versions stored it.
+  const webhook_url = 'https://evil.example/\u001b[2J\u009b2J\u202e\n'
+  const unconfirmed = { url: webhook_url }
+  await storage.updateEndpoint(id, (current) => ({ ...current, unconfirmed }))
+  await till.close()
+  assert.match(
+    await list(),
+    /^[ -~\n]*no secret\): .* --url 'https:\/\/evil\.example\/%1B\[2J.*'\n$/,
+  )
+})
+
+test('webhooks test says when no server sends the event', async (t) => {
+  const { db, project } = await openShop(t)
+  const { code, stderr } = await tillkit(['webhooks', 'test', project.id, '--db', db])
+  assert.equal(code, 0)
+  assert.match(stderr, /^No server has sent the event within 3 s: start tillkit serve$/m)
+})
+
+test('a webhook_url without a secret warns', async (t) => {
+  const { db, project } = await openShop(t)
+  const { id } = project
+  const run = async (...args: string[]) => (await tillkit([...args, '--db', db])).stderr
+  const warning = (owner: string) =>
+    `warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`
+  const config = (value: object) => ['--config', JSON.stringify(value)]
+  const url = { webhook_url: 'https://shop.example/' }
+  const signed = { ...url, webhook_secret: 'a secret' }
+  const update = ['project', 'update', '--project', id]
+
+  assert.equal(await run('webhooks', 'list'), warning(id))
+  assert.equal(await run(...update, ...config(url)), warning(id))
+  assert.equal(await run(...update, ...config(signed)), '')
+  assert.equal(await run(...update, '--name', 'Other'), '')
+  assert.equal(await run('webhooks', 'list'), '')
+  const store = ['store', 'update', '--store', 'main']
+  assert.equal(await run(...store, ...config(url)), warning('main'))
+  assert.equal(await run(...store, ...config(signed)), '')
 })
 
 test('invalid retries are wrong usage', async () => {
