@@ -46,8 +46,10 @@ function Endpoint({ endpoint, onChanged }: Props) {
   return (
     <Section title={url || 'No confirmed URL'}>
       {rest.unconfirmed_url && (
-        <Notice tone="warning" title="A session set another URL, which receives nothing yet">
+        <Notice tone="warning" title="A session made a change that is not active yet">
           <p>
+            {rest.unconfirmed_url === url ? 'Same URL' : 'New URL'},{' '}
+            {rest.unconfirmed_is_signed ? 'new secret' : 'no secret'}:{' '}
             <code>{rest.unconfirmed_url}</code>
           </p>
           <ActionButton act={confirm(rest.unconfirmed_url)} isPrimary>
@@ -55,11 +57,16 @@ function Endpoint({ endpoint, onChanged }: Props) {
           </ActionButton>
         </Notice>
       )}
+      {url && !is_signed && (
+        <Notice tone="warning" title="The messages are not signed">
+          <p>Anyone can send such messages to your receiver. Set a webhook_secret.</p>
+        </Notice>
+      )}
       <Facts
         facts={[
           ['State', stateOf(endpoint)],
           ['Waiting', lagOf(endpoint)],
-          ['Signed', is_signed ? 'yes' : 'no: set a webhook_secret'],
+          ['Signed', is_signed ? 'yes' : 'no'],
           ['Failing since', <Time key="since" at={rest.failing_since} />],
           ['Last failure', last_failure ? (last_failure.status ?? last_failure.error) : 'none'],
           ['Last failure at', <Time key="at" at={last_failure?.at} />],
@@ -100,11 +107,12 @@ export function lagOf({ lag, lag_seconds }: WebhookEndpoint): string {
 
 const REASONS = { gone: 'the receiver answered 410', secret: 'no master key opens the secret' }
 
-export function stateOf({ state, reason, failing_since }: WebhookEndpoint) {
+export function stateOf({ state, reason, failing_since, url, is_signed }: WebhookEndpoint) {
   return (
     <>
       <Badge text={state} /> {reason && REASONS[reason]}
       {failing_since && <Badge text="failing" />}
+      {url && !is_signed && <Badge text="unsigned" />}
     </>
   )
 }

@@ -58,7 +58,16 @@ export function Time({ at }: { readonly at: string | undefined }) {
 
 const STATES = {
   good: ['active', 'purchased', 'delivered', 'for sale', 'this tab'],
-  warning: ['archived', 'refunded', 'waiting', 'paused', 'unconfirmed', 'sandbox', 'undone'],
+  warning: [
+    'archived',
+    'refunded',
+    'waiting',
+    'paused',
+    'unconfirmed',
+    'sandbox',
+    'undone',
+    'unsigned',
+  ],
   bad: ['disabled', 'cancelled', 'failed', 'failing', 'revoked'],
 }
 

@@ -100,7 +100,7 @@ async function serveShop(t: TestContext) {
     projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.ember\.quest/ },
     project: { link: `#/projects/${project.id}`, title: 'Ember Quest', ready: /pk_/ },
     store: { link: '#/stores/main', title: 'Store main', ready: /webhook_secret/ },
-    webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /127\.0\.0\.1:9/ },
+    webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /unsigned/ },
     webhook: { link: `#/webhooks/${project.id}`, title: 'Webhook', ready: /webhook\.test/ },
     activity: { link: '#/activity', title: 'Activity', ready: /webhooks\.test/ },
     keys: { link: '#/keys', title: 'Keys', ready: /this tab/ },

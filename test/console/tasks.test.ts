@@ -283,6 +283,22 @@ test('a person performs the task of each page', { skip }, async (t) => {
     assert.doesNotMatch(local ?? '', /UTC/)
   })
 
+  await t.test('an unconfirmed secret is not called a new URL, and no secret warns', async () => {
+    const [project = assert.fail()] = (await till.projects.list(account)).projects
+    const { id, public_key, config } = project
+    const { session } = await till.sessions.init(public_key, { user_id: 'stranger' })
+    const caller = await till.sessions.authenticate(session.token)
+    await till.projects.update(caller, { id, config: { ...config, webhook_secret: 'theirs' } })
+    await goTo(page, `#/webhooks/${id}`, 'Webhook')
+    await page.getByText('Same URL, new secret').waitFor()
+    const unsigned = { webhook_url: 'https://shop.example/', webhook_secret: null }
+    await till.projects.update(account, { id, config: unsigned })
+    await press('Refresh')
+    await page.getByText('The messages are not signed').waitFor()
+    await goTo(page, '#/webhooks', 'Webhooks')
+    await page.getByText('unsigned', { exact: true }).waitFor()
+  })
+
   await t.test('a new key is shown once, and revoking the own key signs out', async () => {
     await goTo(page, '#/keys', 'Keys')
     await press('New key')
