@@ -148,10 +148,10 @@ function missingColumns(
   found: Found,
   names: readonly string[],
   format: Format,
-  { refundsOnly }: LayoutOptions,
+  { refundsOnly, map = {} }: LayoutOptions,
 ): ErrorDetail[] {
   const required = refundsOnly ? (['transaction_id', 'status'] as const) : REQUIRED
-  const missing = required.filter((field) => found[field] === undefined)
+  const missing = required.filter((field) => !found[field] && map[field] === undefined)
   if (missing.length === 0) return []
   const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)

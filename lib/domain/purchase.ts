@@ -344,15 +344,16 @@ function isConflict(field: UnequalField['field'], stored: UnequalField['stored']
   return stored === 'different' && field !== 'expires_at'
 }
 
-/** Counts rows by unequal field. A field without `rows` stands for one row. */
+/** Counts rows by unequal field, in the order of the fields. Without `rows`, an entry is one row. */
 export function countUnequal(
-  fields: readonly (UnequalField & { readonly rows?: number })[],
-): UnequalCount[] {
-  const counts: (UnequalCount & { rows: number })[] = []
-  for (const { field, stored, rows = 1 } of fields) {
-    const known = counts.find((each) => each.field === field && each.stored === stored)
-    if (known) known.rows += rows
-    else counts.push({ field, stored, rows })
-  }
-  return counts
+  found: readonly (UnequalField & { readonly rows?: number })[],
+): readonly UnequalCount[] {
+  if (found.length === 0) return []
+  const counts = UNEQUAL_FIELDS.flatMap((field) =>
+    (['missing', 'different'] as const).map((stored): UnequalCount => {
+      const same = found.filter((each) => each.field === field && each.stored === stored)
+      return { field, stored, rows: same.reduce((sum, { rows = 1 }) => sum + rows, 0) }
+    }),
+  )
+  return counts.filter(({ rows }) => rows > 0)
 }

@@ -190,14 +190,13 @@ test('the commands pause, resume, test and replay an endpoint, and show its log'
 })
 
 test('no character of a URL that a session set reaches the terminal or the shell', async (t) => {
-  const { db, project, token } = await openShop(t)
+  const { db, project_id: id, token, run } = await setUp(t)
   const storage = await openSqliteStorage(db)
   const till = createTill({ storage })
   const session = await till.sessions.authenticate(token)
-  const { id } = project
   const set = (webhook_url: string) =>
     till.projects.update(session, { id, config: { webhook_url, webhook_secret: 'a' } })
-  const list = async () => (await tillkit(['webhooks', 'list', '--db', db])).stdout
+  const list = async () => (await run('webhooks', 'list')).stdout
   await set("https://sh\u043ep.example/it's")
   assert.match(await list(), /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s'\n$/)
   // As older versions stored it.
@@ -212,16 +211,16 @@ test('no character of a URL that a session set reaches the terminal or the shell
 })
 
 test('webhooks test says when no server sends the event', async (t) => {
-  const { db, project } = await openShop(t)
-  const { code, stderr } = await tillkit(['webhooks', 'test', project.id, '--db', db])
+  const { project_id, run } = await setUp(t)
+  const { code, stderr } = await run('webhooks', 'test', project_id)
   assert.equal(code, 0)
   assert.match(stderr, /^No server has sent the event within 3 s: start tillkit serve$/m)
 })
 
 test('a webhook_url without a secret warns', async (t) => {
-  const { db, project } = await openShop(t)
-  const { id } = project
-  const run = async (...args: string[]) => (await tillkit([...args, '--db', db])).stderr
+  const shop = await setUp(t)
+  const id = shop.project_id
+  const run = async (...args: string[]) => (await shop.run(...args)).stderr
   const warning = (owner: string) =>
     `warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`
   const config = (value: object) => ['--config', JSON.stringify(value)]

@@ -36,7 +36,7 @@ test('the types of the client need those of a browser, not those of Node', (t) =
       ({ items }) => items,
     )
     // @ts-expect-error: a query needs its store
-    manage.purchases.list({ user_id: 'player' })
+    manage.items.list({ limit: 1 })
   `
   writeFileSync(join(folder, 'program.ts'), program)
   writeFileSync(join(folder, 'manage.ts'), manageProgram)

@@ -186,7 +186,6 @@ test('all mistakes of a layout are named at once, with their keys', async () => 
       'layout.columns.prize unknown',
       'layout.columns.transaction_id invalid',
       'layout.columns.sku invalid',
-      'layout.columns.purchased_at required',
       'layout.columns.price invalid',
       'layout.statuses.a invalid',
       'layout.decimal invalid',

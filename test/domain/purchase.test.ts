@@ -238,6 +238,7 @@ describe('parsePurchase', () => {
       user_id: undefined,
       price: undefined,
       currency: undefined,
+      expires_at: undefined,
     })
   })
 

@@ -157,6 +157,8 @@ function initBody({ project }: World) {
       { id: 'main', store_type: 'web', is_sandbox: false, status: 'active' },
       { id: 'play', store_type: 'iap', is_sandbox: true, status: 'active' },
       { id: 'mods', store_type: 'custom', is_sandbox: false, status: 'beta' },
+      { id: 'disabled', store_type: 'web', is_sandbox: false, status: 'disabled' },
+      { id: 'archived', store_type: 'web', is_sandbox: false, status: 'archived' },
     ],
   }
 }

@@ -4,6 +4,7 @@ import { createConnection, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -119,7 +120,10 @@ test('a slow reader of a long list does not block others', async (t) => {
     await once(client.socket, 'data')
     client.socket.pause()
     slow.push(client)
-    assert.equal((await send(`GET /api/v1/items/${item.id}`, { token })).status, 200)
+    // Until its buffer is full, the slow list reads further pages.
+    await eventuallyHolds(async () => {
+      assert.equal((await send(`GET /api/v1/items/${item.id}`, { token })).status, 200)
+    })
   }
 
   for (const { socket } of slow) socket.resume()

@@ -36,6 +36,7 @@ export function importRows(
   const lines: number[] = []
   const good: Purchase[] = []
   const counts = { added: 0, skipped: 0, updated: 0 }
+  const lacking = { user_id: 0, price: 0, currency: 0 }
 
   for (const [index, row] of rows.entries()) {
     const sent = readRow(row, currency)
@@ -51,11 +52,13 @@ export function importRows(
     } else if (!stored) {
       purchases.push(sent)
       counts.added++
-    } else if ((STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)) {
-      purchases[place] = { ...(found as Purchase), status: sent.status }
-      counts.updated++
     } else {
-      counts.skipped++
+      for (const field of OPTIONAL) {
+        if (lacks(stored, field) && !lacks(sent, field)) lacking[field]++
+      }
+      const isLater = (STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)
+      counts[isLater ? 'updated' : 'skipped']++
+      if (isLater) purchases[place] = { ...(found as Purchase), status: sent.status }
     }
   }
   const about = {
@@ -63,6 +66,9 @@ export function importRows(
     passed_over: 0,
     ignored_columns: [],
     passed_over_reasons: [],
+    unequal: OPTIONAL.flatMap((field) =>
+      lacking[field] > 0 ? [{ field, stored: 'missing', rows: lacking[field] }] : [],
+    ),
   }
   const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
   return { purchases, lines, summary }
@@ -91,10 +97,19 @@ function readRow(row: Row, fallback: string | undefined): Purchase | undefined {
   return { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status }
 }
 
+const OPTIONAL = ['user_id', 'price', 'currency'] as const
+
+function lacks(purchase: Purchase, field: (typeof OPTIONAL)[number]): boolean {
+  return purchase[field] === undefined
+}
+
 function contradicts(stored: Purchase, sent: Purchase): boolean {
-  const isOther = (['sku', 'user_id', 'price', 'currency', 'quantity'] as const).some(
-    (field) => stored[field] !== sent[field],
-  )
+  const isOther =
+    stored.sku !== sent.sku ||
+    stored.quantity !== sent.quantity ||
+    OPTIONAL.some(
+      (field) => !lacks(stored, field) && !lacks(sent, field) && stored[field] !== sent[field],
+    )
   return (
     isOther ||
     (stored.status !== sent.status && STEP[stored.status] === 2 && STEP[sent.status] === 2)

@@ -33,6 +33,7 @@ describe('import records', () => {
       import_id,
       ignored_columns: _,
       passed_over_reasons: __,
+      unequal: ___,
       ...counts
     } = await load(csv, 'C:\\sales/mai.csv')
 

@@ -280,13 +280,13 @@ function describeMistakes(open: OpenStorage): void {
     [
       'a conflict in a column that the file lacks',
       `${HEADER}\nknown,gold,${AT}\n`,
-      '2 user_id transaction_conflict',
+      '2 quantity transaction_conflict',
     ],
   ]
   for (const [what, file, ...mistakes] of rows) {
     test(`is refused with ${what}`, async (t) => {
       const shop = await setUp(t, open)
-      await shop.import(`${HEADER},user_id\nknown,gold,${AT},player\n`)
+      await shop.import(`${HEADER},user_id,quantity\nknown,gold,${AT},player,2\n`)
       const before = await shop.list()
 
       const { details, ...error } = await failureOf(shop.import(file))

@@ -98,7 +98,7 @@ test('rows added to an export by hand are read unchanged', async () => {
   const file = await exported(shop)
   assert.match(file, /\r\n'=1,.*,1\r\n$/)
 
-  await importText(other, `${file}'=2,gold,2024-01-31T00:00:00Z,,1,,,,,\r\n`)
+  await importText(other, `${file}'=2,gold,2024-01-31T00:00:00Z,,1,,,,,,\r\n`)
 
   const { purchases } = await other.till.purchases.list(other.account, { store_id: 'main' })
   assert.deepEqual(

@@ -19,7 +19,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
     const other = await place.till()
     const shown = async () => {
       const { stores } = await other.sessions.init(project.public_key, { user_id: 'player' })
-      return stores.map(({ store_id }) => store_id)
+      return stores.filter(({ status }) => status === 'active').map(({ store_id }) => store_id)
     }
     assert.deepEqual(await shown(), ['main'])
 

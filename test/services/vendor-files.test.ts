@@ -127,7 +127,7 @@ for (const { name, skip, open } of await allTargets()) {
 
       const again = await till.purchases.import(account, { store_id: 'main', file: fileOf(csv) })
 
-      assert.match(csv, /^transaction_id,.*,expires_at,.*\n.*,2026-03-01T00:00:00\.001Z,/)
+      assert.match(csv, /^transaction_id,.*,expires_at,.*\r\n.*,2026-03-01T00:00:00\.001Z,/)
       assert.deepEqual([again.skipped, again.unequal], [1, []])
       assert.deepEqual(await ownedBy(till, account), ['1 gold'])
       const exported = await collect(till.users.export(account, { project_id, user_id: 'ann' }))
