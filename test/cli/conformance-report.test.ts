@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { Report } from '../../cli/conformance/suite.ts'
 import { startChangedServer } from '../support/changed-server.ts'
 import { tillkit } from '../support/cli.ts'
-import { ANSWER, check, onSuccess, startShop } from '../support/conformance.ts'
+import { ANSWER, check, onSuccess, start } from '../support/conformance.ts'
 import { TLS_CERTIFICATE, TLS_KEY } from '../support/tls.ts'
 
 test('after a request without an answer, the other checks of the endpoint are not run', async (t) => {
@@ -48,7 +48,7 @@ test('nonsense from a server is a failure, not an error of the suite', async (t)
 })
 
 test('recommended behaviour gives notes, and the server still conforms', async (t) => {
-  const { handle, env } = await startShop(t)
+  const { handle, env } = await start(t)
   const changed = await startChangedServer(t, handle, {
     reply(reply, { number, json }) {
       if (number === 2 && reply.status === 200 && json?.public_key === undefined) reply.status = 400
@@ -65,7 +65,7 @@ test('recommended behaviour gives notes, and the server still conforms', async (
 })
 
 test('the report fits a terminal, and its commands contain no secret', async (t) => {
-  const { handle, env } = await startShop(t)
+  const { handle, env } = await start(t)
   const changed = await startChangedServer(t, handle, {
     reply(reply, { number }) {
       const text = '<p>\u001b[31m</p>'.repeat(40)
@@ -87,7 +87,7 @@ test('the report fits a terminal, and its commands contain no secret', async (t)
 })
 
 test('a shell repeats a request of the report', async (t) => {
-  const { handle, env } = await startShop(t)
+  const { handle, env } = await start(t)
   const change = onSuccess(({ json }) => void delete json.token, 3)
   const changed = await startChangedServer(t, handle, change)
   const args = ['conformance', '--url', changed, '--only', '3', '--json']
@@ -101,7 +101,7 @@ test('a shell repeats a request of the report', async (t) => {
 const KEYS = { TILLKIT_PUBLIC_KEY: 'pk_unknown', TILLKIT_ACCOUNT_KEY: 'ak_unknown' }
 
 test('a refused key is named', async (t) => {
-  const { url, env } = await startShop(t)
+  const { url, env } = await start(t)
   const args = ['conformance', '--url', url]
   const unknownProject = await tillkit(args, { env: { ...env, TILLKIT_PUBLIC_KEY: 'pk_unknown' } })
   assert.equal(unknownProject.code, 1)

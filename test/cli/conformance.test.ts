@@ -4,10 +4,10 @@ import { ROUTES } from '../../cli/conformance/routes.ts'
 import { ENDPOINTS, type Report } from '../../cli/conformance/suite.ts'
 import type { Change } from '../support/changed-server.ts'
 import { tillkit } from '../support/cli.ts'
-import { ANSWER, check, nameOf, onSuccess, startShop } from '../support/conformance.ts'
+import { ANSWER, check, nameOf, onSuccess, start } from '../support/conformance.ts'
 
 test('tillkit conforms and behaves as recommended', async (t) => {
-  const { url, env, till, account, project } = await startShop(t)
+  const { url, env, till, account, project } = await start(t)
   const { code, stdout } = await tillkit(['conformance', '--url', url, '--json'], { env })
   const { checks, restored } = JSON.parse(stdout) as Report
   assert.deepEqual(

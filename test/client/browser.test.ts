@@ -7,8 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Client, createClient, TillError } from '../../client/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { startServer } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { serveShop } from '../support/server.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const executablePath = CHROMIUM.find(existsSync)
@@ -22,23 +21,22 @@ interface PageGlobals {
 
 test('the client works in Chromium, on a page of another origin', { skip }, async (t) => {
   const origin = await servePage(t)
-  const server = await startServer(t, {
+  const { till, account, project_id, item, url, public_key, log } = await serveShop(t, {
     storage: createMemoryStorage(),
     options: { corsOrigins: [origin] },
   })
-  const { account, project, item } = await createShop(server.till)
   for (const name of ['b', 'c']) {
     const more = { store_id: 'main', name, display_name: name, price: '1' }
-    await server.till.items.create(account, { ...more, type: 'consumable' })
+    await till.items.create(account, { ...more, type: 'consumable' })
   }
   const page = await openPage(t, origin)
-  const options = { url: server.url, publicKey: project.public_key, userId: 'player' }
+  const options = { url, publicKey: public_key, userId: 'player' }
   await page.evaluate((options) => {
     const page = globalThis as unknown as PageGlobals
     Object.assign(page, { till: page.createClient(options) })
   }, options)
   const statuses = (method: string) =>
-    server.log.filter((entry) => entry.method === method).map(({ status }) => status)
+    log.filter((entry) => entry.method === method).map(({ status }) => status)
 
   await t.test('it opens one session and reads from the cache', async () => {
     const read = (id: string) =>
@@ -82,8 +80,8 @@ test('the client works in Chromium, on a page of another origin', { skip }, asyn
   })
 
   await t.test('it renews the token after a revocation, also for an upload', async () => {
-    server.log.length = 0
-    await server.till.sessions.revoke(account, { project_id: project.id })
+    log.length = 0
+    await till.sessions.revoke(account, { project_id })
     const repeated = await page.evaluate(async () => {
       const { till } = globalThis as unknown as PageGlobals
       const file = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'

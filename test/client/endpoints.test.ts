@@ -4,7 +4,7 @@ import { createClient, TillError } from '../../client/index.ts'
 import { routes } from '../../http/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { startServer } from '../support/server.ts'
-import { startFaultyShop } from './shop.ts'
+import { start } from './shop.ts'
 
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
 
@@ -84,7 +84,7 @@ test('a client calls the ten endpoints and returns what they answer', async (t) 
 })
 
 test('without a user, the token belongs to the project', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
 
   const item = await client({ userId: undefined }).items.get(shop.item.id)
 
@@ -93,10 +93,10 @@ test('without a user, the token belongs to the project', async (t) => {
 })
 
 test('an iterator reads all items page by page', async (t) => {
-  const { client, proxy, server, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   for (const name of ['b', 'c', 'd', 'e']) {
     const item = { store_id: 'main', name, display_name: name, price: '1' }
-    await server.till.items.create(shop.account, { ...item, type: 'consumable' })
+    await shop.till.items.create(shop.account, { ...item, type: 'consumable' })
   }
   const till = client()
 
@@ -115,7 +115,7 @@ test('an iterator reads all items page by page', async (t) => {
 })
 
 test('an iterator takes only the cursor of a link, which may lead elsewhere', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const { id } = shop.item
   const link = `<https://evil.example/shop/api/v1/items?store_id=x&cursor=${id}>; rel="next"`
   proxy.fail('GET /items', { status: 200, headers: { link }, body: '{"items":[]}' })
@@ -127,7 +127,7 @@ test('an iterator takes only the cursor of a link, which may lead elsewhere', as
 })
 
 test('an error has the code, the fields and the ids of the server', async (t) => {
-  const { client, creator, shop } = await startFaultyShop(t)
+  const { client, creator, shop } = await start(t)
   const till = client()
   const bad = 'transaction_id,sku,purchased_at\nT-1,unknown,2026-01-31T12:00:00Z\n'
 
@@ -157,7 +157,7 @@ test('an error has the code, the fields and the ids of the server', async (t) =>
 })
 
 test('an answer that is not one of tillkit is an error that says so', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client({ attempts: 1 })
   const answers = [
     { status: 200, body: '<html>' },

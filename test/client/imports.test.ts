@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startFaultyShop } from './shop.ts'
+import { start } from './shop.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at'
 const row = (id: number) => `T-${id},gold,2026-01-31T12:00:00Z`
@@ -17,7 +17,7 @@ async function* chunks() {
 }
 
 test('a file may be a text, bytes, a Blob, a stream or a function', async (t) => {
-  const { client, server, shop } = await startFaultyShop(t)
+  const { client, shop } = await start(t)
   const till = client()
   const path = join(temporaryFolder(t), 'file.csv')
   writeFileSync(path, CSV)
@@ -32,13 +32,13 @@ test('a file may be a text, bytes, a Blob, a stream or a function', async (t) =>
   const named = { store_id: 'main', file: CSV, fileName: 'named.csv' }
   await till.purchases.import(named)
 
-  const { imports } = await server.till.imports.list(shop.account, { store_id: 'main' })
+  const { imports } = await shop.till.imports.list(shop.account, { store_id: 'main' })
   const names = imports.map(({ file_name }) => file_name)
   assert.deepEqual(new Set(names), new Set(['purchases.csv', 'a "b".csv', 'named.csv']))
 })
 
 test('progress counts the bytes of the file', async (t) => {
-  const { client } = await startFaultyShop(t)
+  const { client } = await start(t)
   const till = client()
   const csv = [HEADER, ...Array.from({ length: 7_000 }, (_, i) => row(i))].join('\n')
   const size = Buffer.byteLength(csv)
@@ -63,7 +63,7 @@ test('progress counts the bytes of the file', async (t) => {
 })
 
 test('a stream is sent once, and a function is called for each attempt', async (t) => {
-  const { client, proxy } = await startFaultyShop(t)
+  const { client, proxy } = await start(t)
   const till = client()
   const open = t.mock.fn(chunks)
   const expired = { status: 401, body: '{"code":"token_required","detail":"Expired"}' }
@@ -78,7 +78,7 @@ test('a stream is sent once, and a function is called for each attempt', async (
 })
 
 test('an error of the file is the cause, and nothing is imported', async (t) => {
-  const { client, server, shop } = await startFaultyShop(t)
+  const { client, shop } = await start(t)
   const till = client()
   const failure = new Error('the disk failed')
   const broken = t.mock.fn(async function* () {
@@ -98,12 +98,12 @@ test('an error of the file is the cause, and nothing is imported', async (t) => 
   })
 
   assert.equal(broken.mock.callCount(), 1)
-  const { purchases } = await server.till.purchases.list(shop.account, { store_id: 'main' })
+  const { purchases } = await shop.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
 })
 
 test('a signal ends an upload', async (t) => {
-  const { client, server, shop } = await startFaultyShop(t)
+  const { client, shop } = await start(t)
   const controller = new AbortController()
   let isClosed = false
   const endless = async function* () {
@@ -124,12 +124,12 @@ test('a signal ends an upload', async (t) => {
 
   await assert.rejects(upload, { name: 'AbortError' })
   await eventuallyHolds(() => assert.ok(isClosed))
-  const { purchases } = await server.till.purchases.list(shop.account, { store_id: 'main' })
+  const { purchases } = await shop.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
 })
 
 test('wrong fields of an import are a TypeError', async (t) => {
-  const { client, proxy } = await startFaultyShop(t)
+  const { client, proxy } = await start(t)
   const till = client()
   const fields = { store_id: 'main', file: CSV }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { startFaultyShop } from './shop.ts'
+import { start } from './shop.ts'
 
 const ITEM = { store_id: 'main', display_name: 'Sword', price: '499', type: 'consumable' } as const
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
 
 test('reads and new sessions survive dropped connections and failing proxies', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   proxy.fail('POST /identity/auth/token', 'refused', 'lost')
   const till = client()
   for (const fault of [
@@ -24,14 +24,14 @@ test('reads and new sessions survive dropped connections and failing proxies', a
 })
 
 test('a create whose answer was lost creates one record', async (t) => {
-  const { creator, proxy, server, shop } = await startFaultyShop(t)
+  const { creator, proxy, shop } = await start(t)
   const studio = creator()
   proxy.fail('POST /items', 'lost', 'refused')
 
   const item = await studio.items.create({ ...ITEM, name: 'sword' })
   const other = await studio.items.create({ ...ITEM, name: 'shield' }, { idempotencyKey: 'mine' })
 
-  const { items } = await server.till.items.list(shop.account, { store_id: 'main' })
+  const { items } = await shop.till.items.list(shop.account, { store_id: 'main' })
   assert.deepEqual(
     items.map(({ id }) => id),
     [shop.item.id, item.id, other.id],
@@ -42,7 +42,7 @@ test('a create whose answer was lost creates one record', async (t) => {
 })
 
 test('a change and an import are repeated only if the server refused them', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   const change = () => till.projects.update({ id: shop.project.id, name: 'Other' })
   const importFile = () => till.purchases.import({ store_id: 'main', file: CSV })
@@ -65,19 +65,19 @@ test('a change and an import are repeated only if the server refused them', asyn
 })
 
 test('a client waits as long as Retry-After says', async (t) => {
-  const { client, server, shop } = await startFaultyShop(t, { options: { rateLimit: 60 } })
+  const { client, shop } = await start(t, { options: { rateLimit: 60 } })
   const till = client()
   const { id } = shop.item
   await till.items.get(id)
   let status = 200
-  while (status !== 429) status = (await server.send(`GET /api/v1/items/${id}`, shop)).status
+  while (status !== 429) status = (await shop.send(`GET /api/v1/items/${id}`, shop)).status
 
   // All attempts of a client that waits less than a second fail.
   assert.equal((await till.items.get(id)).name, 'gold')
 })
 
 test('a client does not wait for a Retry-After of an hour', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const body = '{"code":"overloaded","detail":"There is too much to do"}'
   const date = new Date(Date.now() + 3_600_000).toUTCString()
   for (const value of ['3600', date]) {
@@ -91,7 +91,7 @@ test('a client does not wait for a Retry-After of an hour', async (t) => {
 })
 
 test('the number of attempts has a limit', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client({ attempts: 2 })
   await till.sessions.token()
   proxy.fail('GET /items', 'refused', 'refused', 'refused')
@@ -105,7 +105,7 @@ test('the number of attempts has a limit', async (t) => {
 })
 
 test('an attempt without an answer in time is repeated', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   await till.sessions.token()
   proxy.fail('GET /items', 'hung')
@@ -117,7 +117,7 @@ test('an attempt without an answer in time is repeated', async (t) => {
 })
 
 test('a signal ends a call before, during and between its attempts', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   const reason = new Error('the page was closed')
   const signal = AbortSignal.abort(reason)
@@ -141,10 +141,10 @@ test('a signal ends a call before, during and between its attempts', async (t) =
 })
 
 test('an answer that has not changed comes from the cache', async (t) => {
-  const { client, server, shop } = await startFaultyShop(t)
+  const { client, shop } = await start(t)
   const till = client()
   for (const name of ['b', 'c']) {
-    await server.till.items.create(shop.account, { ...ITEM, name })
+    await shop.till.items.create(shop.account, { ...ITEM, name })
   }
   const read = async () => [
     await till.items.get(shop.item.id),
@@ -152,7 +152,7 @@ test('an answer that has not changed comes from the cache', async (t) => {
     await till.items.list({ store_id: 'main' }),
   ]
   const statuses = () =>
-    server.log
+    shop.log
       .splice(0)
       .filter((e) => e.method === 'GET')
       .map((e) => e.status)
@@ -164,17 +164,17 @@ test('an answer that has not changed comes from the cache', async (t) => {
   assert.deepEqual(second, first)
   assert.notEqual(second[0], first[0]) // a program may change what it got
 
-  await server.till.items.update(shop.account, { id: shop.item.id, price: '599' })
+  await shop.till.items.update(shop.account, { id: shop.item.id, price: '599' })
   const [item] = await read()
   assert.deepEqual(statuses(), [200, 200, 200])
   assert.equal(item && 'price' in item && item.price, 599)
 })
 
 test('the cache has a limit', async (t) => {
-  const { client, proxy, server, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const ids = [shop.item.id]
   for (const name of ['b', 'c', 'd']) {
-    ids.push((await server.till.items.create(shop.account, { ...ITEM, name })).id)
+    ids.push((await shop.till.items.create(shop.account, { ...ITEM, name })).id)
   }
   const conditional = async (cacheSize: number, ...reads: string[]) => {
     const till = client({ cacheSize })

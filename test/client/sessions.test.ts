@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../client/index.ts'
 import { createSignal } from '../support/server.ts'
-import { type Faulty, startFaultyShop } from './shop.ts'
+import { type Faulty, start } from './shop.ts'
 
 const HOUR = 3_600_000
 const TOKEN = 'POST /identity/auth/token'
@@ -15,7 +15,7 @@ function countOf(proxy: Faulty, line: string): number {
 }
 
 test('calls at the same time open one session', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   assert.deepEqual(proxy.lines(), [])
 
@@ -26,7 +26,7 @@ test('calls at the same time open one session', async (t) => {
 
 test('calls that get 401 share one renewal', async (t) => {
   let skew = 0
-  const { client, proxy, shop } = await startFaultyShop(t, { now: () => now() + skew })
+  const { client, proxy, shop } = await start(t, { now: () => now() + skew })
   const till = client()
   const { id } = shop.item
   await till.items.get(id)
@@ -40,7 +40,7 @@ test('calls that get 401 share one renewal', async (t) => {
 })
 
 test('a 401 that arrives after the renewal of another call renews nothing', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   const { id } = shop.item
   await till.items.get(id)
@@ -59,7 +59,7 @@ test('a 401 that arrives after the renewal of another call renews nothing', asyn
 })
 
 test('a token is renewed before it expires', async (t) => {
-  const { client, proxy, server, shop } = await startFaultyShop(t, { now })
+  const { client, proxy, shop } = await start(t, { now })
   const till = client()
   let passed = 0
   t.mock.method(Date, 'now', () => now() + passed)
@@ -72,12 +72,12 @@ test('a token is renewed before it expires', async (t) => {
   await till.items.get(shop.item.id)
 
   assert.equal(countOf(proxy, TOKEN), 2)
-  assert.equal(server.log.filter(({ status }) => status === 401).length, 0)
+  assert.equal(shop.log.filter(({ status }) => status === 401).length, 0)
 })
 
 test('the clocks of client and server may differ by a day', async (t) => {
   for (const skew of [-24 * HOUR, 24 * HOUR]) {
-    const { client, proxy, shop } = await startFaultyShop(t, { now: () => now() + skew })
+    const { client, proxy, shop } = await start(t, { now: () => now() + skew })
     const till = client()
     for (let i = 0; i < 3; i++) await till.items.get(shop.item.id)
     assert.equal(countOf(proxy, TOKEN), 1)
@@ -85,7 +85,7 @@ test('the clocks of client and server may differ by a day', async (t) => {
 })
 
 test('a second 401 is thrown', async (t) => {
-  const { client, proxy, shop, server } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   await till.items.get(shop.item.id)
   const problem = { status: 401, body: '{"code":"token_required","detail":"A token is required"}' }
@@ -94,15 +94,15 @@ test('a second 401 is thrown', async (t) => {
   await assert.rejects(till.items.get(shop.item.id), { code: 'token_required', status: 401 })
   assert.equal(countOf(proxy, TOKEN), 2)
 
-  await server.till.projects.update(shop.account, { id: shop.project.id, status: 'disabled' })
+  await shop.till.projects.update(shop.account, { id: shop.project.id, status: 'disabled' })
   await assert.rejects(till.items.get(shop.item.id), { code: 'project_inactive', status: 400 })
 })
 
 test('a token without the scope is not renewed', async (t) => {
-  const { client, proxy, server, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const { project, account } = shop
   const getToken = () =>
-    server.till.sessions.issue(account, { project_id: project.id, scopes: ['items:read'] })
+    shop.till.sessions.issue(account, { project_id: project.id, scopes: ['items:read'] })
 
   const change = client({ getToken }).projects.update({ id: project.id, name: 'Other' })
 
@@ -111,13 +111,13 @@ test('a token without the scope is not renewed', async (t) => {
 })
 
 test('tokens can come from the account, and are asked for again after a 401', async (t) => {
-  const { proxy, server, shop } = await startFaultyShop(t)
+  const { proxy, shop } = await start(t)
   const { account, project, item } = shop
   const project_id = project.id
-  const issue = t.mock.fn(() => server.till.sessions.issue(account, { project_id, user_id: 'p' }))
+  const issue = t.mock.fn(() => shop.till.sessions.issue(account, { project_id, user_id: 'p' }))
   const till = createClient({ url: proxy.url, getToken: issue })
   await till.items.get(item.id)
-  await server.till.sessions.revoke(account, { project_id })
+  await shop.till.sessions.revoke(account, { project_id })
 
   await till.items.get(item.id)
   await till.items.get(item.id)
@@ -127,7 +127,7 @@ test('tokens can come from the account, and are asked for again after a 401', as
 })
 
 test('a wrong result of getToken is a TypeError', async (t) => {
-  const { proxy, client } = await startFaultyShop(t)
+  const { proxy, client } = await start(t)
   for (const grant of [undefined, 'eyJ', { token: 'eyJ' }, { expires_in_seconds: 60 }]) {
     const till = client({ getToken: async () => grant as never })
     await assert.rejects(till.items.get('itm_1'), /TypeError: getToken must return/)
@@ -136,7 +136,7 @@ test('a wrong result of getToken is a TypeError', async (t) => {
 })
 
 test('a call uses the token of a session that the program opened', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
 
   await till.sessions.init()
@@ -146,7 +146,7 @@ test('a call uses the token of a session that the program opened', async (t) => 
 })
 
 test('the call that is aborted does not abort the renewal of the others', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   const opening = createSignal()
   proxy.fail(TOKEN, { after: opening.given })
@@ -163,7 +163,7 @@ test('the call that is aborted does not abort the renewal of the others', async 
 })
 
 test('a session that could not be opened is opened by the next call', async (t) => {
-  const { client, proxy, shop } = await startFaultyShop(t)
+  const { client, proxy, shop } = await start(t)
   const till = client({ attempts: 1 })
   proxy.fail(TOKEN, 'refused')
   const get = () => till.items.get(shop.item.id)

@@ -5,8 +5,7 @@ import { finished } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient } from '../../client/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { startServer, type TestServerOptions } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { serveShop, type TestServerOptions } from '../support/server.ts'
 
 /**
  * How a request fails. `refused`: the connection breaks before the server gets the request. `lost`:
@@ -33,16 +32,14 @@ export interface Faulty {
 }
 
 /** A memory server with a shop behind a proxy that can fail, and clients of both. */
-export async function startFaultyShop(t: TestContext, options: TestServerOptions = {}) {
-  const server = await startServer(t, { storage: createMemoryStorage(), ...options })
-  const shop = await createShop(server.till)
-  const proxy = await startProxy(t, server.url)
-  const { public_key } = shop.project
+export async function start(t: TestContext, options: TestServerOptions = {}) {
+  const shop = await serveShop(t, { storage: createMemoryStorage(), ...options })
+  const proxy = await startProxy(t, shop.url)
   const client = (more: Partial<ClientOptions> = {}) =>
-    createClient({ url: proxy.url, publicKey: public_key, userId: 'player', ...more })
+    createClient({ url: proxy.url, publicKey: shop.public_key, userId: 'player', ...more })
   const creator = (more: Partial<ClientOptions> = {}) =>
-    createClient({ url: proxy.url, accountKey: shop.account.account_key, ...more })
-  return { server, shop, proxy, client, creator }
+    createClient({ url: proxy.url, accountKey: shop.account_key, ...more })
+  return { shop, proxy, client, creator }
 }
 
 async function startProxy(t: TestContext, target: string): Promise<Faulty> {

@@ -14,7 +14,7 @@ const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
 test('axe reports nothing on any page, and no page is wider than the screen', {
   skip,
 }, async (t) => {
-  const { url, account, pages } = await serveShop(t)
+  const { url, account, pages } = await start(t)
   for (const colorScheme of ['light', 'dark'] as const) {
     const { page, complaints } = await openTab(t, { colorScheme })
     await page.goto(`${url}/console`)
@@ -71,7 +71,7 @@ async function screenshot(page: Page, name: string): Promise<void> {
 }
 
 /** A shop with something to see on each page. */
-async function serveShop(t: TestContext) {
+async function start(t: TestContext) {
   const server = await serveConsole(t)
   const { till, account } = server
   const project = await till.projects.create(account, {

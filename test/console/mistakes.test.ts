@@ -14,8 +14,8 @@ import {
 test('mistakes and accidents cost nobody money or work', { skip }, async (t) => {
   const server = await serveConsole(t)
   const { till, account, url } = server
-  const dollars = await createShop(server, 'a-usd', 'USD')
-  const yen = await createShop(server, 'b-jpy', 'JPY')
+  const dollars = await createStore(server, 'a-usd', 'USD')
+  const yen = await createStore(server, 'b-jpy', 'JPY')
   const { page, complaints } = await openTab(t)
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
@@ -217,7 +217,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   assertNoComplaints(complaints)
 })
 
-async function createShop({ till, account }: ConsoleServer, store_id: string, currency: string) {
+async function createStore({ till, account }: ConsoleServer, store_id: string, currency: string) {
   const project = { name: store_id, bundle_id: `com.${store_id}`, platform: 'mobile' } as const
   const { id: project_id } = await till.projects.create(account, project)
   const store = { project_id, store_id, store_type: 'web', store_config: { currency } } as const

@@ -90,7 +90,7 @@ async function createNestModule(): Promise<object> {
 }
 
 /** Uses the API below /shop, behind the middleware of the application. */
-async function useShop(send: Send, till: Till): Promise<void> {
+async function useApi(send: Send, till: Till): Promise<void> {
   const { token, account_key, public_key } = await createShop(till)
   const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
 
@@ -123,7 +123,7 @@ for (const [name, start] of Object.entries(examples)) {
 
     assert.equal((await send('GET /')).text, 'Welcome')
     assert.deepEqual((await send('POST /echo', { json: { a: 1 } })).json(), { a: 1 })
-    await useShop(send, till)
+    await useApi(send, till)
     assert.equal((await send('GET /')).text, 'Welcome')
   })
 }
@@ -136,5 +136,5 @@ test('examples/nextjs.mjs exports the handlers of a route', async () => {
   })
   const { till } = (globalThis as unknown as { readonly shop: { readonly till: Till } }).shop
 
-  await useShop(send, till)
+  await useApi(send, till)
 })

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { createMemoryStorage, createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { createShopFile } from '../support/served.ts'
 import {
   assertProblem,
   createClient,
@@ -14,14 +13,6 @@ import {
   startServer,
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
-
-/** A new shop in a database file. */
-async function createShopIn(path: string) {
-  const till = createTill({ storage: await openSqliteStorage(path) })
-  const shop = await createShop(till)
-  await till.close()
-  return { ...shop, account_key: shop.account.account_key }
-}
 
 function newItem(name: string): Parts['json'] {
   return { store_id: 'main', name, display_name: 'Sword', price: '1', type: 'consumable' }
@@ -85,12 +76,11 @@ const setups: {
 
 for (const [name, start] of Object.entries(setups)) {
   const ofThisFile = { after } as TestContext
-  const shared = join(temporaryFolder(ofThisFile), 'till.db')
-  await createShopIn(shared)
-  const servers = await start(ofThisFile, shared)
+  const { folder, db } = await createShopFile(ofThisFile)
+  const servers = await start(ofThisFile, db)
 
-  test(`${name}: one of 64 simultaneous creates of one SKU succeeds`, async () => {
-    const { account_key, token } = await createShopIn(shared)
+  test(`${name}: one of 64 simultaneous creates of one SKU succeeds`, async (t) => {
+    const { account_key, token } = await createShopFile(t, { folder })
     const json = newItem('sword')
 
     const replies = await sendAll(
@@ -105,8 +95,8 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: 64 simultaneous creates of 64 SKUs all succeed`, async () => {
-    const { account_key, token } = await createShopIn(shared)
+  test(`${name}: 64 simultaneous creates of 64 SKUs all succeed`, async (t) => {
+    const { account_key, token } = await createShopFile(t, { folder })
     const names = Array.from({ length: 64 }, (_, i) => `sword_${i}`)
 
     const replies = await sendAll(
@@ -124,9 +114,9 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: one of 16 simultaneous creates of one store_id succeeds`, async () => {
-    const { account_key, project } = await createShopIn(shared)
-    const json = { project_id: project.id, store_id: 'second', store_type: 'web' }
+  test(`${name}: one of 16 simultaneous creates of one store_id succeeds`, async (t) => {
+    const { account_key, project_id } = await createShopFile(t, { folder })
+    const json = { project_id, store_id: 'second', store_type: 'web' }
 
     const replies = await sendAll(
       servers,
@@ -136,10 +126,10 @@ for (const [name, start] of Object.entries(setups)) {
     assertOneTook(replies, 'store_id')
   })
 
-  test(`${name}: simultaneous changes of different project fields are all kept`, async () => {
-    const { token, project } = await createShopIn(shared)
+  test(`${name}: simultaneous changes of different project fields are all kept`, async (t) => {
+    const { token, project_id: id } = await createShopFile(t, { folder })
     const put = (change: object) =>
-      ['PUT /api/v1/projects', { token, json: { id: project.id, ...change } }] as const
+      ['PUT /api/v1/projects', { token, json: { id, ...change } }] as const
 
     for (let round = 0; round < 8; round++) {
       const changes = [{ name: `Game ${round}` }, { platform: 'ios' }, { config: { round } }]
@@ -154,10 +144,8 @@ for (const [name, start] of Object.entries(setups)) {
   })
 
   test(`${name}: all servers accept the tokens of each server, from the first request on`, async (t) => {
-    const path = join(temporaryFolder(t), 'till.db')
-    const { project, account } = await createShopIn(path)
-    const servers = await start(t, path)
-    const { public_key } = project
+    const { db, project, account, public_key } = await createShopFile(t)
+    const servers = await start(t, db)
     const open = [
       'POST /api/v1/identity/auth/token',
       { public_key, json: { user_id: 'u' } },

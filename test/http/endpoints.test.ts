@@ -22,7 +22,7 @@ const SECRETS = {
 }
 
 /** Two accounts, the first with two projects. Each credential may access only some of them. */
-async function createWorld(till: Till) {
+async function setUp(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
   const stranger = await till.accounts.create({ name: 'Stranger' })
   const project = await createProject(till, account, { webhook_secret: SECRETS.webhook_secret })
@@ -88,7 +88,7 @@ async function createWorld(till: Till) {
   }
 }
 
-type World = Awaited<ReturnType<typeof createWorld>>
+type World = Awaited<ReturnType<typeof setUp>>
 
 async function createProject(
   till: Till,
@@ -1087,10 +1087,10 @@ const scenarios: readonly Scenario[] = [
 test('the ten endpoints', async (t) => {
   const server = await startServer(t)
   // Refused requests change nothing, so all of them use the same world.
-  const unchanged = await createWorld(server.till)
+  const unchanged = await setUp(server.till)
   for (const scenario of scenarios) {
     await t.test(scenario.name, async () => {
-      const world = scenario.problem ? unchanged : await createWorld(server.till)
+      const world = scenario.problem ? unchanged : await setUp(server.till)
 
       const reply = await server.send(...scenario.send(world))
 
@@ -1145,7 +1145,7 @@ function assertShape(actual: unknown, expected: unknown, path = 'body'): void {
 
 test('each field error has a code', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
-  const { account_key, project } = await createWorld(till)
+  const { account_key, project } = await setUp(till)
   const rows: readonly [request: string, json: object, field: string, code: string][] = [
     ['POST /api/v1/items', { ...newItem, name: 'gold' }, 'name', 'taken'],
     ['POST /api/v1/items', { ...newItem, store_id: 'x' }, 'store_id', 'unknown'],
@@ -1179,7 +1179,7 @@ test('each field error has a code', async (t) => {
 
 test('a created item is read back unchanged', async (t) => {
   const { till, send } = await startServer(t)
-  const { account_key, token } = await createWorld(till)
+  const { account_key, token } = await setUp(till)
   const meta = `{"deep":${JSON.stringify(nested(31))},"list":[null,true,0.1,-1,"é😀",""],"__proto__":{"a":1}}`
   const body = `${JSON.stringify({ ...newItem, price: '9007199254740991' }).slice(0, -1)},"meta":${meta}}`
 
@@ -1204,7 +1204,7 @@ test('a created item is read back unchanged', async (t) => {
 
 test('items are listed in order of creation', async (t) => {
   const { till, send } = await startServer(t)
-  const { account_key, token } = await createWorld(till)
+  const { account_key, token } = await setUp(till)
   const names = ['zinc', 'apple', 'Mango', '_', '10', '9']
 
   for (const name of names)
@@ -1256,7 +1256,7 @@ test('all three endpoints issue bearer tokens with their expiry', async (t) => {
     storage: createMemoryStorage(),
     now: () => now,
   })
-  const { public_key, project } = await createWorld(till)
+  const { public_key, project } = await setUp(till)
   const json = { user_id: 'player' }
   const one = await send(`GET ${AUTH}/access-token`, { public_key })
   const two = await send(`POST ${AUTH}/init`, { public_key, json })
@@ -1285,7 +1285,7 @@ test('all three endpoints issue bearer tokens with their expiry', async (t) => {
 
 test('a stored secret is returned only to the request that sent it', async (t) => {
   const { till, send } = await startServer(t)
-  const world = await createWorld(till)
+  const world = await setUp(till)
   const { account_key, public_key, token, project } = world
   const put = (json: object) =>
     send('PUT /api/v1/projects', { token, json: { id: project.id, ...json } })
@@ -1314,7 +1314,7 @@ test('a stored secret is returned only to the request that sent it', async (t) =
 test('a config without the secret keeps the stored one, and null removes it', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage })
-  const { token, project } = await createWorld(till)
+  const { token, project } = await setUp(till)
   const configs: [sent: object, kept: object][] = [
     [{ a: 1 }, { a: 1, webhook_secret: SECRETS.webhook_secret }],
     [
@@ -1333,7 +1333,7 @@ test('a config without the secret keeps the stored one, and null removes it', as
 
 test('a disabled or archived project opens no session, and its tokens fail', async (t) => {
   const { till, send } = await startServer(t)
-  const { account, public_key, token, project } = await createWorld(till)
+  const { account, public_key, token, project } = await setUp(till)
   const list = () => send('GET /api/v1/items?store_id=main', { token })
   const open = () => send(`POST ${AUTH}/init`, { public_key, json: { user_id: 'u' } })
 
@@ -1348,7 +1348,7 @@ test('a disabled or archived project opens no session, and its tokens fail', asy
 
 test('a foreign and an unknown record get the same answer except for the request id', async (t) => {
   const { till, send } = await startServer(t)
-  const world = await createWorld(till)
+  const world = await setUp(till)
   const { account_key, token, project, stranger, sibling, foreign } = world
   const item = (store_id: string): Request => [
     'POST /api/v1/items',
@@ -1444,7 +1444,7 @@ for (const [verb, send] of faults) {
   test(`an unexpected error in the storage method ${verb} is 500 without its cause`, async (t) => {
     const storage = createMemoryStorage()
     const { till, ...server } = await startServer(t, { storage })
-    const world = await createWorld(till)
+    const world = await setUp(till)
     const request = send(world)
     Object.assign(storage, {
       async [verb]() {
@@ -1475,7 +1475,7 @@ function routeOf([request]: Request): string {
 test('an unavailable storage is 503 with Retry-After', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage })
-  const { account_key } = await createWorld(till)
+  const { account_key } = await setUp(till)
   storage.insertItem = async () => {
     throw new TillError('storage_unavailable', 'The database is locked')
   }
@@ -1541,7 +1541,7 @@ for (const [request, status, code] of withBody) {
 
 test('the type and size of a body are checked only after the credential', async (t) => {
   const { till, send, connect } = await startServer(t, { storage: createMemoryStorage() })
-  const { account_key, token } = await createWorld(till)
+  const { account_key, token } = await setUp(till)
   const typed = (type: string) => ({ account_key, body: '{', headers: { 'content-type': type } })
 
   assertProblem(

@@ -9,6 +9,7 @@ import {
   type Parts,
   type ProblemBody,
   type Reply,
+  serveShop,
   startServer,
 } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'
@@ -43,18 +44,13 @@ async function startManaged(t: Parameters<typeof startServer>[0]) {
     await till.outbox.claim({ holder: name })
     const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
     const webhook_id = deliveries[0]?.webhook_id ?? ''
-    const ids = {
-      id: project.id,
-      webhook_id,
-      project_id: project.id,
-      endpoint_id: project.id,
-      store_id,
-    }
-    return { ...shop, ids: { ...ids, item_id: shop.item.id, import_id, key_id, user_id: 'ann' } }
+    const ids = { id: project.id, webhook_id, project_id: project.id, endpoint_id: project.id }
+    const more = { store_id, item_id: shop.item.id, import_id, key_id, user_id: 'ann' }
+    return { ...shop, ids: { ...ids, ...more } }
   }
   const [own, foreign] = [await fill('own'), await fill('foreign')]
   const asOwn = (line: string, parts: Parts = {}) =>
-    server.send(line, { account_key: own.account.account_key, ...parts })
+    server.send(line, { account_key: own.account_key, ...parts })
   return { ...server, own, foreign, asOwn }
 }
 
@@ -286,14 +282,12 @@ test('an account that the host has authenticated does not reach the management A
 
 test('a plain page of items or purchases is served while the account has its share of reports', async (t) => {
   const { storage, isHeld, release } = createHeldStorage()
-  const server = await startServer(t, {
+  const { send, account_key } = await serveShop(t, {
     storage,
     options: { manage: true },
     limits: { reportsInFlight: 2 },
   })
-  const { account } = await createShop(server.till)
-  const get = (path: string) =>
-    server.send(`GET /manage/v1/stores/main/${path}`, { account_key: account.account_key })
+  const get = (path: string) => send(`GET /manage/v1/stores/main/${path}`, { account_key })
   const summary = get('summary?by=month')
   await isHeld
 

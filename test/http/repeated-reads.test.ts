@@ -11,7 +11,6 @@ import {
   type Reply,
   rawRequest,
   serveShop,
-  startServer,
   type TestServerOptions,
 } from '../support/server.ts'
 import { openSqlite } from '../support/sqlite.ts'
@@ -42,14 +41,13 @@ async function start(
   const open = await databases[database](t)
   const calls: string[] = []
   const storage = observe(await open(), calls)
-  const server = await startServer(t, { ...options, storage })
+  const shop = await serveShop(t, { ...options, storage })
   const other = createTill({ storage: await open(), now: options.now ?? Date.now })
   t.after(() => other.close())
-  const shop = await createShop(server.till)
   const item = `GET /api/v1/items/${shop.item.id}`
   const list = 'GET /api/v1/items?store_id=main'
   const read = (request: string, token = shop.token, headers = {}) =>
-    server.send(request, { token, headers })
+    shop.send(request, { token, headers })
 
   /** Sends a request twice. The second one must find its answer in memory. */
   const repeat = async (request: string, token = shop.token): Promise<Reply> => {
@@ -61,7 +59,7 @@ async function start(
     assert.equal(reply.status, 200)
     return reply
   }
-  return { ...server, ...shop, item, list, record: shop.item, calls, other, read, repeat }
+  return { ...shop, item, list, record: shop.item, calls, other, read, repeat }
 }
 
 /** Adds the names of the called read methods to `calls`. */

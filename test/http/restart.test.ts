@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { Agent, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createHandler } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { serveHere, serveProcess } from '../support/cli.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/load.ts'
+import { createShopFile } from '../support/served.ts'
 import {
   assertProblem,
   connectTo,
@@ -29,12 +28,6 @@ async function withTill<T>(path: string, work: (till: Till) => Promise<T>): Prom
   } finally {
     await till.close()
   }
-}
-
-async function createShopFile(t: TestContext) {
-  const path = join(temporaryFolder(t), 'till.db')
-  const { account, project } = await withTill(path, createShop)
-  return { path, account, account_key: account.account_key, public_key: project.public_key }
 }
 
 /** The tests of a stop under load also send webhooks. */
@@ -67,7 +60,7 @@ function newItem(name: string): object {
 }
 
 test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', async (t) => {
-  const { path, public_key, account } = await createShopFile(t)
+  const { db: path, public_key, account } = await createShopFile(t)
   const count = 12_000
   const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
   const csv = `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
@@ -114,7 +107,7 @@ async function countPurchases(
 }
 
 test('SIGTERM finishes a request in flight, accepts no other, and exits with 0', async (t) => {
-  const { path, account_key, public_key } = await createShopFile(t)
+  const { db: path, account_key, public_key } = await createShopFile(t)
   const { child, closed, url, send, log } = await startProcess(t, path)
   const token = await openSession(send, public_key)
   const body = JSON.stringify(newItem('late'))
@@ -154,7 +147,7 @@ async function untilRefused(url: string): Promise<void> {
 }
 
 test('SIGTERM exits with 0 despite open idle connections', async (t) => {
-  const { path } = await createShopFile(t)
+  const { db: path } = await createShopFile(t)
   const { child, closed, url } = await startProcess(t, path)
   const silent = await connectTo(url)
   const idle = await connectTo(url)
@@ -175,7 +168,7 @@ const CLIENTS = 16
 
 for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
   test(`SIGTERM under load resets no connection: serve ${args.join(' ')}`, async (t) => {
-    const { path, account_key } = await createShopFile(t)
+    const { db: path, account_key } = await createShopFile(t)
     const { child, closed, url } = await startProcess(t, path, args)
     const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
     t.after(() => agent.destroy())

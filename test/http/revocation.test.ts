@@ -2,26 +2,17 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { createFetchHandler } from '../../http/index.ts'
-import { type Account, createTill, type Storage } from '../../lib/index.ts'
+import { createTill } from '../../lib/index.ts'
 import { takeInventory } from '../../lib/storage/inventory.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
-import { assertProblem, rawRequest, startServer, type TestServer } from '../support/server.ts'
+import { assertProblem, rawRequest, serveShop } from '../support/server.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { createShop } from '../support/till.ts'
 
 const server = await startPostgres()
 
-interface Shop {
-  readonly running: TestServer
-  readonly storage: Storage
-  /** The operator, without a key. */
-  readonly operator: Account
-  readonly account_key: string
-  readonly key_id: string
-  readonly project_id: string
-  readonly token: string
-}
+type Shop = Awaited<ReturnType<typeof start>>
 
 interface Write {
   readonly request: string
@@ -30,8 +21,8 @@ interface Write {
 }
 
 const JSON_TYPE = 'content-type: application/json'
-const byKey = ({ account_key }: Shop) => [JSON_TYPE, `x-account-key: ${account_key}`]
-const byToken = ({ token }: Shop) => [JSON_TYPE, `authorization: Bearer ${token}`]
+const byKey = ({ withKey }: Shop) => [JSON_TYPE, withKey]
+const byToken = ({ withToken }: Shop) => [JSON_TYPE, withToken]
 const json = (make: (shop: Shop) => object) => (shop: Shop) => JSON.stringify(make(shop))
 
 const createItem: Write = {
@@ -48,7 +39,7 @@ const createItem: Write = {
 const createProject: Write = {
   request: 'POST /api/v1/projects',
   headers: byKey,
-  body: json(({ operator: { account_id } }) => ({
+  body: json(({ account_id }) => ({
     account_id,
     name: 'New',
     bundle_id: 'com.example.new',
@@ -67,10 +58,7 @@ const updateProject: Write = {
 }
 const importPurchases = (fields: { [name: string]: string } = {}): Write => ({
   request: 'POST /api/v1/purchases/import',
-  headers: ({ token }) => [
-    'content-type: multipart/form-data; boundary=cut',
-    `authorization: Bearer ${token}`,
-  ],
+  headers: ({ withToken }) => ['content-type: multipart/form-data; boundary=cut', withToken],
   body: () => {
     const file = 'transaction_id,sku,purchased_at\r\nT-1,gold,2024-03-01T12:34:56Z\r\n'
     const parts = Object.entries({ store_id: 'main', ...fields, 'file"; filename="f.csv': file })
@@ -95,19 +83,19 @@ const TOKEN_WRITES: Record<string, Write> = {
 
 type Revoke = (shop: Shop) => Promise<unknown>
 
-const revokeKey: Revoke = ({ running: { till }, operator, key_id }) =>
-  till.accounts.revokeKey(operator, key_id)
+const revokeKey: Revoke = ({ till, operator, account }) =>
+  till.accounts.revokeKey(operator, account.key_id)
 const setStatus =
   (status: string): Revoke =>
-  ({ running: { till }, operator, project_id: id }) =>
+  ({ till, operator, project_id: id }) =>
     till.projects.update(operator, { id, status })
-const disableStore: Revoke = ({ running: { till }, operator }) =>
+const disableStore: Revoke = ({ till, operator }) =>
   till.stores.update(operator, { store_id: 'main', status: 'disabled' })
 
 const TOKEN_REVOCATIONS: Record<string, Revoke> = {
-  'the tokens of its user are revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its user are revoked': ({ till, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id, user_id: 'player' }),
-  'the tokens of its project are revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its project are revoked': ({ till, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id }),
   'its project is disabled': setStatus('disabled'),
   'its project is archived': setStatus('archived'),
@@ -143,19 +131,19 @@ test('no create succeeds after another server has revoked its key, and its mista
 describe('a request whose last byte arrives after a revocation', () => {
   for (const [what, write] of Object.entries(KEY_WRITES)) {
     test(`writes nothing after its account key is revoked: ${what}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await start(t)
       const reply = await sendAround(shop, write, revokeKey)
       assertProblem(reply, 401, 'account_key_required')
     })
 
     test(`writes nothing with an idempotency key either: ${what}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await start(t)
       const reply = await sendAround(shop, write, revokeKey, ['idempotency-key: k-1'])
       assertProblem(reply, 401, 'account_key_required')
     })
 
     test(`does not replay the answer of an idempotency key: ${what}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await start(t)
       const first = await sendAround(shop, write, async () => {}, ['idempotency-key: k-1'])
       assert.equal(first.status, 200, first.text)
       const again = await sendAround(shop, write, revokeKey, ['idempotency-key: k-1'])
@@ -166,7 +154,7 @@ describe('a request whose last byte arrives after a revocation', () => {
   for (const [what, write] of Object.entries(TOKEN_WRITES)) {
     for (const [when, revoke] of Object.entries(TOKEN_REVOCATIONS)) {
       test(`writes nothing after ${when}: ${what}`, async (t) => {
-        const shop = await openShop(t)
+        const shop = await start(t)
         const reply = await sendAround(shop, write, revoke)
         assertProblem(reply, 401, 'token_required')
       })
@@ -174,7 +162,7 @@ describe('a request whose last byte arrives after a revocation', () => {
     if (write === updateProject) continue
 
     test(`writes nothing after its store is disabled: ${what}`, async (t) => {
-      const shop = await openShop(t)
+      const shop = await start(t)
       const reply = await sendAround(shop, write, disableStore)
       assertProblem(reply, 400, 'store_inactive')
     })
@@ -182,9 +170,8 @@ describe('a request whose last byte arrives after a revocation', () => {
 
   for (const [what, write] of Object.entries({ ...KEY_WRITES, ...TOKEN_WRITES })) {
     test(`succeeds when other credentials are revoked: ${what}`, async (t) => {
-      const shop = await openShop(t)
-      const { operator, project_id, running } = shop
-      const { till } = running
+      const shop = await start(t)
+      const { till, operator, project_id } = shop
       const reply = await sendAround(shop, write, async () => {
         const other = await till.accounts.addKey(operator)
         await till.accounts.revokeKey(operator, other.key_id)
@@ -195,18 +182,16 @@ describe('a request whose last byte arrives after a revocation', () => {
   }
 })
 
-async function openShop(t: TestContext): Promise<Shop> {
+/** A server with a shop, and the operator of its account, without a key. */
+async function start(t: TestContext) {
   const storage = await openSqlite(join(temporaryFolder(t), 'till.db'))
-  const running = await startServer(t, { storage })
-  const { account, project, token } = await createShop(running.till)
-  const { account_id, account_key, key_id } = account
-  const operator = await running.till.accounts.get(account_id)
-  return { running, storage, operator, account_key, key_id, project_id: project.id, token }
+  const shop = await serveShop(t, { storage })
+  return { ...shop, storage, operator: await shop.till.accounts.get(shop.account_id) }
 }
 
 /** Sends the last byte of a request after its credential is verified and then revoked. */
 async function sendAround(shop: Shop, write: Write, revoke: Revoke, headers: string[] = []) {
-  const client = await shop.running.connect()
+  const client = await shop.connect()
   const body = write.body(shop)
   const expecting = [...write.headers(shop), ...headers, 'expect: 100-continue']
   const head = rawRequest(write.request, [

@@ -40,17 +40,13 @@ async function startServers(t: TestContext, args: readonly string[] = [], count 
   return { db, storage, till, servers: await Promise.all(starting) }
 }
 
-/** A new shop on servers of the test's own. */
-async function startShop(t: TestContext, args?: readonly string[], count?: number) {
-  return openShop(await startServers(t, args, count))
-}
-
 /** Serves the tests that neither stop a server nor set its options. */
 const shared = await startServers({ after } as TestContext)
 
-async function openShop(running: Awaited<ReturnType<typeof startServers>> = shared) {
-  const shop = await createShop(running.till)
-  return { ...running, ...shop, account_key: shop.account.account_key }
+/** A new shop on these servers. */
+async function shopOn(servers: typeof shared | Promise<typeof shared>) {
+  const running = await servers
+  return { ...running, ...(await createShop(running.till)) }
 }
 
 function at(servers: readonly Server[], index: number): Send {
@@ -94,7 +90,7 @@ const CREATE = 'POST /api/v1/items'
 const IMPORT = 'POST /api/v1/purchases/import'
 
 test('all servers accept new credentials immediately', async () => {
-  const { servers, till, account, account_key, project } = await openShop()
+  const { servers, till, account, account_key, project } = await shopOn(shared)
 
   for (let round = 0; round < 3; round++) {
     const user_id = `user_${round}`
@@ -126,7 +122,7 @@ test('all servers accept new credentials immediately', async () => {
 })
 
 test('an idempotency key used at one server creates no second record at another', async () => {
-  const { servers, account_key, account, till } = await openShop()
+  const { servers, account_key, account, till } = await shopOn(shared)
 
   for (let round = 0; round < 3; round++) {
     const parts = {
@@ -144,7 +140,7 @@ test('an idempotency key used at one server creates no second record at another'
 })
 
 test('exactly one of simultaneous creates of one SKU at several servers succeeds', async () => {
-  const { servers, account_key, token } = await openShop()
+  const { servers, account_key, token } = await shopOn(shared)
 
   for (let round = 0; round < 4; round++) {
     const parts = { account_key, json: newItem(`sku_${round}`) }
@@ -160,7 +156,7 @@ test('exactly one of simultaneous creates of one SKU at several servers succeeds
 })
 
 test('all servers see an import, and two imports into one store run one after another', async () => {
-  const { servers, token, account, till } = await openShop()
+  const { servers, token, account, till } = await shopOn(shared)
   const fileOf = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => `T-${row},gold,1709294400,u\n`)
     return `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
@@ -186,7 +182,7 @@ test('all servers see an import, and two imports into one store run one after an
 })
 
 test('every read that starts after an acknowledged write shows it, at every server', async () => {
-  const { servers, account_key, account, project, till, token } = await openShop()
+  const { servers, account_key, account, project, till, token } = await shopOn(shared)
 
   const client = async (number: number) => {
     const store_id = `client_${number}`
@@ -232,7 +228,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
 
 // Ends the tokens of the tests before it.
 test('all servers sign with a new key within its handover time, and no token fails', async () => {
-  const { servers, till, storage, project, token } = await openShop()
+  const { servers, till, storage, project, token } = await shopOn(shared)
   const [before] = await storage.listSigningKeys()
   const { kid } = await till.operations.rotateSigningKeys()
 
@@ -262,13 +258,15 @@ test('all servers sign with a new key within its handover time, and no token fai
 })
 
 test('servers share a rate limit', async (t) => {
-  const { servers, token } = await startShop(t, ['--rate-limit', String(SHARED_LIMIT)], 2)
+  const { servers, token } = await shopOn(
+    startServers(t, ['--rate-limit', String(SHARED_LIMIT)], 2),
+  )
   let turn = 0
   await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
 
 test('worker processes on PostgreSQL act as one server', async (t) => {
-  const { servers, account_key, token } = await startShop(t, ['--workers', '2'], 1)
+  const { servers, account_key, token } = await shopOn(startServers(t, ['--workers', '2'], 1))
   const headers = { connection: 'close' } // so that any worker may get it
   for (let round = 0; round < 10; round++) {
     const json = newItem(`new_${round}`)
@@ -339,7 +337,7 @@ function assertKept(names: readonly string[], loads: readonly Load[]): void {
 }
 
 test('a killed server loses no acknowledged write and does not affect others', async (t) => {
-  const { servers, account_key, till, account } = await startShop(t, [], 2)
+  const { servers, account_key, till, account } = await shopOn(startServers(t, [], 2))
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -358,7 +356,7 @@ test('a killed server loses no acknowledged write and does not affect others', a
 test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
   skip: postgres.isForeign,
 }, async (t) => {
-  const { servers, account_key, till, account, token } = await startShop(t, [], 2)
+  const { servers, account_key, till, account, token } = await shopOn(startServers(t, [], 2))
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -399,7 +397,9 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
 
 test('a rolling restart under load fails no request', async (t) => {
   const drained = ['--drain-delay', '1']
-  const { servers, db, account_key, token, till, account } = await startShop(t, drained, 2)
+  const { servers, db, account_key, token, till, account } = await shopOn(
+    startServers(t, drained, 2),
+  )
   const balancer = createBalancer(servers.map(({ url }) => url))
   t.after(balancer.stop)
   const isServing = (count: number) =>

@@ -7,7 +7,7 @@ import { type Operation, operations, type Response, resolve } from './document.t
 import { createManagedShop, credentialOf, formOf, knownValues } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
-async function createWorld(t: TestContext, { options, ...rest }: TestServerOptions) {
+async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
   const storage = createMemoryStorage()
   const server = await startServer(t, {
     storage,
@@ -56,7 +56,7 @@ async function createWorld(t: TestContext, { options, ...rest }: TestServerOptio
   }
 }
 
-type World = Awaited<ReturnType<typeof createWorld>>
+type World = Awaited<ReturnType<typeof start>>
 
 /** How to get a status from an operation. */
 interface Provocation extends TestServerOptions {
@@ -116,7 +116,7 @@ test('every documented status has a test', () => {
 
 for (const [status, { ask, ...options }] of Object.entries(PROVOCATIONS)) {
   test(`every operation that documents ${status} answers it as documented`, async (t) => {
-    const world = await createWorld(t, options)
+    const world = await start(t, options)
     const documenting = operations.filter(({ responses }) => responses.has(status))
     const answers = documenting.map(async (operation) => {
       const reply = await ask(world, operation)

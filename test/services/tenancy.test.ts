@@ -313,14 +313,14 @@ async function createTenants() {
 async function createTenant(till: Till, name: string) {
   const { account_key, ...account } = await till.accounts.create({ name })
   const shops = [
-    await createShop(till, account, ['main', `only_${name}`]),
-    await createShop(till, account, [`second_${name}`]),
+    await createProject(till, account, ['main', `only_${name}`]),
+    await createProject(till, account, [`second_${name}`]),
   ] as const
   const [first, second] = shops
   return { account, first: first.naming, second: second.naming, keys: shops.map(({ key }) => key) }
 }
 
-async function createShop(till: Till, account: Account, store_ids: string[]) {
+async function createProject(till: Till, account: Account, store_ids: string[]) {
   const project = await till.projects.create(account, {
     account_id: account.account_id,
     name: 'Game',

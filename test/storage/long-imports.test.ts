@@ -28,7 +28,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
 
 function describeCheckpoints(driver: SqliteDriverName): void {
   test('a thread checkpoints during an import, and leaves an empty WAL', async (t) => {
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
     assert.equal((await stageAll(current)).added, ROWS)
@@ -40,7 +40,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('an aborted import ends the thread', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
     for (const rows of slices()) await current.stage(rows)
@@ -53,7 +53,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('a small import starts no thread', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
     await stageAll(current, 2_000)
@@ -62,7 +62,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('an import continues without the thread when it exits before its first checkpoint', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t, (thread) => void thread.terminate())
     const current = await openImport(storage, MAIN)
     assert.equal((await stageAll(current)).added, ROWS)
@@ -72,7 +72,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('an import continues without the thread when it crashes', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t, (thread) => {
       let answers = 0
       thread.on('message', () => ++answers === 3 && thread.terminate())
@@ -85,7 +85,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('concurrent imports into two stores share the thread, and both are complete', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t)
     const imports = await Promise.all([openImport(storage, MAIN), openImport(storage, SIDE)])
     const results = await Promise.all(imports.map((each) => stageAll(each)))
@@ -100,7 +100,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
   })
 
   test('a storage closed during an import ends the thread', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
     for (const rows of slices()) await current.stage(rows)
@@ -124,7 +124,7 @@ function describeRows(driver: SqliteDriverName): void {
   ]
 
   test('columns with repeated and with different values are stored unchanged', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const current = await openImport(storage, MAIN)
     const sent: NewPurchase[] = []
     for (let set = 0; set < 2 ** columns.length; set++) {
@@ -147,7 +147,7 @@ function describeRows(driver: SqliteDriverName): void {
   })
 
   test('of two rows with an id that nearly ascends, the first one is stored', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const current = await openImport(storage, MAIN)
     const idOf = (i: number) => `GPA.${1000 + Math.floor(i / 2_000)}-${(i * 7919) % 2_000}`
     const earlier = Array.from({ length: 6_000 }, (_, i) => idOf(i))
@@ -164,7 +164,7 @@ function describeRows(driver: SqliteDriverName): void {
   })
 
   test('ids in random order are unique, even before they are indexed', async (t) => {
-    const { storage } = await openShop(t, driver)
+    const { storage } = await openFile(t, driver)
     const first = await openImport(storage, MAIN)
     const ids = Array.from({ length: UNORDERED }, (_, i) => awkwardId((i * 7919) % UNORDERED))
     const added = await stageIds(first, ids)
@@ -215,7 +215,7 @@ function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
   for (let from = 0; from < rows.length; from += SLICE) yield rows.slice(from, from + SLICE)
 }
 
-async function openShop(t: TestContext, driver: SqliteDriverName) {
+async function openFile(t: TestContext, driver: SqliteDriverName) {
   const path = join(temporaryFolder(t), 'till.db')
   const importThreadRows = Number.POSITIVE_INFINITY // `import-thread.test.ts` tests the thread
   const storage = await openSqliteStorage(path, { driver, importThreadRows })

@@ -138,7 +138,7 @@ function describeQueue(): void {
 
 function describeGroups(driver: SqliteDriverName): void {
   test('64 writes in one turn of the event loop share a transaction, and 64 turns need 64', async (t) => {
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const before = commitsIn(path)
 
     await Promise.all(Array.from({ length: 64 }, (_, i) => storage.insertItem(newItem(`a_${i}`))))
@@ -148,7 +148,7 @@ function describeGroups(driver: SqliteDriverName): void {
   })
 
   test('a failed write leaves nothing, and the other writes of its transaction are stored', async (t) => {
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const item = (name: string) => storage.insertItem(newItem(name))
     const results = await Promise.allSettled([
       item('first'),
@@ -197,7 +197,7 @@ function describeGroups(driver: SqliteDriverName): void {
 
   test('on a full disk writes fail and reads work, and writes succeed once there is space', async (t) => {
     const connections = await watchConnections(t, driver)
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const limit = (pages: number) => {
       for (const db of connections) db.exec(`PRAGMA max_page_count = ${pages}`)
     }
@@ -219,7 +219,7 @@ function describeGroups(driver: SqliteDriverName): void {
   })
 
   test('writes queued before close() are stored, and later ones are refused', async (t) => {
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const read = storage.findItem('itm_gold')
     const writes = ['a', 'b', 'c'].map((name) => storage.insertItem(newItem(name)))
 
@@ -239,7 +239,7 @@ function describeGroups(driver: SqliteDriverName): void {
 
 function describeLocks(driver: SqliteDriverName): void {
   test('reads work while writes and imports wait for the lock of another process', async (t) => {
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     bePatient(t)
     const other = startWorker(t)
     await other.ask('lock', path, driver)
@@ -259,7 +259,7 @@ function describeLocks(driver: SqliteDriverName): void {
 
   test('a lock that is never released causes storage_unavailable, also in close()', async (t) => {
     hurry(t)
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const other = startWorker(t)
     await other.ask('lock', path, driver)
 
@@ -272,7 +272,7 @@ function describeLocks(driver: SqliteDriverName): void {
 
   test('four processes write concurrently during an import, and all make progress', async (t) => {
     bePatient(t)
-    const { storage, path } = await openShop(t, driver)
+    const { storage, path } = await openFile(t, driver)
     const workers = Array.from({ length: 4 }, () => startWorker(t))
     for (const worker of workers) {
       await worker.ask('bePatient')
@@ -316,7 +316,7 @@ async function importOne(storage: Storage): Promise<void> {
   await current.commit()
 }
 
-async function openShop(t: TestContext, driver: SqliteDriverName) {
+async function openFile(t: TestContext, driver: SqliteDriverName) {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await open(t, path, driver)
   await insertShops(storage)

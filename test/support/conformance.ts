@@ -5,26 +5,21 @@ import { createFetchHandler } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { type Change, startChangedServer } from './changed-server.ts'
 import { tillkit } from './cli.ts'
-import { startServer } from './server.ts'
-import { createShop } from './till.ts'
+import { serveShop } from './server.ts'
 
 /** The title of the first check of every endpoint. */
 export const ANSWER = 'answers a valid request with 200 and exactly the specified fields'
 
 /** A server that conforms, and the keys for it. */
-export async function startShop(t: TestContext) {
-  const { url, till } = await startServer(t, { storage: createMemoryStorage() })
-  const { account, project } = await createShop(till)
-  const env = {
-    TILLKIT_PUBLIC_KEY: project.public_key,
-    TILLKIT_ACCOUNT_KEY: account.account_key,
-  }
-  return { url, handle: createFetchHandler(till), till, account, project, env }
+export async function start(t: TestContext) {
+  const shop = await serveShop(t, { storage: createMemoryStorage() })
+  const env = { TILLKIT_PUBLIC_KEY: shop.public_key, TILLKIT_ACCOUNT_KEY: shop.account_key }
+  return { ...shop, handle: createFetchHandler(shop.till), env }
 }
 
 /** Checks a server with a defect. */
 export async function check(t: TestContext, change: Change, args: readonly string[] = []) {
-  const { handle, env } = await startShop(t)
+  const { handle, env } = await start(t)
   const changed = await startChangedServer(t, handle, change)
   const line = ['conformance', '--url', changed, '--json', ...args]
   const { code, stdout } = await tillkit(line, { env })

@@ -14,7 +14,7 @@ const START = Date.parse('2026-01-02T03:04:05.000Z')
 
 describe('a stored ring', () => {
   test('rotates: the new key signs after every process has had time to read it', async () => {
-    const world = createWorld()
+    const world = setUp()
     const [ring, other] = [world.ring(), world.ring()]
     const before = await ring.sign(world.claims())
     assert.deepEqual(await other.verify(before, world.expected()), world.claims())
@@ -36,7 +36,7 @@ describe('a stored ring', () => {
   })
 
   test('drops all other keys when one may have leaked: every token expires within the handover time', async () => {
-    const world = createWorld()
+    const world = setUp()
     const [ring, other] = [world.ring(), world.ring()]
     const before = await ring.sign(world.claims())
     assert.notEqual(await other.verify(before, world.expected()), undefined)
@@ -52,7 +52,7 @@ describe('a stored ring', () => {
   })
 
   test('a process with a slow clock reads the keys again for an unknown kid', async () => {
-    const world = createWorld()
+    const world = setUp()
     const [ring, slow] = [world.ring(), world.ring(-4_000)]
     await slow.sign(world.claims())
     const { kid } = await ring.rotate()
@@ -67,7 +67,7 @@ describe('a stored ring', () => {
   })
 
   test('drops a key only when no token signed by it is valid any more', async () => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     const first = kidOf(await ring.sign(world.claims()))
     const second = (await ring.rotate()).kid
@@ -89,7 +89,7 @@ describe('a stored ring', () => {
   })
 
   test('a key dropped by another process stops verifying in time, even for cached tokens', async () => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
     assert.notEqual(await ring.verify(token, world.expected()), undefined)
@@ -102,7 +102,7 @@ describe('a stored ring', () => {
   })
 
   test('reads the keyStore every 5 s, and for bad tokens at most once a second', async () => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
     const reads = world.reads()
@@ -117,7 +117,7 @@ describe('a stored ring', () => {
   })
 
   test('keeps the cached tokens of its keys when it reads again', async (t) => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
     await ring.verify(token, world.expected())
@@ -130,7 +130,7 @@ describe('a stored ring', () => {
   })
 
   test('lists its keys in order, without their secrets; an empty ring stays empty', async () => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     assert.deepEqual(await ring.list(), [])
 
@@ -141,7 +141,7 @@ describe('a stored ring', () => {
   })
 
   test('two concurrent rotations both add a key, and all processes sign with the same one', async () => {
-    const world = createWorld()
+    const world = setUp()
     const rings = [world.ring(), world.ring()]
 
     const made = await Promise.all(rings.map((ring) => ring.rotate()))
@@ -152,7 +152,7 @@ describe('a stored ring', () => {
   })
 
   test('a ring still signs and verifies after the clock is set back a year', async () => {
-    const world = createWorld()
+    const world = setUp()
     const ring = world.ring()
     await ring.rotate()
     await ring.rotate()
@@ -175,7 +175,7 @@ test('a ring of the operator’s secret has no keys to rotate or list', async ()
 })
 
 /** A keyStore, a clock, and rings that share them. */
-function createWorld() {
+function setUp() {
   let time = START
   let reads = 0
   let keys: StoredKey[] = []

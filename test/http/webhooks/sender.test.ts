@@ -40,7 +40,7 @@ function openTill(t: TestContext, options: Partial<TillOptions> = {}) {
 }
 
 /** A shop whose project sends its events to a receiver. */
-async function openShop(t: TestContext, options?: Partial<TillOptions>) {
+async function start(t: TestContext, options?: Partial<TillOptions>) {
   const receiver = await startReceiver(t)
   const opened = openTill(t, options)
   const { till } = opened
@@ -72,7 +72,7 @@ function sequences(received: readonly Received[]): number[] {
 }
 
 test('sends each change once, signed as in Standard Webhooks', async (t) => {
-  const { receiver, send, change, caughtUp, log } = await openShop(t)
+  const { receiver, send, change, caughtUp, log } = await start(t)
   const sender = send()
   await change(3)
   await caughtUp()
@@ -94,7 +94,7 @@ test('sends each change once, signed as in Standard Webhooks', async (t) => {
 })
 
 test('repeats a message with the same id until the receiver accepts it', async (t) => {
-  const { receiver, send, change, caughtUp } = await openShop(t)
+  const { receiver, send, change, caughtUp } = await start(t)
   const statuses = [500, 404, 307, 200]
   receiver.answer = (response) =>
     response.writeHead(statuses.shift() ?? 200, { location: '/other' }).end('no')
@@ -109,7 +109,7 @@ test('repeats a message with the same id until the receiver accepts it', async (
 })
 
 test('a receiver that was down gets everything when it is up again', async (t) => {
-  const { receiver, send, change, caughtUp, log, endpoint } = await openShop(t)
+  const { receiver, send, change, caughtUp, log, endpoint } = await start(t)
   await receiver.close()
   send()
   await change(25)
@@ -124,7 +124,7 @@ test('a receiver that was down gets everything when it is up again', async (t) =
 })
 
 test('an answer that does not come in time is a failure, and the log has the reason', async (t) => {
-  const { receiver, send, change, caughtUp, log } = await openShop(t)
+  const { receiver, send, change, caughtUp, log } = await start(t)
   receiver.answer = () => {}
   send({ timeout: 50 })
   await change()
@@ -134,7 +134,7 @@ test('an answer that does not come in time is a failure, and the log has the rea
 })
 
 test('the log keeps 4 KiB of an answer that is not 2xx', async (t) => {
-  const { receiver, send, change, log } = await openShop(t)
+  const { receiver, send, change, log } = await start(t)
   receiver.answer = (response) => response.writeHead(422).end('x'.repeat(100_000))
   send()
   await change()
@@ -145,7 +145,7 @@ test('the log keeps 4 KiB of an answer that is not 2xx', async (t) => {
 })
 
 test('410 disables the endpoint, and resume continues it', async (t) => {
-  const { till, account, project, receiver, send, change, caughtUp, endpoint } = await openShop(t)
+  const { till, account, project, receiver, send, change, caughtUp, endpoint } = await start(t)
   receiver.answer = (response) => response.writeHead(410).end()
   send()
   await change()
@@ -163,7 +163,7 @@ test('410 disables the endpoint, and resume continues it', async (t) => {
 
 test('Retry-After delays the whole endpoint', async (t) => {
   const clock = createClock(Date.now())
-  const { till, receiver, send, change, caughtUp, log } = await openShop(t, { now: clock.now })
+  const { till, receiver, send, change, caughtUp, log } = await start(t, { now: clock.now })
   receiver.answer = (response) => response.writeHead(503, { 'retry-after': '3600' }).end()
   let claims = 0
   const claim: Till['outbox']['claim'] = (request) => {
@@ -188,7 +188,7 @@ test('Retry-After delays the whole endpoint', async (t) => {
 })
 
 test('a receiver that never answers does not delay others, and gets 10 requests', async (t) => {
-  const { till, account, receiver, send, change, endpoint } = await openShop(t)
+  const { till, account, receiver, send, change, endpoint } = await start(t)
   const dead = await startReceiver(t)
   const released = createSignal()
   dead.answer = (response) => void released.given.then(() => response.writeHead(204).end())
@@ -207,7 +207,7 @@ test('a receiver that never answers does not delay others, and gets 10 requests'
 })
 
 test('nothing is sent to a private address unless it is allowed', async (t) => {
-  const { receiver, send, setUrl, change, log } = await openShop(t)
+  const { receiver, send, setUrl, change, log } = await start(t)
   await setUrl(`https://hooks.test:${receiver.port}/`)
   send({ allowPrivate: false, resolve: async () => ['127.0.0.1'] })
   await change()
@@ -218,7 +218,7 @@ test('nothing is sent to a private address unless it is allowed', async (t) => {
 })
 
 test('close waits for the requests in flight, and another sender gets the rest at once', async (t) => {
-  const { till, receiver, send, change, caughtUp } = await openShop(t)
+  const { till, receiver, send, change, caughtUp } = await start(t)
   const released = createSignal()
   receiver.answer = (response) => void released.given.then(() => response.writeHead(204).end())
   const first = send()
@@ -235,7 +235,7 @@ test('close waits for the requests in flight, and another sender gets the rest a
 })
 
 test('close ends a request that gets no answer, and the message is sent again', async (t) => {
-  const { receiver, send, change, caughtUp } = await openShop(t)
+  const { receiver, send, change, caughtUp } = await start(t)
   receiver.answer = () => {}
   const first = send({ closeTimeout: 20 })
   await change()
@@ -249,7 +249,7 @@ test('close ends a request that gets no answer, and the message is sent again', 
 })
 
 test('a storage that fails for a while delays webhooks, and is reported once', async (t) => {
-  const { till, receiver, send, change, caughtUp } = await openShop(t)
+  const { till, receiver, send, change, caughtUp } = await start(t)
   let failures = 2
   const fail = async () => {
     failures--
@@ -283,7 +283,7 @@ const PLACES = {
 for (const [name, place] of Object.entries(PLACES)) {
   test(`two servers on ${name} send each message once`, async (t) => {
     const open = place(t)
-    const { receiver, send, change, caughtUp } = await openShop(t, { storage: await open() })
+    const { receiver, send, change, caughtUp } = await start(t, { storage: await open() })
     const other = openTill(t, { storage: await open() })
     send()
     other.send()
