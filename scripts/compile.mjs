@@ -19,7 +19,6 @@ import { build } from 'esbuild'
 export async function compile() {
   const root = mkdtempSync(join(tmpdir(), 'tillkit-compiled-'))
   process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  symlinkSync(resolve('node_modules'), join(root, 'node_modules'), 'junction')
   copyFileSync('package.json', join(root, 'package.json'))
   const outdir = join(root, 'js') // `http` reads the version from `../package.json`, as in `dist`
   const { outputFiles } = await build({
@@ -36,14 +35,17 @@ export async function compile() {
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, text.replaceAll(/"(\.\.?\/[^"\n]*)\.ts"/g, '"$1.js"'))
   }
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'), 'junction')
+  symlinkSync(resolve('test/node_modules'), join(outdir, 'test/node_modules'), 'junction')
   // The server reads these files from beside `http`.
   if (existsSync('dist/console'))
     cpSync('dist/console', join(outdir, 'console'), { recursive: true })
   return outdir
 }
 
-function sources(folder) {
+/** The source files of a folder. Leaves out installed packages. */
+export function sources(folder) {
   return readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => file.endsWith('.ts') && !file.startsWith('node_modules'))
     .map((file) => join(folder, file))
 }

@@ -1,15 +1,18 @@
-// Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`. With
-// `--runtime` it runs only what another version of Node or its SQLite driver may change. The tests
-// of the package are a step of their own: `npm run test:package`.
+// Runs the tests: `node scripts/test.mjs`. Words choose files: `node scripts/test.mjs http/items csv/`.
+// With `--soak` it runs the files whose tests wait for long (test/support/soak.ts), and those with
+// generated input, from a new seed. With `--runtime` it runs only what another version of Node or
+// its SQLite driver may change. The tests of the package are a step of their own: `npm run
+// test:package`.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
+import './test-tools.mjs'
 import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -18,7 +21,7 @@ import {
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { compile } from './compile.mjs'
+import { compile, sources } from './compile.mjs'
 
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
@@ -48,15 +51,17 @@ const CONSOLE = /^test\/console/
 /** The other files share at most so many processes: a start takes 1 s of CPU time. */
 const PROCESSES = 8
 
-const named = process.argv.slice(2).filter((word) => word !== '--runtime')
-const wanted = process.argv.includes('--runtime') ? RUNTIME : [/./]
-const found = readdirSync('test', { recursive: true })
-  .filter((file) => file.endsWith('.test.ts'))
-  .map((file) => `test/${file}`)
-  .filter((file) => !/^test\/package\//.test(file))
-  .filter((file) => wanted.some((pattern) => pattern.test(file)))
+const words = process.argv.slice(2)
+const isSoak = takeFlag('--soak')
+const isRuntime = takeFlag('--runtime')
+if (isSoak) {
+  process.env.TILLKIT_TEST_SOAK = 'yes'
+  process.env.FUZZ_SEED ??= String(randomInt(2 ** 31))
+}
+const files = sources('test')
+  .filter((file) => file.endsWith('.test.ts') && isWanted(file))
   .sort()
-const files = named.length ? named : found
+if (files.length === 0) throw new TypeError(`no test file has a name with ${words.join(' or ')}`)
 useMemoryForFiles()
 const compiled = await compile()
 const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
@@ -64,15 +69,32 @@ const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
 const concurrency = availableParallelism() + 2
 
 const postgres = await startPostgres()
-const groups = named.length ? new Map() : writeGroups()
-const code = await run(named.length ? files.map(scriptOf) : [...groups.keys()])
+// A soak test measures processes, so it has one of its own.
+const areAlone = isSoak || words.length > 0
+const groups = areAlone ? new Map() : writeGroups()
+const code = await run(areAlone ? files.map(scriptOf) : [...groups.keys()])
 const crashed = [...groups.keys()].filter((entry) => existsSync(`${entry}.crashed`))
 if (crashed.length) {
   process.stdout.write('\nA process of several files crashed. Each of them runs again alone:\n')
   await run(crashed.flatMap((entry) => groups.get(entry)))
 }
 await postgres?.stop()
+if (code !== 0 && isSoak)
+  console.log(`The seed of generated input: FUZZ_SEED=${process.env.FUZZ_SEED}`)
 process.exit(code)
+
+function takeFlag(flag) {
+  const index = words.indexOf(flag)
+  if (index >= 0) words.splice(index, 1)
+  return index >= 0
+}
+
+function isWanted(file) {
+  if (words.length > 0 && !words.some((word) => file.includes(word))) return false
+  if (isSoak) return /support\/(random|seeds|soak)\.ts/.test(readFileSync(file, 'utf8'))
+  if (isRuntime) return RUNTIME.some((pattern) => pattern.test(file))
+  return words.length > 0 || !file.startsWith('test/package/')
+}
 
 async function run(scripts) {
   const options = [

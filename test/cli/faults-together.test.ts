@@ -9,13 +9,16 @@ import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
 import { eventually } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 
 /** How long the load lasts. Default: until each part of it has worked. */
 const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 0)
 const CLIENTS = 16
 const ROWS = 500
 
-test('two servers and the CLI share one file under load without errors or stale reads', async (t) => {
+test('two servers and the CLI share one file under load without errors or stale reads', {
+  skip: soakOnly,
+}, async (t) => {
   const shop = await createShopFile(t)
   const folder = temporaryFolder(t)
   const servers = [await shop.serve(), await shop.serve()] as const

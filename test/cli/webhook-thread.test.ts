@@ -8,10 +8,13 @@ import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { soakOnly } from '../support/soak.ts'
 import { threadsOf } from '../support/threads.ts'
 import { createShop } from '../support/till.ts'
 
-test('a thread that died is replaced, and the next one sends what is due', async (t) => {
+test('a thread that died is replaced, and the next one sends what is due', {
+  skip: soakOnly,
+}, async (t) => {
   const receiver = await startReceiver(t)
   const db = join(temporaryFolder(t), 'till.db')
   const errors: unknown[] = []

@@ -6,6 +6,7 @@ import { tillkit } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
 import { createShopFile } from '../support/served.ts'
+import { soakOnly } from '../support/soak.ts'
 
 const ARGS = ['--webhook-allow-private']
 const ENV = { TILLKIT_WEBHOOK_RETRIES: '1' }
@@ -81,7 +82,9 @@ test('without --webhook-allow-private nothing is sent to the loopback', async (t
   assert.equal(receiver.connections(), 0)
 })
 
-test('the parent of the workers sends webhooks, and its counters are in the metrics', async (t) => {
+test('the parent of the workers sends webhooks, and its counters are in the metrics', {
+  skip: soakOnly,
+}, async (t) => {
   const { receiver, serve, createItems } = await setUp(t)
   const { url, api, child, ended } = await serve([...ARGS, '--workers', '2', '--metrics'], ENV)
   await createItems(api, 0, 20)
@@ -92,7 +95,7 @@ test('the parent of the workers sends webhooks, and its counters are in the metr
   assert.equal((await ended).code, 0)
 })
 
-test('a server that is killed while it sends loses no event', async (t) => {
+test('a server that is killed while it sends loses no event', { skip: soakOnly }, async (t) => {
   const { db, receiver, serve, createItems } = await setUp(t)
   const first = await serve(ARGS, ENV)
   let left = 7

@@ -4,6 +4,7 @@ import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { childrenOf, createShopFile } from '../support/served.ts'
+import { soakOnly } from '../support/soak.ts'
 
 /** Workers that send no webhooks, unless there are more arguments. */
 async function startPool(t: TestContext, workers: number, more?: readonly string[]) {
@@ -37,7 +38,7 @@ test('a change made by one worker is visible in all of them at once', async (t) 
   assert.equal(await closed, 0)
 })
 
-test('workers share a rate limit through the database', async (t) => {
+test('workers share a rate limit through the database', { skip: soakOnly }, async (t) => {
   const { api, token } = await startPool(t, 2, [
     '--no-webhooks',
     '--rate-limit',
@@ -67,7 +68,7 @@ test('a killed worker is replaced and logged', async (t) => {
   assert.equal(await closed, 0)
 })
 
-test('SIGTERM ends all workers', async (t) => {
+test('SIGTERM ends all workers', { skip: soakOnly }, async (t) => {
   const { child, closed } = await startPool(t, 3, [])
   const workers = childrenOf(child.pid)
   assert.equal(workers.length, 3)
@@ -76,7 +77,7 @@ test('SIGTERM ends all workers', async (t) => {
   for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-test('a port in use is printed once and ends all workers', async (t) => {
+test('a port in use is printed once and ends all workers', { skip: soakOnly }, async (t) => {
   const { url, db } = await startPool(t, 2)
   const args = ['serve', '--db', db, '--port', new URL(url).port, '--workers', '2']
   const { code, stderr } = await tillkitProcess(args)
@@ -134,7 +135,9 @@ test('any worker serves the metrics of all, including counters of ended ones', a
   assert.equal(await closed, 0)
 })
 
-test('metrics do not wait for a hung worker and include its last figures', async (t) => {
+test('metrics do not wait for a hung worker and include its last figures', {
+  skip: soakOnly,
+}, async (t) => {
   const { url, api, child } = await startPool(t, 2, ['--metrics'])
   const { assertFigure } = figuresOf(url)
   for (let i = 0; i < 20; i++) assert.equal((await ask(`${api}/items`, {})).status, 401)

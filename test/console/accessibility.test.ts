@@ -9,7 +9,7 @@ import { assertNoComplaints, goTo, openTab, serveConsole, signIn, skip } from '.
 /** The folder for screenshots of all pages; none are taken without it. */
 const folder = process.env.TILLKIT_SCREENSHOTS
 
-const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
+const AXE = readFileSync('test/node_modules/axe-core/axe.min.js', 'utf8')
 
 test('axe reports nothing on any page, and no page is wider than the screen', {
   skip,

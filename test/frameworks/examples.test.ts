@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict'
+import { cpSync, symlinkSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { resolve } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { join, resolve } from 'node:path'
+import { after, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Till } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { assertProblem, createClient, importForm, type Send } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 import { listen, load, NEW_ITEM } from './host.ts'
 
-const importFile = (path: string) => import(pathToFileURL(resolve(path)).href)
+/** A copy of the package, with the frameworks that only the tests install. */
+const folder = temporaryFolder({ after })
+cpSync('package.json', join(folder, 'package.json'))
+cpSync('examples', join(folder, 'examples'), { recursive: true })
+symlinkSync(resolve('dist'), join(folder, 'dist'), 'junction')
+symlinkSync(resolve('test/node_modules'), join(folder, 'node_modules'), 'junction')
+
+const importFile = (path: string) => import(pathToFileURL(join(folder, path)).href)
 
 type Handle = (request: Request) => Promise<Response>
 

@@ -5,11 +5,8 @@ import { startServer } from '../support/server.ts'
 import type { Target } from '../support/targets.ts'
 import { assertAnswer } from './answers.ts'
 import { type Answer, exchange } from './exchange.ts'
-import { type EndpointName, type FuzzRequest, request } from './requests.ts'
+import { type FuzzRequest, request } from './requests.ts'
 import { createWorld } from './world.ts'
-
-/** Registers clean-up functions: a test, or one part of a long run. */
-export type Scope = Pick<TestContext, 'after'>
 
 export interface Fuzzing {
   readonly target: Target
@@ -18,21 +15,18 @@ export interface Fuzzing {
   readonly requests: number
   /** No request is sent after this time. */
   readonly milliseconds?: number
-  /** Receives the status of every response. */
-  readonly count?: (endpoint: EndpointName, status: number) => void
 }
 
 /** Sends requests to a real server. Throws with the smallest request that got a wrong response. */
 export async function fuzzServer(
-  scope: Scope,
-  { target, seed, requests, milliseconds = Number.POSITIVE_INFINITY, count = () => {} }: Fuzzing,
+  t: TestContext,
+  { target, seed, requests, milliseconds = Number.POSITIVE_INFINITY }: Fuzzing,
 ): Promise<void> {
-  const { url, till, log } = await startServer(scope, { storage: await target.open(scope) })
+  const { url, till, log } = await startServer(t, { storage: await target.open(t) })
   const world = await createWorld(till)
   const send = async (request: FuzzRequest): Promise<Answer> => {
     const filled = world.fill(request)
     const answer = await exchange(url, filled)
-    count(request.endpoint, answer.status)
     assertAnswer(filled, answer, world)
     return answer
   }

@@ -7,6 +7,7 @@ import { smallDisk } from '../support/disk.ts'
 import { assertWhole, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
 import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 
 const ROWS = 20_000
 
@@ -98,7 +99,9 @@ test('on a full disk writes are 503 and reads work; with free space all works ag
   )
 })
 
-test('after an import larger than the disk, writes, restarts and imports work without repair', async (t) => {
+test('after an import larger than the disk, writes, restarts and imports work without repair', {
+  skip: soakOnly,
+}, async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
   const shop = await start(t, { folder })

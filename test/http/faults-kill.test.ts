@@ -19,6 +19,7 @@ import {
   type ShopFile,
 } from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 
 /** How often the server is killed; 50 times in a full run. */
 const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 2)
@@ -89,7 +90,9 @@ async function assertSound({ db }: ShopFile, items: number) {
   assert.equal(entries, items + 1, 'the shop has an item of its own')
 }
 
-test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledged writes`, async (t) => {
+test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledged writes`, {
+  skip: soakOnly,
+}, async (t) => {
   const shop = await createShopFile(t)
   const all = new Map<string, string>()
   const counts = { acknowledged: 0, unanswered: 0, 'stored without an answer': 0 }
@@ -117,7 +120,9 @@ test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledg
   t.diagnostic(JSON.stringify(counts))
 })
 
-test('a worker killed while 64 clients write loses no acknowledged write', async (t) => {
+test('a worker killed while 64 clients write loses no acknowledged write', {
+  skip: soakOnly,
+}, async (t) => {
   const shop = await createShopFile(t)
   const server = await shop.serve(['--workers', '2'])
   const [victim = 0] = childrenOf(server.child.pid)
@@ -165,7 +170,7 @@ const stops: [what: string, args: string[], pids: (first: number) => number[]][]
   ['all its processes at once', ['--workers', '2'], (first) => [first, ...childrenOf(first)]],
 ]
 for (const [what, args, pids] of stops) {
-  test(`SIGTERM to ${what} interrupts no request in flight`, async (t) => {
+  test(`SIGTERM to ${what} interrupts no request in flight`, { skip: soakOnly }, async (t) => {
     const shop = await createShopFile(t)
     const server = await shop.serve(args)
     const upload = await beginImport(t, shop, server)
@@ -223,7 +228,7 @@ for (const workers of ['1', '2']) {
 const hasNamespaces = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0
 
 test('a second signal ends a stopping server at once as PID 1, as in a container', {
-  skip: hasNamespaces ? false : 'no unshare here, or no right to use it',
+  skip: soakOnly || hasNamespaces ? false : 'no unshare here, or no right to use it',
 }, async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const serve = [process.execPath, 'dist/cli/main.js', 'serve', '--db', db, '--port', '0']

@@ -11,6 +11,7 @@ import {
   serveShop,
   startServer,
 } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
 const WRITES = 300
@@ -27,7 +28,9 @@ async function dripImport(t: TestContext, url: string, token: string): Promise<R
   return client
 }
 
-test('writes over the limit are 503 with Retry-After, and all others are served', async (t) => {
+test('writes over the limit are 503 with Retry-After, and all others are served', {
+  skip: soakOnly,
+}, async (t) => {
   const { url, send, token, account_key, withKey } = await serveShop(t, {
     limits: { accountShare: 100, jsonTimeout: 3_600_000, writesInFlight: WRITES },
     options: { metrics: true },

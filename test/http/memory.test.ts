@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createShopFile, type ShopFile } from '../support/served.ts'
 import { connectTo, rawRequest } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 
 const ITEMS = 350
 const META = 60_000
@@ -38,7 +39,9 @@ async function serveLargeStore(t: TestContext) {
   return { ...server, token: shop.token, read }
 }
 
-test('many simultaneous pages and whole lists of the largest items fit into a small heap', async (t) => {
+test('many simultaneous pages and whole lists of the largest items fit into a small heap', {
+  skip: soakOnly,
+}, async (t) => {
   const { read, child, ended } = await serveLargeStore(t)
   const cursors = Array.from({ length: 16 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 12}`)
 
@@ -59,7 +62,9 @@ test('many simultaneous pages and whole lists of the largest items fit into a sm
   assert.deepEqual(await ended, { code: 0, signal: null })
 })
 
-test('long lists that clients do not read keep only bytes outside the heap', async (t) => {
+test('long lists that clients do not read keep only bytes outside the heap', {
+  skip: soakOnly,
+}, async (t) => {
   const { read, url, token } = await serveLargeStore(t)
   const list = rawRequest('GET /api/v1/items?store_id=main', [`authorization: Bearer ${token}`])
   for (let i = 0; i < 4; i++) {
@@ -84,7 +89,9 @@ async function createStores({ db, account_id, project }: ShopFile, ids: readonly
 }
 
 // Parsed all at once they took 24 times the size of the file: 175 MiB.
-test('simultaneous imports of metadata that is large when parsed fit into a small heap', async (t) => {
+test('simultaneous imports of metadata that is large when parsed fit into a small heap', {
+  skip: soakOnly,
+}, async (t) => {
   const shop = await createShopFile(t)
   const store_ids = ['one', 'two', 'three']
   await createStores(shop, store_ids)

@@ -17,6 +17,7 @@ import {
   startServer,
   type TestServerOptions,
 } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 const FORM = 'content-type: multipart/form-data; boundary=x'
@@ -109,7 +110,7 @@ async function serveLongList(t: TestContext, limits: TestServerOptions['limits']
   return { ...shop, storage }
 }
 
-test('a slow reader of a long list does not block others', async (t) => {
+test('a slow reader of a long list does not block others', { skip: soakOnly }, async (t) => {
   const limits = { readsInFlight: 1, answerTimeout: 3_600_000 }
   const { connect, send, token, withToken, item } = await serveLongList(t, limits)
   const slow: RawClient[] = []
@@ -130,7 +131,9 @@ test('a slow reader of a long list does not block others', async (t) => {
   assert.equal((await send(LIST, { token })).json<{ items: object[] }>().items.length, 1_101)
 })
 
-test('a client that requests many long lists and reads none is disconnected, and others get theirs', async (t) => {
+test('a client that requests many long lists and reads none is disconnected, and others get theirs', {
+  skip: soakOnly,
+}, async (t) => {
   const limits = { memoryBytes: 4 * 1024 ** 2, answerTimeout: 3_600_000 }
   const { connect, send, entryOf, token, withToken } = await serveLongList(t, limits)
   const list = (id: string) => rawRequest(LIST, [withToken, `x-request-id: ${id}`])
@@ -173,7 +176,7 @@ test('a reset by the client during a long list is not logged as a fault', async 
   assert.deepEqual([status, level], [499, 'info'])
 })
 
-test('a list ends when its client disconnects before its turn', async (t) => {
+test('a list ends when its client disconnects before its turn', { skip: soakOnly }, async (t) => {
   const { storage, connect, entryOf, withToken } = await serveLongList(t)
   const { ping, listItems } = storage
   const opened = createSignal()
@@ -282,6 +285,7 @@ test('connections over the limit are closed until another one closes', async (t)
 })
 
 test('1,000 connections with no request or half a request do not disturb others', {
+  skip: soakOnly,
   timeout: 120_000,
 }, async (t) => {
   const hour = 3_600_000

@@ -13,6 +13,7 @@ import { newPath } from '../storage/fixtures/sqlite.ts'
 import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { serveShop } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
 const postgres = await startPostgres()
@@ -174,7 +175,8 @@ async function init(url: string, public_key: string) {
 }
 
 for (const { name, newDb, open, run } of places) {
-  describe(`a server with a small heap on ${name}`, () => {
+  const skip = name !== 'SQLite' && soakOnly
+  describe(`a server with a small heap on ${name}`, { skip }, () => {
     test('starts with any amount of data, and opens a session of a project over its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)

@@ -18,6 +18,7 @@ import {
   rawRequest,
   type Send,
 } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
 /** Opens the database for a moment. No server may hold it exclusively. */
@@ -59,7 +60,9 @@ function newItem(name: string): object {
   return { store_id: 'main', name, display_name: `Item ${name}`, price: '1', type: 'consumable' }
 }
 
-test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', async (t) => {
+test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', {
+  skip: soakOnly,
+}, async (t) => {
   const { db: path, public_key, account } = await createShopFile(t)
   const count = 12_000
   const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
@@ -167,7 +170,9 @@ test('SIGTERM exits with 0 despite open idle connections', async (t) => {
 const CLIENTS = 16
 
 for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
-  test(`SIGTERM under load resets no connection: serve ${args.join(' ')}`, async (t) => {
+  test(`SIGTERM under load resets no connection: serve ${args.join(' ')}`, {
+    skip: soakOnly,
+  }, async (t) => {
     const { db: path, account_key } = await createShopFile(t)
     const { child, closed, url } = await startProcess(t, path, args)
     const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })

@@ -16,9 +16,10 @@ import {
   type Reply,
   type Send,
 } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
-const postgres = await startPostgres({ restarts: true })
+const postgres = await startPostgres({ restarts: !soakOnly })
 
 interface Server extends Awaited<ReturnType<typeof serveProcess>> {
   readonly send: Send
@@ -227,7 +228,9 @@ test('every read that starts after an acknowledged write shows it, at every serv
 })
 
 // Ends the tokens of the tests before it.
-test('all servers sign with a new key within its handover time, and no token fails', async () => {
+test('all servers sign with a new key within its handover time, and no token fails', {
+  skip: soakOnly,
+}, async () => {
   const { servers, till, storage, project, token } = await shopOn(shared)
   const [before] = await storage.listSigningKeys()
   const { kid } = await till.operations.rotateSigningKeys()
@@ -257,7 +260,7 @@ test('all servers sign with a new key within its handover time, and no token fai
   }
 })
 
-test('servers share a rate limit', async (t) => {
+test('servers share a rate limit', { skip: soakOnly }, async (t) => {
   const { servers, token } = await shopOn(
     startServers(t, ['--rate-limit', String(SHARED_LIMIT)], 2),
   )
@@ -265,7 +268,7 @@ test('servers share a rate limit', async (t) => {
   await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
 
-test('worker processes on PostgreSQL act as one server', async (t) => {
+test('worker processes on PostgreSQL act as one server', { skip: soakOnly }, async (t) => {
   const { servers, account_key, token } = await shopOn(startServers(t, ['--workers', '2'], 1))
   const headers = { connection: 'close' } // so that any worker may get it
   for (let round = 0; round < 10; round++) {
@@ -336,7 +339,9 @@ function assertKept(names: readonly string[], loads: readonly Load[]): void {
   assert.deepEqual(made, ['gold'])
 }
 
-test('a killed server loses no acknowledged write and does not affect others', async (t) => {
+test('a killed server loses no acknowledged write and does not affect others', {
+  skip: soakOnly,
+}, async (t) => {
   const { servers, account_key, till, account } = await shopOn(startServers(t, [], 2))
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
@@ -354,7 +359,7 @@ test('a killed server loses no acknowledged write and does not affect others', a
 })
 
 test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
-  skip: postgres.isForeign,
+  skip: soakOnly || postgres.isForeign,
 }, async (t) => {
   const { servers, account_key, till, account, token } = await shopOn(startServers(t, [], 2))
   const loads = servers.flatMap(({ send }, server) =>
@@ -395,7 +400,7 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
   }
 })
 
-test('a rolling restart under load fails no request', async (t) => {
+test('a rolling restart under load fails no request', { skip: soakOnly }, async (t) => {
   const drained = ['--drain-delay', '1']
   const { servers, db, account_key, token, till, account } = await shopOn(
     startServers(t, drained, 2),

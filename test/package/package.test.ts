@@ -16,7 +16,8 @@ import { temporaryFolder } from '../support/folder.ts'
 
 const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
-const bin = (name: string) => resolve('node_modules/.bin', name)
+const bin = (name: string) =>
+  resolve(name === 'tsc' ? 'node_modules/.bin' : 'test/node_modules/.bin', name)
 
 /** A project in an empty folder, in which the packed file is installed without the network. */
 const project = temporaryFolder({ after })

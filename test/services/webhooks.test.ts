@@ -17,6 +17,7 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { importRefunds } from '../support/refunds.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -329,7 +330,9 @@ test('an import with many refunds sends parts that fit into a body', async (t) =
   assert.equal(new Set(messages.map(({ headers }) => headers['webhook-id'])).size, messages.length)
 })
 
-test('an import with very many refunds does not hold up other endpoints', async (t) => {
+test('an import with very many refunds does not hold up other endpoints', {
+  skip: soakOnly,
+}, async (t) => {
   const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const till = createTill({ storage })
   t.after(() => till.close())
@@ -346,7 +349,9 @@ test('an import with very many refunds does not hold up other endpoints', async 
   assert.equal(next, 0)
 })
 
-test('an account with thousands of endpoints delays another one by no claim', async (t) => {
+test('an account with thousands of endpoints delays another one by no claim', {
+  skip: soakOnly,
+}, async (t) => {
   const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const till = createTill({ storage, quotas: { storesPerProject: 2_500 } })
   t.after(() => till.close())

@@ -5,6 +5,7 @@ import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { soakOnly } from '../support/soak.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
 import { giveAway, NO_ROWS, newPath, rowsIn } from './fixtures/sqlite.ts'
@@ -43,7 +44,9 @@ test('a file with an abandoned import opens at once, and the import is deleted i
   await eventuallyHolds(() => assert.deepEqual(rows(), NO_ROWS))
 })
 
-test('a closed storage stops the cleanup, and the next one continues it', async (t) => {
+test('a closed storage stops the cleanup, and the next one continues it', {
+  skip: soakOnly,
+}, async (t) => {
   const { path, rows, staged } = await abandonedFile(t)
   const first = await openSqliteStorage(path)
   while (rows().purchases === staged) await setImmediate()
@@ -57,7 +60,9 @@ test('a closed storage stops the cleanup, and the next one continues it', async 
   await eventuallyHolds(() => assert.deepEqual(rows(), NO_ROWS))
 })
 
-test('an import can open once the abandoned one in its store is deleted', async (t) => {
+test('an import can open once the abandoned one in its store is deleted', {
+  skip: soakOnly,
+}, async (t) => {
   const { path, rows, staged } = await abandonedFile(t)
   const storage = await openSqliteStorage(path)
   t.after(() => storage.close())
@@ -89,7 +94,7 @@ test('a second server does not delete a running import of the first', async (t) 
   assert.equal((await first.listPurchases(MAIN, {}, { limit: 10 })).purchases.length, 2)
 })
 
-test('PostgreSQL deletes an abandoned import in the background', async (t) => {
+test('PostgreSQL deletes an abandoned import in the background', { skip: soakOnly }, async (t) => {
   const url = await server.createSchema(t)
   const before = await openPostgresStorage(url, PATIENT)
   await insertShops(before)

@@ -12,6 +12,7 @@ import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { startWorker } from '../support/worker.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
@@ -289,7 +290,9 @@ test('a value too large for the cache evicts nothing', async () => {
   assert.notEqual(await storage.findItem('itm_huge'), await storage.findItem('itm_huge'))
 })
 
-test('the cache stays within its memory limit for every shape of record', async (t) => {
+test('the cache stays within its memory limit for every shape of record', {
+  skip: soakOnly,
+}, async (t) => {
   const shapes = ['text', 'objects', 'arrays', 'keys', 'doubles', 'small', 'pages', 'unknown']
   const megabytes = await inChild(t, './fixtures/heap.ts', shapes)
 

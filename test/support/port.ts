@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 
 /** A free port of 127.0.0.1. */
-export async function freePort() {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address()
+  const { port } = server.address() as AddressInfo
   server.close()
   await once(server, 'close')
   return port
