@@ -31,6 +31,8 @@ export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly
 export interface StorageState {
   readonly up: boolean
   readonly seconds: number
+  /** The clock of this process minus that of the database server, in seconds. */
+  readonly clockOffset: number | undefined
   /** The size of the storage. Undefined for a storage in memory and for one that is unavailable. */
   readonly size: StorageSize | undefined
   /** The webhooks that are not delivered yet. Undefined when the storage is unavailable. */
@@ -218,12 +220,17 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
 }
 
 /** The metrics of the storage. Only the worker that answers the scrape measures them. */
-function storageMetrics({ up, seconds, size, backlog }: StorageState): Family[] {
+function storageMetrics({ up, seconds, clockOffset, size, backlog }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
     gauge('tillkit_storage_answer_seconds', 'Duration of the readiness check of this scrape.', {
       value: seconds,
     }),
+    ...optional(
+      'tillkit_clock_offset_seconds',
+      'Clock of this server minus that of the database server.',
+      clockOffset,
+    ),
     ...sizeMetrics(size),
     ...backlogMetrics(backlog),
   ]

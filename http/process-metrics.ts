@@ -56,10 +56,10 @@ function delayMetric(): Family {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
   const family = gauge(
     'tillkit_event_loop_delay_seconds',
-    'Delay of the event loop since the last scrape; quantile 1 is the longest.',
-    { labels: { quantile: 0.5 }, value: secondsOf(delays?.percentile(50)) },
-    { labels: { quantile: 0.99 }, value: secondsOf(delays?.percentile(99)) },
-    { labels: { quantile: 1 }, value: secondsOf(delays?.max) },
+    'Delay of the event loop since the last scrape; percentile 100 is the longest.',
+    { labels: { percentile: 50 }, value: secondsOf(delays?.percentile(50)) },
+    { labels: { percentile: 99 }, value: secondsOf(delays?.percentile(99)) },
+    { labels: { percentile: 100 }, value: secondsOf(delays?.max) },
   )
   delays?.reset()
   return { ...family, aggregate: 'max' }

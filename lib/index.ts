@@ -122,6 +122,7 @@ export type {
   ArchiveOptions,
   FollowedAudit,
   Operations,
+  Readiness,
   RotatedKeys,
   RotationOptions,
   SealedSecrets,

@@ -29,14 +29,12 @@ export async function ready({ till, context }: OperatorCall) {
 /** `GET /metrics`: the metrics of all worker processes together. */
 export async function metrics({ till, context }: OperatorCall) {
   const started = performance.now()
-  const up = await inTime(till.operations.ready()).then(
-    () => true,
-    () => false,
-  )
+  const readiness = await inTime(till.operations.ready()).catch(() => undefined)
+  const up = readiness !== undefined
   const seconds = (performance.now() - started) / 1000
   const size = up ? await inTime(till.operations.size()).catch(() => undefined) : undefined
   const backlog = up ? await inTime(till.outbox.backlog()).catch(() => undefined) : undefined
-  const storage = { up, seconds, size, backlog }
+  const storage = { up, seconds, clockOffset: readiness?.clock_offset, size, backlog }
   const body = (await context.metrics?.format(storage)) ?? ''
   return { body, headers: { 'content-type': METRICS_CONTENT_TYPE } }
 }

@@ -29,7 +29,7 @@ import {
 /** The operator's methods. They take no caller. */
 export interface Operations {
   /** Resolves if the storage answers, else throws `storage_unavailable`. */
-  ready(): Promise<void>
+  ready(): Promise<Readiness>
   /** The storage's size on disk in bytes; undefined for a storage in memory. */
   size(): Promise<StorageSize | undefined>
   /** The state of this process's connection pool; undefined without a pool. */
@@ -76,6 +76,14 @@ export interface Operations {
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
   /** Deletes the secrets that no master key decrypts. Returns a list that identifies them. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
+}
+
+export interface Readiness {
+  /**
+   * The clock of this process minus that of the database server, in seconds. Undefined for a
+   * storage without a server. Wrong by at most half of the time that the check took.
+   */
+  readonly clock_offset: number | undefined
 }
 
 export interface FollowedAudit {
@@ -171,7 +179,10 @@ export function createOperations(context: Context): Operations {
   const operations: Operations = {
     async ready() {
       try {
-        await storage.ping()
+        const started = context.now()
+        const clock = await storage.ping()
+        if (clock === undefined) return { clock_offset: undefined }
+        return { clock_offset: ((started + context.now()) / 2 - clock) / 1000 }
       } catch (cause) {
         const unanswered = new TillError('storage_unavailable', 'The storage does not answer')
         unanswered.cause = cause

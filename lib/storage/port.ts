@@ -42,8 +42,11 @@ export interface Storage
     BucketMethods,
     WebhookMethods,
     CopyMethods {
-  /** Rejects if the database does not answer, was moved, or is an unfinished copy. */
-  ping(): Promise<void>
+  /**
+   * Rejects if the database does not answer, was moved, or is an unfinished copy. Resolves to the
+   * clock of a database server in Unix milliseconds.
+   */
+  ping(): Promise<number | undefined>
   /** Checks the whole database. Resolves to a list with one sentence for each problem. */
   check(): Promise<string[]>
   /** Writes a consistent copy into a new file. Missing unless the database is a file. */

@@ -124,12 +124,15 @@ function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')
 }
 
+const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock'
+
 function storageOn(db: Database): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const totalizer = createTotalizer(async () => totalsWriter(db))
   return {
     async ping() {
-      await assertWhole(db)
+      const [row] = await Promise.all([db.find(READ_CLOCK), assertWhole(db)])
+      return Number(row?.clock)
     },
     ...accountMethods(db),
     ...projectMethods(db),

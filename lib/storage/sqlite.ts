@@ -101,6 +101,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async ping() {
       db.assertInPlace()
       assertWhole(db)
+      return undefined
     },
     ...accountMethods(db),
     ...projectMethods(db),

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
+import {
+  createMemoryStorage,
+  openPostgresStorage,
+  openSqliteStorage,
+  type Storage,
+} from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
@@ -71,6 +76,20 @@ test('a SQLite file locked by another process is ready while writes wait', async
   other.exec('ROLLBACK')
   other.close()
   assert.notEqual((await write).account_id, account_id)
+})
+
+test('a clock that differs from that of PostgreSQL is a metric, and SQLite has none', async (t) => {
+  const offsetOf = async (storage: Storage) => {
+    const now = () => Date.now() - 60_000
+    const { send } = await startServer(t, { storage, now, options: { metrics: true } })
+    const { text } = await send('GET /metrics')
+    return /^tillkit_clock_offset_seconds (\S+)$/m.exec(text)?.[1]
+  }
+
+  const offset = Number(await offsetOf(await openPostgresStorage(await server.createDatabase(t))))
+
+  assert.ok(offset < -50 && offset > -70, String(offset))
+  assert.equal(await offsetOf(createMemoryStorage()), undefined)
 })
 
 test('metrics show the PostgreSQL connections in use and the waiting statements', async (t) => {
