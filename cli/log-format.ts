@@ -4,7 +4,7 @@ import { formatValue } from './text.ts'
 /** A message of `serve` itself. */
 interface LogMessage {
   readonly time: string
-  readonly level: 'warn' | 'error'
+  readonly level: 'info' | 'warn' | 'error'
   readonly message: string
 }
 

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { readVersion } from '../http/index.ts'
 import { createTill, type Till } from '../lib/index.ts'
 import { type ParsedArguments, parseArguments } from './arguments.ts'
 import type { Command, Invocation } from './command.ts'
@@ -73,7 +74,7 @@ function findCommand(args: readonly string[]): Command | undefined {
 /** The version or a help text, for a command line without a known command. */
 function answerWithoutCommand(args: readonly string[]): string {
   const [first = 'help'] = args
-  if (first === '--version') return version()
+  if (first === '--version') return readVersion()
   // Ignores the words after the first option, because they may be the values of options.
   const end = args.findIndex((each) => each.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)
@@ -122,11 +123,4 @@ function suggestCommand(words: readonly string[]): string | undefined {
   const beginnings = commands.map(({ name }) => name.split(' ').slice(0, words.length).join(' '))
   const found = suggest(typed, beginnings)
   return found === typed ? undefined : found
-}
-
-function version(): string {
-  // package.json is one directory above this source file, two above the built one.
-  const paths = ['../package.json', '../../package.json']
-  const [found = ''] = paths.map((path) => new URL(path, import.meta.url)).filter(existsSync)
-  return (JSON.parse(readFileSync(found, 'utf8')) as { version: string }).version
 }

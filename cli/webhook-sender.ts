@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import {
+  type DeliveryFailure,
   type DeliveryResult,
   NO_RESULTS,
   startWebhooks,
@@ -16,10 +17,14 @@ export interface ThreadData {
   readonly env: Environment
 }
 export type ToThread = 'changed' | 'close'
-export type FromThread = { readonly results: WebhookSender['results'] } | { readonly error: string }
+export type FromThread =
+  | { readonly results: WebhookSender['results'] }
+  | { readonly failure: DeliveryFailure }
+  | { readonly error: string }
 
 interface SenderOptions extends ThreadData {
   onError(error: unknown): void
+  onFailure?(failure: DeliveryFailure): void
 }
 
 /** The minimum milliseconds between two messages that report changes to the thread. */
@@ -35,10 +40,13 @@ const LOOK_MS = 1_000
  * in two cases: other threads cannot read a storage in memory, and Node 20 runs no uncompiled
  * TypeScript in threads.
  */
-export function startSender(till: Till, { onError, ...data }: SenderOptions): WebhookSender {
+export function startSender(
+  till: Till,
+  { onError, onFailure, ...data }: SenderOptions,
+): WebhookSender {
   const file = new URL('./webhook-thread.js', import.meta.url)
   if (data.db === 'memory:' || !existsSync(file)) {
-    return startWebhooks(till, { allowPrivate: data.allowPrivate, onError })
+    return startWebhooks(till, { allowPrivate: data.allowPrivate, onError, onFailure })
   }
   const results: { [R in DeliveryResult]: number } = { ...NO_RESULTS }
   let isClosing = false
@@ -77,6 +85,7 @@ export function startSender(till: Till, { onError, ...data }: SenderOptions): We
     thread = started
     started.on('message', (message: FromThread) => {
       if ('error' in message) return onError(new Error(message.error))
+      if ('failure' in message) return onFailure?.(message.failure)
       for (const [name, count] of Object.entries(message.results)) {
         const result = name as DeliveryResult
         results[result] = before[result] + count

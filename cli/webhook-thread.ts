@@ -30,7 +30,11 @@ const onChange = (listener: () => void) => {
 const post = (message: FromThread) => port.postMessage(message)
 const sender = startWebhooks(
   { ...till, outbox: { ...till.outbox, onChange } },
-  { allowPrivate, onError: (error) => post({ error: (error as Error).message }) },
+  {
+    allowPrivate,
+    onError: (error) => post({ error: (error as Error).message }),
+    onFailure: (failure) => post({ failure }),
+  },
 )
 
 let reported = ''

@@ -11,10 +11,12 @@ export type { HandlerOptions } from './options.ts'
 export { createProblem, type Problem } from './problems.ts'
 export { counter, countersOf, type Family, sumFamilies } from './prometheus.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
+export { readVersion } from './version.ts'
 export { deliveryMetrics } from './webhooks/metrics.ts'
 export type { OutgoingOptions } from './webhooks/request.ts'
 export type { Resolve } from './webhooks/resolver.ts'
 export {
+  type DeliveryFailure,
   type DeliveryResult,
   NO_RESULTS,
   startWebhooks,

@@ -1,9 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import {
+  type DeliveryFailure,
   deliveryMetrics,
   isOrigin,
   type LogEntry,
   serve as listen,
+  readVersion,
   type ServeOptions,
   startWebhooks,
   type WebhookSender,
@@ -12,6 +14,7 @@ import type { Till } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { isPostgres } from '../database.ts'
+import { watchDatabase } from '../database-watch.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { formatLogLine, type LogFormat } from '../log-format.ts'
 import { createLogWriter } from '../log-writer.ts'
@@ -29,7 +32,7 @@ import { isWorker, startWorkerPool } from '../worker-pool.ts'
 const WORKERS_POLL_MS = 200
 
 const portNumber = wholeNumber(0, 65_535)
-const LOGS = ['all', 'errors', 'off'] as const
+const LOGS = ['debug', 'all', 'errors', 'off'] as const
 const LOG_FORMATS = ['text', 'json'] as const
 const logChoice = oneOf(...LOGS)
 const logFormatChoice = oneOf(...LOG_FORMATS)
@@ -103,7 +106,7 @@ export const serve = command({
       value: 'WHICH',
       parse: logChoice,
       choices: LOGS,
-      help: 'the requests to log on stderr: all, errors or off (default all)',
+      help: 'requests to log on stderr: all, errors, off, or debug for health checks too (default all)',
     },
     'log-format': {
       value: 'FORMAT',
@@ -122,11 +125,16 @@ export const serve = command({
     // pauses is about half as long (docs/benchmarks.md).
     setFlagsFromString('--no-parallel-scavenge')
     const logFormat = options['log-format'] ?? (io.stderr.isTTY ? 'text' : 'json')
-    const formatMessage = (level: 'warn' | 'error', message: string) =>
+    const formatMessage = (level: 'info' | 'warn' | 'error', message: string) =>
       formatLogLine({ time: new Date().toISOString(), level, message }, logFormat)
     const writeLine = createLogWriter(io, (lines) =>
       formatMessage('warn', `Log lines that may be missing: ${lines}`),
     )
+    const log = (level: 'info' | 'warn' | 'error', message: string) =>
+      writeLine(formatMessage(level, message))
+    /** Prints a line on stdout. A collector that reads both streams gets only JSON lines. */
+    const print = (text: string) =>
+      output.line(options['log-format'] === 'json' ? formatMessage('info', text) : text)
     const accountShare = options['account-share']
     const keepAlive = options['keep-alive']
     const settings: ServeOptions = {
@@ -148,13 +156,13 @@ export const serve = command({
       console: options.console,
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
-      ...logOptions(options.log ?? 'all', logFormat, writeLine),
+      ...logOptions(options.log ?? 'all', logFormat, writeLine, watchDatabase(till, log)),
     }
-    const log = (level: 'warn' | 'error', message: string) =>
-      writeLine(formatMessage(level, message))
     const sending = {
       allowPrivate: options['webhook-allow-private'],
       onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),
+      onFailure: ({ webhook_id, endpoint_id, attempt, reason }: DeliveryFailure) =>
+        log('warn', `Attempt ${attempt} to send ${webhook_id} to ${endpoint_id} failed: ${reason}`),
     }
     const listenAndSend = () =>
       options['no-webhooks']
@@ -176,6 +184,7 @@ export const serve = command({
     const demo = options.demo ? await createDemo(till) : undefined
     const server = workers === 1 ? await listenAndSend() : await startPool()
     const { url } = server
+    log('info', `tillkit ${readVersion()} started on ${url}`)
     // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
     // expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
@@ -187,11 +196,12 @@ export const serve = command({
       log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
     }
     if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
-    output.line(`tillkit listens on ${url}`)
-    if (options.console) output.line(`The console is at ${url}/console`)
-    if (demo) output.line(formatDemo(demo, url))
-    else if (options.demo) output.line('The database has accounts already: no demo was created')
+    print(`tillkit listens on ${url}`)
+    if (options.console) print(`The console is at ${url}/console`)
+    if (demo) print(formatDemo(demo, url))
+    else if (options.demo) print('The database has accounts already: no demo was created')
     await serveUntil(stopped, server)
+    log('info', 'tillkit stopped')
   },
 })
 
@@ -249,8 +259,14 @@ function logOptions(
   which: (typeof LOGS)[number],
   format: LogFormat,
   writeLine: (line: string) => void,
+  suspectDatabase: () => void,
 ): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
   if (which === 'off') return {}
-  const log = (entry: LogEntry) => writeLine(formatLogLine(entry, format))
+  const log = (entry: LogEntry) => {
+    const { level, status } = entry
+    if (level === 'debug' && which !== 'debug') return
+    writeLine(formatLogLine(entry, format))
+    if (level === 'error' && status === 503) suspectDatabase()
+  }
   return { log, logOnlyErrors: which === 'errors' }
 }

@@ -33,6 +33,15 @@ export interface WebhookSenderOptions extends OutgoingOptions {
   readonly closeTimeout?: number | undefined
   /** Called once when the storage begins to fail. The sender then retries by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
+  /** Called for each request that did not deliver its message. */
+  readonly onFailure?: ((failure: DeliveryFailure) => void) | undefined
+}
+
+/** A message that was not delivered. The sender tries again, as docs/webhooks.md describes. */
+export interface DeliveryFailure extends Pick<OutgoingMessage, 'endpoint_id' | 'attempt'> {
+  readonly webhook_id: string
+  /** `status 500`, or why there was no answer. */
+  readonly reason: string
 }
 
 export interface WebhookSender extends AsyncDisposable {
@@ -122,6 +131,12 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     }
     const outcome = await outgoing.post(message).catch(toFailure)
     results[resultOf(outcome)]++
+    const reason = failureOf(outcome)
+    if (reason !== undefined) {
+      const { attempt, headers } = message
+      const webhook_id = headers['webhook-id'] as string
+      options.onFailure?.({ endpoint_id, attempt, webhook_id, reason })
+    }
     settlement.add(toResult(message, outcome, performance.now() - started))
     if (isUnavailable(outcome)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
     const isSlow = performance.now() - started > SLOW_MS
@@ -177,6 +192,14 @@ function resultOf(outcome: Outcome): DeliveryResult {
   if (outcome instanceof RequestFailure) return outcome.kind
   const kind = `${Math.floor(outcome.status / 100)}xx`
   return kind in NO_RESULTS ? (kind as DeliveryResult) : 'other'
+}
+
+/** Why the message was not delivered; undefined if it was, or if the sender stopped. */
+function failureOf(outcome: Outcome): string | undefined {
+  if (outcome instanceof RequestFailure) {
+    return outcome.kind === 'stopped' ? undefined : outcome.message
+  }
+  return outcome.status >= 200 && outcome.status < 300 ? undefined : `status ${outcome.status}`
 }
 
 /** Whether to stop sending to the endpoint for now: it gave no answer, 410 or `Retry-After`. */

@@ -2,16 +2,21 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Duplex, Readable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { createLogWriter } from '../../cli/log-writer.ts'
-import { createIo } from '../support/cli.ts'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { createIo, serveHere, start } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { createShop } from '../support/till.ts'
 
-const SERVE = ['dist/cli/main.js', 'serve', '--port', '0', '--db', 'memory:']
+const SERVE = ['dist/cli/main.js', 'serve', '--port', '0', '--db', 'memory:', '--log', 'debug']
 
 /** Starts `serve` with its log in a file. `script` is the shell script that runs the command. */
 async function serveInto(t: TestContext, log: string, script = 'exec "$0" "$@"') {
@@ -33,6 +38,128 @@ async function serveInto(t: TestContext, log: string, script = 'exec "$0" "$@"')
   }
   return { send, stop }
 }
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+const FREE = ['--port', '0', '--no-webhooks']
+
+const entriesOf = (lines: readonly string[]) => lines.map((line) => JSON.parse(line))
+const messagesOf = (log: readonly string[]): string[] =>
+  entriesOf(log).flatMap(({ message }) => message ?? [])
+
+test('the log says when a server started, in which version, and when it stopped', async (t) => {
+  const { url, log, stop, closed } = await serveHere(t, [...FREE, '--db', 'memory:'])
+  stop('SIGTERM')
+  await closed
+  assert.equal(messagesOf(log)[0], `tillkit ${version} started on ${url}`)
+  assert.equal(messagesOf(log).at(-1), 'tillkit stopped')
+})
+
+test('with --log-format json, the start-up lines on stdout are JSON too', async (t) => {
+  const args = [...FREE, '--db', 'memory:', '--demo', '--log-format', 'json']
+  const { first, lines, stop, closed } = await serveHere(t, args)
+  stop('SIGTERM')
+  await closed
+  const messages = messagesOf([first, ...lines])
+  assert.match(messages[0] ?? '', /^tillkit listens on http/)
+  assert.match(messages[1] ?? '', /account key +ak_/)
+})
+
+test('health checks and scrapes are logged only with --log debug', async (t) => {
+  for (const [choice, expected] of [
+    ['all', ['/openapi.json']],
+    ['debug', ['/healthz', '/readyz', '/metrics', '/openapi.json']],
+  ] as const) {
+    const args = [...FREE, '--db', 'memory:', '--metrics', '--log', choice]
+    const { url, log, stop, closed } = await serveHere(t, args)
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+      assert.equal((await fetch(url + path)).status, 200)
+    }
+    stop('SIGTERM')
+    await closed
+    const routes = entriesOf(log).flatMap(({ route }) => route ?? [])
+    assert.deepEqual(routes, expected)
+  }
+})
+
+/** A TCP relay on loopback, which can be away for a while. */
+async function startRelay(t: TestContext, { hostname, port: upstreamPort }: URL) {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(Number(upstreamPort), hostname)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    client.pipe(upstream).pipe(client)
+  })
+  const listen = async (port: number) => {
+    await once(server.listen(port, '127.0.0.1'), 'listening')
+    return (server.address() as AddressInfo).port
+  }
+  const stop = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  t.after(stop)
+  const port = await listen(0)
+  return { port, stop, start: () => listen(port) }
+}
+
+test('an outage of the database is two lines, and its requests are logged without a stack', async (t) => {
+  const url = new URL(await (await startPostgres()).createDatabase(t))
+  const relay = await startRelay(t, url)
+  url.host = `127.0.0.1:${relay.port}`
+  const server = await serveHere(t, [...FREE, '--db', url.href])
+  const ask = async () => (await fetch(`${server.url}/readyz`)).status
+  assert.equal(await ask(), 200)
+
+  relay.stop()
+  for (let i = 0; i < 5; i++) assert.equal(await ask(), 503)
+  await eventuallyHolds(() => assert.ok(messagesOf(server.log).some(isLost)))
+  await relay.start()
+  await eventuallyHolds(() => assert.ok(messagesOf(server.log).some(isBack)))
+
+  assert.equal(await ask(), 200)
+  const errors = entriesOf(server.log).filter(({ error }) => error !== undefined)
+  assert.equal(errors.length, 5)
+  for (const { level, error } of errors) {
+    assert.equal(level, 'error')
+    assert.match(error, /^TillError: .*\ncaused by /)
+    assert.doesNotMatch(error, /\n {4}at /)
+  }
+  assert.equal(messagesOf(server.log).filter((each) => isLost(each) || isBack(each)).length, 2)
+})
+
+const isLost = (message: string) => message.startsWith('The database is lost: ')
+const isBack = (message: string) => /^The database is back after \d+ s$/.test(message)
+
+test('a webhook that was not delivered is a line, also with the sender in a thread', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.answer = (response) => response.writeHead(500).end()
+  const db = join(temporaryFolder(t), 'till.db')
+  await using till = createTill({ storage: await openSqliteStorage(db) })
+  const { account, project } = await createShop(till)
+  const config = { webhook_url: `${receiver.url}/secret-path` }
+  const { id } = project
+  await till.projects.update(account, { id, config })
+  const serve = start(['serve', '--port', '0', '--db', db, '--webhook-allow-private'], {})
+  t.after(() => serve.kill('SIGKILL'))
+  const log: string[] = []
+  createInterface({ input: serve.stderr }).on('line', (line) => log.push(line))
+
+  await till.webhooks.test(account, id)
+
+  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes('failed: status 500'))))
+  const { level, message } = entriesOf(log).find((entry) => entry.message?.includes('status 500'))
+  const sent = receiver.received[0]?.headers['webhook-id']
+  const [endpoint] = (await till.webhooks.list(account)).endpoints
+  assert.equal(level, 'warn')
+  assert.equal(message, `Attempt 1 to send ${sent} to ${endpoint?.endpoint_id} failed: status 500`)
+})
 
 test('a server continues when its log cannot be written', async (t) => {
   const { send, stop } = await serveInto(t, '/dev/full')

@@ -18,7 +18,8 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 test('serve prints its URL when it accepts requests, and ends with 0 after SIGTERM', async (t) => {
-  const { child, url, log, closed } = await serveProcess(t, ['--port', '0', '--db', 'memory:'])
+  const args = ['--port', '0', '--db', 'memory:', '--log', 'debug']
+  const { child, url, log, closed } = await serveProcess(t, args)
   const answer = await fetch(`${url}/healthz`)
   assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ok' }])
   child.kill('SIGTERM')

@@ -20,7 +20,7 @@ test('an invalid setting of serve is wrong usage and names the option', async ()
     [['--account-share', '101'], /--account-share must be/],
     [['--drain-delay', '-1'], /--drain-delay/],
     [['--drain-delay', '5s'], /--drain-delay must be/],
-    [['--log', 'some'], /--log must be all, errors or off/],
+    [['--log', 'some'], /--log must be debug, all, errors or off/],
   ]
   for (const [args, said] of rows) {
     const { code, stdout, stderr } = await tillkit(['serve', ...FREE, ...args])
@@ -50,10 +50,10 @@ test('--trust-proxy takes a number, and means 1 without one', async (t) => {
     [[...FREE, '--trust-proxy=3'], '192.0.2.1'],
   ] as const) {
     const { url, log, stop, closed } = await serveHere(t, args)
-    await fetch(`${url}/healthz`, { headers: { 'x-forwarded-for': forwarded } })
+    await fetch(`${url}/openapi.json`, { headers: { 'x-forwarded-for': forwarded } })
     stop('SIGTERM')
     await closed
-    const line = log.find((each) => each.includes('/healthz')) ?? '{}'
+    const line = log.find((each) => each.includes('/openapi.json')) ?? '{}'
     assert.equal(JSON.parse(line).client, client, args.join(' '))
   }
   for (const wrong of ['0', 'x', '21']) {
@@ -123,7 +123,7 @@ test('CORS origins come from the environment, and --log off logs no requests', a
 
 test('--log-format text prints warnings and requests as lines for people', async (t) => {
   const { url, log, stop, closed } = await serveHere(t, [...FREE, '--log-format', 'text'])
-  await fetch(`${url}/healthz`)
+  await fetch(`${url}/openapi.json`)
   await fetch(`${url}/nowhere`, { method: 'DELETE' })
   stop('SIGTERM')
   await closed
@@ -131,9 +131,10 @@ test('--log-format text prints warnings and requests as lines for people', async
     line.replace(/^\d\d:\d\d:\d\d/, 'TIME').replace(/ [\d.]+ ms/, ' N ms')
   const lines = log.map(shape)
   assert.ok(lines.includes('TIME  warn: Secrets are stored unencrypted: see TILLKIT_MASTER_KEY'))
-  assert.deepEqual(lines.slice(-2), [
-    'TIME  200  GET  /healthz  N ms  127.0.0.1',
+  assert.deepEqual(lines.slice(-3), [
+    'TIME  200  GET  /openapi.json  N ms  127.0.0.1',
     'TIME  404  DELETE (unknown path)  N ms  127.0.0.1',
+    'TIME  info: tillkit stopped',
   ])
 })
 
@@ -147,7 +148,7 @@ test('the log is text on a terminal, and JSON with --log-format json', async (t)
     await once(io.stdout, 'data')
     stop('SIGTERM')
     const { stderr } = await finished
-    assert.match(stderr, isJson ? /^\{"time"/ : /^\d\d:\d\d:\d\d {2}warn: /)
+    assert.match(stderr, isJson ? /^\{"time"/ : /^\d\d:\d\d:\d\d {2}info: /)
   }
 })
 
@@ -171,7 +172,7 @@ test('a logged fault is indented under its request', () => {
 })
 
 test('every request under load is logged, also the last one before the end', async (t) => {
-  const { url, log, child, closed } = await serveProcess(t, FREE)
+  const { url, log, child, closed } = await serveProcess(t, [...FREE, '--log', 'debug'])
   const ids = Array.from({ length: 500 }, (_, i) => `id-${i}`)
   await Promise.all(ids.map((id) => fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })))
   child.kill('SIGTERM')
@@ -190,9 +191,9 @@ test('a server continues when nobody reads its log', async (t) => {
   assert.equal(await closed, 0)
 })
 
-/** The logged requests, without startup warnings. */
+/** The logged requests, without messages. */
 function requestsIn(log: readonly string[]): { status: number; request_id: string }[] {
-  return log.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn')
+  return log.map((line) => JSON.parse(line)).filter(({ message }) => message === undefined)
 }
 
 test('a JSON line of the log is what JSON.stringify gives', () => {
@@ -200,7 +201,7 @@ test('a JSON line of the log is what JSON.stringify gives', () => {
   const entries = fc.record(
     {
       time: fc.constant('2026-01-31T23:59:59.999Z'),
-      level: fc.constantFrom('info' as const, 'error' as const),
+      level: fc.constantFrom('debug' as const, 'info' as const, 'error' as const),
       method: fc.constantFrom('GET', 'POST', ''),
       route: fc.option(fc.constant('/api/v1/items/:item_id')),
       status: fc.integer({ min: 200, max: 599 }),
