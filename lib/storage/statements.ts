@@ -1,3 +1,4 @@
+import { omit } from './columns.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
   ACCOUNTS,
@@ -105,6 +106,13 @@ export const DELETE_IDEMPOTENCY_RECORD = `
   DELETE FROM ${IDEMPOTENCY_RECORDS.name} WHERE account_id = ? AND key = ?`
 export const INSERT_NEW_IDEMPOTENCY_RECORD = `
   ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO NOTHING`
+/** Inserts a record, or replaces an expired one of the same key. */
+export const PUT_IDEMPOTENCY_RECORD = `
+  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO UPDATE
+  SET ${omit(IDEMPOTENCY_RECORDS, 'account_id', 'key')
+    .names.map((name) => `${name} = excluded.${name}`)
+    .join(', ')}
+  WHERE ${IDEMPOTENCY_RECORDS.name}.expires_at <= excluded.created_at`
 
 export const PAGE_OF_FINGERPRINTS = `
   SELECT account_id, key, fingerprint FROM ${IDEMPOTENCY_RECORDS.name}

@@ -26,7 +26,7 @@ import {
   stage,
 } from './fixtures/records.ts'
 import { migrate, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
-import { newEntry } from './fixtures/writes.ts'
+import { LATER, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
@@ -95,6 +95,22 @@ function describeSharing(driver: SqliteDriverName): void {
     assert.deepEqual(await everything(after), kept)
     assert.equal(kept.purchases.purchases.length, 2)
     assert.equal(kept.stores.length, 2)
+  })
+
+  test('many expired idempotency records are deleted by many writes, not by one', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    await insertStores(storage)
+    const old = Array.from({ length: 250 }, (_, i) => newIdempotencyRecord({ key: `old-${i}` }))
+    await storage.insertAudit(...old.map((idempotency) => ({ idempotency })))
+
+    const left = []
+    for (const key of ['old-249', 'new-1', 'new-2']) {
+      const idempotency = newIdempotencyRecord({ key, created_at: LATER, expires_at: '2025' })
+      await storage.insertItem(newItem(key), { idempotency })
+      left.push((await all((page) => storage.listIdempotencyRecords('acc_1', page))).length)
+    }
+
+    assert.deepEqual(left, [150, 51, 3])
   })
 
   test('an import left open by its own process is deleted by a restart', async (t) => {

@@ -2,7 +2,7 @@ import { invalidField } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { TillError } from '../../errors.ts'
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
-import { omit, type Table } from '../columns.ts'
+import type { Table } from '../columns.ts'
 import {
   afterIdempotencyRecords,
   changedFingerprints,
@@ -22,6 +22,7 @@ import {
   PAGE_OF_AUDIT_OF_ACCOUNT,
   PAGE_OF_FINGERPRINTS,
   PSEUDONYMIZE_ENTRY,
+  PUT_IDEMPOTENCY_RECORD,
 } from '../statements.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { FIND_LOCKED_KEY, lockOf, verifyAuthority } from './authority.ts'
@@ -141,19 +142,13 @@ async function insertIdempotencyRecord(
   return (await on.run(INSERT_IDEMPOTENCY_RECORD, created_at, account_id, key, ...values)) === 1
 }
 
-const REPLACED = omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').names.map(
-  (name) => `${name} = excluded.${name}`,
-)
-
 const INSERT_IDEMPOTENCY_RECORD = `
   WITH expired AS (
     DELETE FROM receipts WHERE (account_id, key) IN (
       SELECT account_id, key FROM receipts
       WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
       ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
-  ${IDEMPOTENCY_RECORDS.insertion}
-  ON CONFLICT (account_id, key) DO UPDATE SET ${REPLACED.join(', ')}
-  WHERE receipts.expires_at <= excluded.created_at`
+  ${PUT_IDEMPOTENCY_RECORD}`
 
 export function auditMethods(db: Database): AuditMethods {
   return {

@@ -19,6 +19,7 @@ import {
   PAGE_OF_AUDIT_OF_ACCOUNT,
   PAGE_OF_FINGERPRINTS,
   PSEUDONYMIZE_ENTRY,
+  PUT_IDEMPOTENCY_RECORD,
 } from '../statements.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
@@ -61,9 +62,14 @@ export function recordWrite(
   if (audit) db.insert(AUDIT, audit)
   if (endpoints.length > 0) writeEndpoints(db, endpoints)
   if (!idempotency) return
-  db.run('DELETE FROM receipts WHERE expires_at <= ?', idempotency.created_at)
-  db.insert(IDEMPOTENCY_RECORDS, idempotency)
+  db.run(DELETE_EXPIRED, idempotency.created_at)
+  db.run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.sqliteValues(idempotency))
 }
+
+/** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
+const DELETE_EXPIRED = `
+  DELETE FROM receipts WHERE (account_id, key) IN (
+    SELECT account_id, key FROM receipts WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
 
 export function auditMethods(db: Connection): AuditMethods {
   return {
