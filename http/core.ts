@@ -60,15 +60,33 @@ export function createCore(till: Till, context: ServerContext): Core {
     remember?: Remember,
   ): Promise<Reply> => {
     const { method, target, answer, headers, request_id } = exchange
-    if (target.path === '') throw outsideOf(target.prefix)
-    if (method === 'OPTIONS') return answerOptions(exchange, router.on(target.path))
-    const { route, params } = router.find(method, target.path)
+    if (method === 'OPTIONS' && target.path !== '') {
+      return answerOptions(exchange, router.on(target.path))
+    }
+    const { route, params } = findRoute(exchange)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
+    if (!route.credential.isProbe) consumeByAddress(exchange)
     // `handle` stops counting the request before the answer is sent. A client that reads its answer
     // slowly therefore uses no part of the concurrency limit.
     const result = await handle(exchange, route, params, together, remember)
     return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
+  }
+
+  /** Finds the route of a request. A request without a route counts by its address too. */
+  const findRoute = (exchange: Exchange) => {
+    const { method, target } = exchange
+    try {
+      if (target.path === '') throw outsideOf(target.prefix)
+      return router.find(method, target.path)
+    } catch (error) {
+      consumeByAddress(exchange)
+      throw error
+    }
+  }
+
+  const consumeByAddress = ({ client, answer }: Exchange) => {
+    if (addressLimit) consume(addressLimit, networkOf(client), answer)
   }
 
   // One function instead of several, because each additional promise adds 1 µs to a read.
@@ -90,7 +108,6 @@ export function createCore(till: Till, context: ServerContext): Core {
     if (limit) {
       // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
-      if (addressLimit) consume(addressLimit, address, answer)
       assertRoom(limit) // throws early: verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
@@ -117,7 +134,7 @@ export function createCore(till: Till, context: ServerContext): Core {
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))
-      if (route.description.isCached) {
+      if (limit && route.description.isCached) {
         remember?.({ route, caller: caller as Session, answer: result })
       }
       return result
@@ -136,13 +153,13 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { account_id, project_id } = caller
     exchange.route = route
     cors?.expose(exchange.answer, headers.origin)
-    const address = networkOf(exchange.client)
-    if (addressLimit) consume(addressLimit, address, exchange.answer)
+    consumeByAddress(exchange)
     exchange.account_id = account_id
     exchange.project_id = project_id
     const { limitedBy } = route.credential
-    if (keyLimit && limitedBy)
-      consume(keyLimit, limitedBy.bucketOf(caller, address), exchange.answer)
+    if (keyLimit && limitedBy) {
+      consume(keyLimit, limitedBy.bucketOf(caller, networkOf(exchange.client)), exchange.answer)
+    }
     return replyTo(answer, { request_id, method, ifNoneMatch: headers.if_none_match }) as Reply
   }
 

@@ -20,6 +20,8 @@ export interface Credential<Caller> {
   readonly scope?: Scope
   /** How rate limits and concurrency limits count a caller; missing for routes without limits. */
   readonly limitedBy?: LimitedBy<Caller>
+  /** Whether the operator's own programs call the route. No rate limit applies to it. */
+  readonly isProbe?: true
   /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
   readonly isForBrowsers: boolean
 }
@@ -37,8 +39,11 @@ export interface LimitedBy<Caller> {
   projectOf?(caller: Caller): string
 }
 
-/** No credential, for operator routes such as `/healthz`. */
+/** No credential, for public documents such as `/openapi.json`. */
 export const anyone: Credential<undefined> = { verify: async () => undefined, isForBrowsers: false }
+
+/** No credential, for the operator's probes such as `/healthz`. */
+export const probe: Credential<undefined> = { ...anyone, isProbe: true }
 
 /**
  * A project's public key. All its clients share the key, so each address has its own bucket. In one

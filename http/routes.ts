@@ -1,7 +1,7 @@
 import { type BodyReader, json, noBody } from './body.ts'
 import type { Answer, Call } from './call.ts'
 import type { RequestKind } from './concurrency.ts'
-import { accountKey, anyone, bearer, type Credential, publicKey } from './credentials.ts'
+import { accountKey, bearer, type Credential, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/operations.ts'
 import { createProject, updateProject } from './handlers/projects.ts'
@@ -113,12 +113,12 @@ export const routes = [
     takesIdempotencyKey: true,
     errors: ['quota_exceeded'],
   }),
-  route('GET', '/healthz', anyone, noBody, health, {
+  route('GET', '/healthz', probe, noBody, health, {
     id: 'getHealth',
     summary: 'Tell whether the process is alive',
     answer: 'Health',
   }),
-  route('GET', '/readyz', anyone, noBody, ready, {
+  route('GET', '/readyz', probe, noBody, ready, {
     id: 'getReadiness',
     summary: 'Tell whether the server should get requests',
     answer: 'Health',
@@ -127,7 +127,7 @@ export const routes = [
 ]
 
 /** The route for the metrics, which is served only when metrics are enabled. */
-export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics, {
+export const metricsRoute = route('GET', '/metrics', probe, noBody, metrics, {
   id: 'getMetrics',
   summary: 'Return the metrics in the text format of Prometheus',
   description: 'This path exists only if the operator has enabled metrics.',

@@ -11,12 +11,7 @@ const OF_CREDENTIAL = {
   token: ['token_required', 'insufficient_scope'],
 } as const satisfies { readonly [scheme: string]: readonly ProblemCode[] }
 
-const OF_LIMITS: readonly ProblemCode[] = [
-  'rate_limited',
-  'internal_error',
-  'overloaded',
-  'storage_unavailable',
-]
+const OF_LIMITS: readonly ProblemCode[] = ['internal_error', 'overloaded', 'storage_unavailable']
 
 const OF_BODY: readonly ProblemCode[] = [
   'invalid_request',
@@ -29,10 +24,11 @@ export const ERRORS_WITHOUT_ROUTE = ['route_not_found', 'method_not_allowed'] as
 
 /** All error codes that a route may answer with. */
 export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
-  const { scheme, limitedBy } = credential
+  const { scheme, limitedBy, isProbe } = credential
   return [
     ...ANY,
     ...(scheme ? OF_CREDENTIAL[scheme] : []),
+    ...(isProbe ? [] : (['rate_limited'] as const)),
     ...(limitedBy ? OF_LIMITS : []),
     ...(readBody === noBody ? [] : OF_BODY),
     ...(description.errors ?? []),

@@ -18,7 +18,7 @@ const HEADERS_OF_STATUS: { readonly [status: number]: readonly HeaderName[] } = 
 /** All responses of a route, by status. */
 export function responsesOf(route: AnyRoute): object {
   const { answer, isCached, headers: own = [] } = route.description
-  const limits = route.credential.limitedBy ? RATE_LIMITS : []
+  const limits = route.credential.isProbe ? [] : RATE_LIMITS
   const headers = headersOf([...own, ...(isCached ? (['ETag'] as const) : []), ...limits])
   const type = answer === 'Text' ? METRICS_CONTENT_TYPE : 'application/json'
   const unchanged = { description: 'The client has the current answer already.', headers }

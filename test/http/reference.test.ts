@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
 import type { HandlerOptions } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { operations } from '../openapi/document.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { assertProblem, createClient, startServer } from '../support/server.ts'
 
-/** Serves the reference page from `dist`, where the build puts the files of the page. */
+/** Serves from `dist`, where the build puts the files of the reference page and the console. */
 async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise<string> {
   const load = (path: string) => import(pathToFileURL(resolve(path)).href)
-  const { createTill } = await load('dist/lib/index.js')
+  const { createTill, openSqliteStorage } = await load('dist/lib/index.js')
   const { serve } = await load('dist/http/index.js')
-  const till = createTill({ storage: createMemoryStorage() })
+  const path = join(temporaryFolder(t), 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(path) })
   const server = await serve(till, {
     port: 0,
     docs: true,
@@ -22,7 +24,10 @@ async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise
     limits: { stopIdleTimeout: 10 },
     ...options,
   })
-  t.after(server.stop)
+  t.after(async () => {
+    await server.stop()
+    await till.close()
+  })
   return server.url
 }
 
@@ -45,6 +50,39 @@ test('the page has only its own files, and a policy that allows no other origin'
   for (const file of ['LICENSE', '..%2fopenapi.json', '%2e%2e', '%', 'constructor']) {
     assertProblem(await send(`GET /docs/${file}`), 404, 'route_not_found')
   }
+})
+
+const PROBES = ['/healthz', '/readyz', '/metrics']
+const DOCUMENTS = ['/openapi.json', '/docs', '/docs/start.js', '/console', '/console/main.css']
+
+test('public routes ignore credentials, malformed ones too', async (t) => {
+  const send = createClient(await serveBuilt(t, { console: true, metrics: true }))
+  const odd = [
+    ...['', 'Bearer', 'Bearer ', 'Bearer x', 'Bearer e.e.e', 'Basic eDp5', 'x'].map(
+      (authorization) => ({ authorization }),
+    ),
+    { 'x-account-key': 'ak_x' },
+    { 'x-public-project-key': 'pk_x' },
+  ]
+  for (const path of [...PROBES, ...DOCUMENTS]) {
+    for (const headers of odd) {
+      for (const method of ['GET', 'GET', 'HEAD']) {
+        const { status } = await send(`${method} ${path}`, { headers })
+        assert.equal(status, 200, `${method} ${path} with ${JSON.stringify(headers)}`)
+      }
+    }
+  }
+})
+
+test('the address limit counts public documents and unknown paths, but no probes', async (t) => {
+  const counted = [...DOCUMENTS, '/unknown', '/console/unknown']
+  const rateLimitAddress = counted.length
+  const send = createClient(await serveBuilt(t, { console: true, metrics: true, rateLimitAddress }))
+  for (const path of counted) assert.ok((await send(`GET ${path}`)).status < 429, path)
+  for (const path of counted) {
+    assertProblem(await send(`GET ${path}`), 429, 'rate_limited')
+  }
+  for (const path of PROBES) assert.equal((await send(`GET ${path}`)).status, 200, path)
 })
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)

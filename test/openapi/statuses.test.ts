@@ -88,7 +88,7 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
       send(operation, { json: undefined, body: 'x', headers: { 'content-type': 'text/plain' } }),
   },
   429: {
-    options: { rateLimit: 1 },
+    options: { rateLimitAddress: 1 },
     ask: async ({ send }, operation) => {
       await send(operation)
       return send(operation)
