@@ -1,3 +1,4 @@
+import type { StoredSecret } from '../lib/index.ts'
 import type { Config } from './config.ts'
 import { isFile } from './database.ts'
 import { sharedMode } from './file-permissions.ts'
@@ -17,6 +18,18 @@ export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: 
     ...(mode ? [`Other users of this machine may use ${db}, mode ${mode}: chmod 600 ${db}`] : []),
   ]
 }
+
+/** The warning of secrets that were stored before there was a master key. */
+export function unsealedWarning(secrets: readonly StoredSecret[]): string {
+  const named = secrets.slice(0, NAMED_SECRETS).map(({ field, project_id, store_id }) => {
+    return `${field} of ${store_id === undefined ? project_id : `${project_id}/${store_id}`}`
+  })
+  const others = secrets.length - named.length
+  const list = [...named, ...(others > 0 ? [`${others} more`] : [])].join(', ')
+  return `Secrets are stored unencrypted: ${list}; see secrets seal`
+}
+
+const NAMED_SECRETS = 10
 
 function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)

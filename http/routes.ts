@@ -92,7 +92,7 @@ export const routes = [
     answer: 'CreatedProject',
     takesIdempotencyKey: true,
     headers: ['X-Public-Project-Key'],
-    errors: ['quota_exceeded'],
+    errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject, {
     id: 'updateProject',
@@ -102,7 +102,7 @@ export const routes = [
       'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
     body: 'ProjectChange',
     answer: 'Project',
-    errors: ['quota_exceeded'],
+    errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   route('POST', '/api/v1/stores', accountKey, json, createStore, {
     id: 'createStore',
@@ -111,7 +111,7 @@ export const routes = [
     body: 'NewStore',
     answer: 'Store',
     takesIdempotencyKey: true,
-    errors: ['quota_exceeded'],
+    errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   route('GET', '/healthz', probe, noBody, health, {
     id: 'getHealth',

@@ -19,7 +19,9 @@ export const secretsDrop = command({
     const { operations } = till
     const found = await operations.listUnreadableSecrets()
     const isConfirmed = options.confirm === found.length
-    const secrets = isConfirmed ? await operations.dropUnreadableSecrets() : found
+    // Without unreadable secrets, only deletes a check value of the master key that nothing needs.
+    const isDropping = isConfirmed || found.length === 0
+    const secrets = isDropping ? await operations.dropUnreadableSecrets() : found
     if (output.json) output.record({ dropped: isConfirmed, secrets })
     else
       output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], {

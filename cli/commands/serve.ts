@@ -20,7 +20,7 @@ import { formatLogLine, type LogFormat } from '../log-format.ts'
 import { createLogWriter } from '../log-writer.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../option-values.ts'
 import { stopSignal } from '../signals.ts'
-import { findStartupWarnings } from '../warnings.ts'
+import { findStartupWarnings, unsealedWarning } from '../warnings.ts'
 import { startSender } from '../webhook-sender.ts'
 import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
@@ -120,6 +120,8 @@ export const serve = command({
     if (workers > 1 && db === 'memory:') {
       throw new UsageError('Workers share a database file: memory: has only one process')
     }
+    const hasKey = config.masterKeys.length > 0
+    if (hasKey && !isWorker) await till.operations.requireMasterKey()
     // V8 usually collects young objects in several threads. While an import keeps the processors
     // busy, the main thread waits for these threads. With one thread, the 90th percentile of the
     // pauses is about half as long (docs/benchmarks.md).
@@ -191,6 +193,8 @@ export const serve = command({
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
     }
+    const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
+    if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
     const unconfirmed = await till.outbox.countUnconfirmed()
     if (unconfirmed > 0) {
       log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)

@@ -87,7 +87,7 @@ export const manageRoutes = [
       body: 'ManagedProjectInput',
       answer: 'ManagedProject',
       takesIdempotencyKey: true,
-      errors: ['quota_exceeded'],
+      errors: ['quota_exceeded', 'master_key_mismatch'],
     },
   ),
   row('GET /projects/:id', (call) => showProject(call, call.params.id as string), {
@@ -108,7 +108,7 @@ export const manageRoutes = [
       summary: 'Change the given fields of a project',
       body: 'ManagedProjectChange',
       answer: 'ManagedProject',
-      errors: ['quota_exceeded'],
+      errors: ['quota_exceeded', 'master_key_mismatch'],
     },
   ),
   row('POST /projects/:id/rotate-key', rotateKey, {
@@ -137,7 +137,7 @@ export const manageRoutes = [
       body: 'NewStore',
       answer: 'ManagedStore',
       takesIdempotencyKey: true,
-      errors: ['quota_exceeded'],
+      errors: ['quota_exceeded', 'master_key_mismatch'],
     },
   ),
   row('GET /stores/:store_id', (call) => showStore(call, call.params.store_id as string), {
@@ -158,7 +158,7 @@ export const manageRoutes = [
       summary: 'Change the given fields of a store',
       body: 'ManagedStoreChange',
       answer: 'ManagedStore',
-      errors: ['quota_exceeded'],
+      errors: ['quota_exceeded', 'master_key_mismatch'],
     },
   ),
 
@@ -276,7 +276,7 @@ export const manageRoutes = [
       summary: 'Make all changes that a catalog describes, or none',
       body: 'CatalogApplication',
       answer: 'CatalogPlan',
-      errors: ['catalog_changed', 'quota_exceeded'],
+      errors: ['catalog_changed', 'quota_exceeded', 'master_key_mismatch'],
       kind: 'reports',
     },
   ),

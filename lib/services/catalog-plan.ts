@@ -34,7 +34,7 @@ import {
 } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
-import type { CatalogChanges, Quota } from '../storage/port.ts'
+import type { CatalogChanges, KeyCheck, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
 import {
   ChangedItem,
@@ -47,7 +47,13 @@ import {
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
-import { changeSealed, type Sealer, sealSecrets } from './secrets.ts'
+import {
+  changeSealed,
+  keyChecksOf,
+  type Sealer,
+  type SecretHolder,
+  sealSecrets,
+} from './secrets.ts'
 
 /** A catalog as it was read from a file. */
 export interface CatalogFile {
@@ -114,6 +120,7 @@ export interface PreparedPlan {
   readonly writes: CatalogChanges
   readonly quota: Quota | undefined
   readonly endpoints: readonly EndpointWrite[]
+  readonly keyChecks: readonly KeyCheck[]
 }
 
 const requestFields: { readonly [F in keyof Required<CatalogRequest>]: true } = {
@@ -184,14 +191,16 @@ export async function preparePlan(
     newItems: { [Symbol.iterator]: () => newItems(context, project, changes) },
     items: { [Symbol.iterator]: () => itemChanges(context, changes) },
   }
-  const endpoints = [
-    ...(changedProject ? endpointWrites(context, project, changedProject) : []),
-    ...newStores.flatMap((store) => endpointWrites(context, undefined, store)),
-    ...changedStores.flatMap((store) =>
-      endpointWrites(context, stores.get(store.store_id) as Store, store),
-    ),
+  const changed: [before: SecretHolder | undefined, after: SecretHolder][] = [
+    ...(changedProject ? [[project, changedProject] as [Project, Project]] : []),
+    ...[...newStores, ...changedStores].map((store): [Store | undefined, Store] => [
+      stores.get(store.store_id),
+      store,
+    ]),
   ]
-  return { plan, writes, quota: planner.quota(project), endpoints }
+  const endpoints = changed.flatMap((change) => endpointWrites(context, ...change))
+  const keyChecks = changed.flatMap((change) => keyChecksOf(sealer, ...change)).slice(0, 1)
+  return { plan, writes, quota: planner.quota(project), endpoints, keyChecks }
 }
 
 /** The items of a catalog, each list with the `store_id` of the store that gets it. */

@@ -78,7 +78,7 @@ export function createCatalog(context: Context): Catalogs {
 
     async apply(account, { digest, ...request }, options) {
       assertAccount(account)
-      const { plan, writes, quota, endpoints } = await preparePlan(context, account, request)
+      const { plan, writes, quota, ...checks } = await preparePlan(context, account, request)
       if (digest !== undefined && !isPlanOf(sealer, digest, writes.state)) {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
@@ -87,7 +87,7 @@ export function createCatalog(context: Context): Catalogs {
       const data = { created, updated, archived, restored }
       const about = { subject: project_id, project_id, data }
       const write = auditedWrite(context, account, 'catalog.apply', about, options)
-      await storage.applyCatalog(writes, { ...write, endpoints, ...(quota && { quota }) })
+      await storage.applyCatalog(writes, { ...write, ...checks, ...(quota && { quota }) })
       return plan
     },
   }

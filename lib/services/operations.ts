@@ -1,6 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
-import type { EndpointWrite, StoredEndpoint } from '../domain/endpoint.ts'
+import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { invalidField, isSameJson } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
@@ -15,15 +15,17 @@ import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { endpointWrites, renewEndpoint } from './endpoints.ts'
+import { renewEndpoint, writesOfChange } from './endpoints.ts'
 import {
   dropUnreadable,
   findUnreadable,
+  findUnsealed,
+  hasSealed,
   isStore,
   type Sealer,
   type SecretHolder,
+  type StoredSecret,
   sealSecrets,
-  type UnreadableSecret,
 } from './secrets.ts'
 
 /** The operator's methods. They take no caller. */
@@ -40,6 +42,14 @@ export interface Operations {
    * of configuration.
    */
   assertSecretsOpen(): Promise<void>
+  /**
+   * Stores the check value of the newest master key. From then on, the storage takes secrets only
+   * if they are encrypted with this key or a later one. Throws `master_key_mismatch` if the storage
+   * has the check value of another key.
+   */
+  requireMasterKey(): Promise<void>
+  /** Lists the secrets that are stored unencrypted. Checks as many as `assertSecretsOpen`. */
+  listUnsealedSecrets(): Promise<StoredSecret[]>
   /** Checks the whole storage. Resolves to a list with one sentence for each problem. */
   check(): Promise<string[]>
   /** Writes a consistent copy of a SQLite file, even while it is in use. */
@@ -73,9 +83,12 @@ export interface Operations {
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
-  listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /** Deletes the secrets that no master key decrypts. Returns a list that identifies them. */
-  dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
+  listUnreadableSecrets(): Promise<StoredSecret[]>
+  /**
+   * Deletes the secrets that no master key decrypts. Returns a list that identifies them. If no
+   * encrypted secret is left, deletes the check value of the master key too.
+   */
+  dropUnreadableSecrets(options?: CallOptions): Promise<StoredSecret[]>
 }
 
 export interface Readiness {
@@ -139,6 +152,16 @@ export function createOperations(context: Context): Operations {
     }
   }
 
+  /** Yields the first 1,000 records, or 16 MiB of configuration, because parsing takes time. */
+  async function* firstRecords(): AsyncGenerator<Found> {
+    let bytes = 0
+    for await (const found of allRecords()) {
+      if (bytes >= CHECKED_BYTES) return
+      bytes += Math.max(LEAST_BYTES, sizeOf(found.record))
+      yield found
+    }
+  }
+
   const update = async (
     { account, record }: Required<Found>,
     change: <T extends SecretHolder>(current: T, sealer: Sealer) => T,
@@ -149,15 +172,11 @@ export function createOperations(context: Context): Operations {
       ? { subject: record.store_id, project_id: record.project_id, store_id: record.store_id }
       : { subject: record.id, project_id: record.id }
     const write = auditedWrite(context, account, action, about, options)
-    const endpoints: EndpointWrite[] = []
-    const apply = <T extends SecretHolder>(current: T): T => {
-      const next = change(current, sealer)
-      endpoints.splice(0, 1, ...endpointWrites(context, current, next))
-      return next
-    }
-    const withEndpoints = { ...write, endpoints }
-    if (isStore(record)) await storage.updateStore(record, (now) => apply(now), withEndpoints)
-    else await storage.updateProject(record.id, (now) => apply(now), withEndpoints)
+    const { writes, note } = writesOfChange(context)
+    const apply = <T extends SecretHolder>(now: T): T => note(now, change(now, sealer))
+    const all = { ...write, ...writes }
+    if (isStore(record)) await storage.updateStore(record, (now) => apply(now), all)
+    else await storage.updateProject(record.id, (now) => apply(now), all)
   }
 
   const renewFingerprints = async (): Promise<number> => {
@@ -169,6 +188,9 @@ export function createOperations(context: Context): Operations {
     }
     return renewed
   }
+
+  const replaceKeyCheck = (values: readonly string[]) =>
+    storage.insertAudit({ keyChecks: [{ values, isReplaced: true }] })
 
   /** Throws without a master key: every encrypted secret would count as unreadable. */
   const assertMasterKey = () => {
@@ -244,18 +266,25 @@ export function createOperations(context: Context): Operations {
     listSigningKeys: () => keyring.list(),
 
     async assertSecretsOpen() {
-      let bytes = 0
-      for await (const { record, secrets } of allRecords()) {
-        if (bytes >= ASSERTED_BYTES) return
-        bytes += Math.max(LEAST_BYTES, sizeOf(record))
+      for await (const { secrets } of firstRecords()) {
         const [first] = secrets
         if (!first) continue
         const { field, store_id, project_id } = first
         const holder =
           store_id === undefined ? project_id : `the store ${store_id} of ${project_id}`
-        const message = `No master key that is set opens the ${field} of ${holder}`
+        const message = `No master key in TILLKIT_MASTER_KEY opens the ${field} of ${holder}`
         throw new TillError('master_key_mismatch', message)
       }
+    },
+
+    requireMasterKey: () => storage.insertAudit({ keyChecks: [{ values: sealer.checkValues }] }),
+
+    async listUnsealedSecrets() {
+      const unsealed: StoredSecret[] = []
+      for await (const { record } of firstRecords()) {
+        if (record) unsealed.push(...findUnsealed(record))
+      }
+      return unsealed
     },
 
     async sealSecrets(options) {
@@ -273,6 +302,10 @@ export function createOperations(context: Context): Operations {
           await storage.updateEndpoint(endpoint.endpoint_id, renew)
         }
       }
+      if (sealer.isOn && unreadable === 0) {
+        await operations.requireMasterKey()
+        await replaceKeyCheck(sealer.checkValues)
+      }
       const idempotency_records = await renewFingerprints()
       await storage.forget?.()
       return { sealed, unreadable, idempotency_records }
@@ -280,19 +313,23 @@ export function createOperations(context: Context): Operations {
 
     async listUnreadableSecrets() {
       assertMasterKey()
-      const unreadable: UnreadableSecret[] = []
+      const unreadable: StoredSecret[] = []
       for await (const { secrets } of allRecords()) unreadable.push(...secrets)
       return unreadable
     },
 
     async dropUnreadableSecrets(options) {
       assertMasterKey()
-      const dropped: UnreadableSecret[] = []
+      const dropped: StoredSecret[] = []
+      let isSealed = false
       for await (const found of allRecords()) {
-        if (!hasRecord(found) || found.secrets.length === 0) continue
+        if (!hasRecord(found)) continue
+        isSealed ||= hasSealed(dropUnreadable(found.record, sealer))
+        if (found.secrets.length === 0) continue
         await update(found, dropUnreadable, 'secrets.drop', options)
         dropped.push(...found.secrets)
       }
+      await replaceKeyCheck(isSealed ? sealer.checkValues : [])
       return dropped
     },
   }
@@ -303,9 +340,8 @@ const ARCHIVED_AFTER_MS = 3_600_000
 /** An archive run ignores endpoints that were stopped or failing for longer than this. */
 const NEEDED_MS = 30 * 86_400_000
 
-/** `assertSecretsOpen` stops after 1,000 records or 16 MiB, because parsing takes time. */
-const ASSERTED_BYTES = 16 * 1024 ** 2
-const LEAST_BYTES = ASSERTED_BYTES / 1_000
+const CHECKED_BYTES = 16 * 1024 ** 2
+const LEAST_BYTES = CHECKED_BYTES / 1_000
 
 function sizeOf(record: SecretHolder | undefined): number {
   if (!record) return 0
@@ -317,7 +353,7 @@ interface Found {
   readonly account: Account
   readonly record?: SecretHolder
   /** Lists the secrets of the record that no master key decrypts. */
-  readonly secrets: readonly UnreadableSecret[]
+  readonly secrets: readonly StoredSecret[]
 }
 
 function hasRecord(found: Found): found is Required<Found> {

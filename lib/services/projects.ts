@@ -1,5 +1,4 @@
 import type { Account } from '../domain/account.ts'
-import type { EndpointWrite } from '../domain/endpoint.ts'
 import { type Complete, invalidField, isObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
@@ -28,7 +27,7 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
-import { endpointWrites } from './endpoints.ts'
+import { writesOfChange } from './endpoints.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
@@ -81,8 +80,6 @@ export function newProject({ now }: Context, fields: Complete<NewProject>): Proj
 export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
   const { projects: maxProjects, configBytes: config_bytes } = quotas
-  const endpointsOf = (before: Project | undefined, after: Project, by?: 'account' | 'session') =>
-    endpointWrites(context, before, after, by)
 
   return {
     async create(account, input, options = {}) {
@@ -97,9 +94,9 @@ export function createProjects(context: Context): Projects {
       const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }
       const insert = (write: AuditedWrite) => {
-        const sealed = sealSecrets(project, sealer)
-        const endpoints = endpointsOf(undefined, sealed)
-        return storage.insertProject(sealed, { ...write, quota, endpoints })
+        const { writes, note } = writesOfChange(context)
+        const sealed = note(undefined, sealSecrets(project, sealer))
+        return storage.insertProject(sealed, { ...write, quota, ...writes })
       }
       const action = 'project.create'
       const created = await createOnce(context, account, action, creation, options, insert)
@@ -118,16 +115,11 @@ export function createProjects(context: Context): Projects {
       const quota = change.config && { account_id, config_bytes }
       const about = { subject: change.id, project_id: change.id }
       const write = auditedWrite(context, caller, 'project.update', about, options)
-      const by = isSession(caller) ? 'session' : 'account'
-      const endpoints: EndpointWrite[] = []
+      const { writes, note } = writesOfChange(context, isSession(caller) ? 'session' : 'account')
       const changed = await storage.updateProject(
         change.id,
-        (current) => {
-          const next = changeSealed(current, changeProject(current, change), sealer)
-          endpoints.splice(0, 1, ...endpointsOf(current, next, by))
-          return next
-        },
-        { ...write, endpoints, ...(quota && { quota }) },
+        (current) => note(current, changeSealed(current, changeProject(current, change), sealer)),
+        { ...write, ...writes, ...(quota && { quota }) },
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // Returns `webhook_secret` only if this caller sent it.

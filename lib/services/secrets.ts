@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes }
 import { isObject, isSameJson, type JsonObject } from '../domain/fields.ts'
 import type { Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
+import type { KeyCheck } from '../storage/port.ts'
 import { hashText } from './ids.ts'
 
 /** A secret that is encrypted with a master key. An unencrypted one is stored as a string. */
@@ -19,6 +20,8 @@ export interface Sealed {
 export interface Sealer {
   /** Whether a master key is set. */
   readonly isOn: boolean
+  /** The check values of the master keys, newest first; see `KeyCheck`. */
+  readonly checkValues: readonly string[]
   /** Encrypts a text. Without a master key, returns the text itself. */
   seal(text: string, place: string): string | Sealed
   /** Decrypts a secret. Throws if it was encrypted with none of the keys. */
@@ -42,6 +45,9 @@ export interface Sealer {
   /** Whether `digest` was computed from the text with any of the keys, or without a key. */
   isDigest(digest: string, text: string): boolean
 }
+
+/** The check value of a master key is an HMAC of this text. */
+const CHECKED_TEXT = 'check value of the master key'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
@@ -69,6 +75,7 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
 
   const sealer: Sealer = {
     isOn: newest !== undefined,
+    checkValues: keys.map(({ secret }) => digestUnder(secret, CHECKED_TEXT)),
     seal(text, place) {
       if (!newest) return text
       const iv = randomBytes(IV_BYTES)
@@ -132,7 +139,7 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
     const stored = config[name]
     // `names` has the secrets of all store types. In a store of another type, a field of the same
     // name is no secret and may hold any JSON value.
-    if (typeof stored !== 'string' && !isSealed(stored)) return []
+    if (!isSecret(stored)) return []
     const secret = sealer.renew(stored, `${place}/${name}`)
     return secret === stored ? [] : [[name, secret]]
   })
@@ -159,8 +166,22 @@ export function changeSealed<T extends SecretHolder>(current: T, changed: T, sea
   return isSameJson(current, next) ? current : next
 }
 
-/** Identifies a secret that no master key decrypts. */
-export interface UnreadableSecret {
+/** Verifies the master keys if the change from `before` to `after` stores a secret. */
+export function keyChecksOf(
+  { checkValues: values }: Sealer,
+  before: SecretHolder | undefined,
+  after: SecretHolder,
+): KeyCheck[] {
+  const { config, names } = secretsOf(after)
+  const stored = before ? secretsOf(before).config : {}
+  const storesSecret = names.some(
+    (name) => isSecret(config[name]) && !isSameJson(config[name], stored[name]),
+  )
+  return storesSecret ? [{ values }] : []
+}
+
+/** Identifies a stored secret. */
+export interface StoredSecret {
   readonly account_id: string
   readonly project_id: string
   /** The store; missing for a secret of the project itself. */
@@ -173,18 +194,33 @@ export interface UnreadableSecret {
  * Finds the encrypted secrets of a record that no master key decrypts. In a store, checks only the
  * secrets of its type. Any other field may hold any object, even one that looks encrypted.
  */
-export function findUnreadable(record: SecretHolder, sealer: Sealer): UnreadableSecret[] {
+export function findUnreadable(record: SecretHolder, sealer: Sealer): StoredSecret[] {
+  return findSecrets(record, (stored, place) => isSealed(stored) && !sealer.opens(stored, place))
+}
+
+/** Finds the secrets of a record that are stored unencrypted. */
+export function findUnsealed(record: SecretHolder): StoredSecret[] {
+  return findSecrets(record, (stored) => typeof stored === 'string')
+}
+
+/** Whether a secret of the record is encrypted. */
+export function hasSealed(record: SecretHolder): boolean {
+  return findSecrets(record, isSealed).length > 0
+}
+
+function findSecrets(
+  record: SecretHolder,
+  isFound: (stored: unknown, place: string) => boolean,
+): StoredSecret[] {
   const { config, names, place } = secretsOf(record)
   const known = isStore(record) ? SECRETS_OF_TYPE[record.store_type] : names
   const { account_id } = record
   const owner = isStore(record)
     ? { account_id, project_id: record.project_id, store_id: record.store_id }
     : { account_id, project_id: record.id }
-  return known.flatMap((field) => {
-    const stored = config[field]
-    if (!isSealed(stored) || sealer.opens(stored, `${place}/${field}`)) return []
-    return [{ ...owner, field }]
-  })
+  return known
+    .filter((field) => isFound(config[field], `${place}/${field}`))
+    .map((field) => ({ ...owner, field }))
 }
 
 /** Returns the record without the secrets that no master key decrypts. */
@@ -225,6 +261,10 @@ function secretsOf(record: SecretHolder) {
 
 function withConfig<T extends SecretHolder>(record: T, config: JsonObject): T {
   return isStore(record) ? { ...record, store_config: config } : { ...record, config }
+}
+
+function isSecret(value: unknown): value is string | Sealed {
+  return typeof value === 'string' || isSealed(value)
 }
 
 function isSealed(value: unknown): value is Sealed {

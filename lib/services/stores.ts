@@ -1,5 +1,4 @@
 import type { Account } from '../domain/account.ts'
-import type { EndpointWrite } from '../domain/endpoint.ts'
 import { invalidField, type JsonObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { pageFor, parseProjectStoreQuery, type StoreQuery } from '../domain/query.ts'
@@ -25,7 +24,7 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
-import { endpointWrites } from './endpoints.ts'
+import { writesOfChange } from './endpoints.ts'
 import { createId } from './ids.ts'
 import { currencyRefusal } from './purchase-rules.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
@@ -89,9 +88,9 @@ export function createStores(context: Context): Stores {
         creation,
         options,
         (write) => {
-          const sealed = sealSecrets(store, sealer)
-          const endpoints = endpointWrites(context, undefined, sealed)
-          return storage.insertStore(sealed, { ...write, quota, endpoints })
+          const { writes, note } = writesOfChange(context)
+          const sealed = note(undefined, sealSecrets(store, sealer))
+          return storage.insertStore(sealed, { ...write, quota, ...writes })
         },
       )
       if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
@@ -107,15 +106,11 @@ export function createStores(context: Context): Stores {
       const write = auditedWrite(context, account, 'store.update', about, options)
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
-      const endpoints: EndpointWrite[] = []
+      const { writes, note } = writesOfChange(context)
       const changed = await storage.updateStore(
         store,
-        (current) => {
-          const next = changeSealed(current, changeStore(current, change), sealer)
-          endpoints.splice(0, 1, ...endpointWrites(context, current, next))
-          return next
-        },
-        { ...write, endpoints, ...(quota && { quota }) },
+        (current) => note(current, changeSealed(current, changeStore(current, change), sealer)),
+        { ...write, ...writes, ...(quota && { quota }) },
       )
       // The store is always found, because stores are never deleted.
       return withSentSecrets(changed as Store, change.store_config)

@@ -93,6 +93,8 @@ async function copyAll(
     insert: (overlaps) => to.insertOverlaps(overlaps),
   })
   await copySigningKeys(from, to)
+  const keyCheck = await from.findKeyCheck?.()
+  if (keyCheck !== undefined) await to.insertAudit({ keyChecks: [{ values: [keyCheck] }] })
   await copyList(context, 'audit_entries', {
     list: listAudit,
     insert: (entries) => to.insertAudit(...entries.map((audit) => ({ audit }))),

@@ -25,6 +25,8 @@ export async function takeInventory(
     onCount(kind, counts[kind])
   }
   add('signing_keys', await storage.listSigningKeys())
+  const keyCheck = await storage.findKeyCheck?.()
+  if (keyCheck !== undefined) add('key_checks', [{ keyCheck }])
   for await (const account of recordsOf((page) => storage.listAccounts(page))) {
     const { account_id } = account
     add('accounts', [account])

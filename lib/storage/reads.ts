@@ -1,5 +1,6 @@
 import type { StoredPurchase } from '../domain/purchase.ts'
 import { maybe, numberOf, type Row, type Table } from './columns.ts'
+import { FIND_KEY_CHECK } from './key-check.ts'
 import { recordPage } from './pages.ts'
 import type {
   AccountMethods,
@@ -293,6 +294,7 @@ const PAGE_OF_IDEMPOTENCY_RECORDS = `
 const AFTER_ALL = '9223372036854775807'
 
 type AuditReads =
+  | 'findKeyCheck'
   | 'findIdempotencyRecord'
   | 'listIdempotencyRecords'
   | 'listAudit'
@@ -308,6 +310,9 @@ export function auditReads(db: Reader): Pick<AuditMethods, AuditReads> {
   return {
     listRecentAudit: (account_id, page) => listNewest(RECENT_AUDIT, account_id, page),
     listItemAudit: (item_id, page) => listNewest(AUDIT_OF_ITEM, item_id, page),
+    async findKeyCheck() {
+      return (await db.find(FIND_KEY_CHECK))?.value as string | undefined
+    },
     async findIdempotencyRecord(account_id, key) {
       const row = await db.find(FIND_IDEMPOTENCY_RECORD, account_id, key)
       return maybe(IDEMPOTENCY_RECORDS.read, row)

@@ -256,13 +256,44 @@ describe('master keys', () => {
         assert.equal(code, 1)
         assert.match(
           stderr,
-          /^tillkit: No master key that is set opens the webhook_secret of prj_\w+\nSee tillkit secrets drop --help\n$/,
+          /^tillkit: No master key in TILLKIT_MASTER_KEY opens the webhook_secret of prj_\w+\nSee tillkit secrets drop --help\n$/,
         )
       }
     }
     const none = await seal({})
     assert.deepEqual([none.code, /TILLKIT_MASTER_KEY is not set/.test(none.stderr)], [2, true])
   })
+})
+
+test('beside a server with a master key, a command without it stores no secret', async (t) => {
+  const { db, project } = await servedShop(t, [], { TILLKIT_MASTER_KEY: KEY })
+  const config = ['--config', '{"webhook_secret":"whs_first"}', '--db', db]
+  const update = ['project', 'update', '--project', project.id, ...config]
+
+  const { code, stderr } = await tillkit(update)
+
+  assert.equal(code, 1)
+  assert.match(stderr, /TILLKIT_MASTER_KEY is not set\n/)
+  assert.equal((await tillkit(update, { env: { TILLKIT_MASTER_KEY: KEY } })).code, 0)
+})
+
+test('a server with a master key names the secrets that are stored unencrypted', async (t) => {
+  const { db, project } = await shop(t)
+  const config = ['--config', '{"webhook_secret":"whs_first"}', '--db', db]
+  await tillkit(['project', 'update', '--project', project.id, ...config])
+  await tillkit(['store', 'update', '--store', 'main', ...config])
+
+  const env = { TILLKIT_MASTER_KEY: KEY }
+  const served = await serveHere(t, ['--port', '0', '--lockdown', '--db', db], env)
+  served.stop('SIGTERM')
+  await served.closed
+
+  const names = `webhook_secret of ${project.id}, webhook_secret of ${project.id}/main`
+  const message = `Secrets are stored unencrypted: ${names}; see secrets seal`
+  assert.ok(
+    served.log.some((line) => JSON.parse(line).message === message),
+    served.log.join(),
+  )
 })
 
 test('secrets of a lost master key are listed, and dropped after a confirmation', async (t) => {

@@ -5,13 +5,16 @@ import {
   createTill,
   type JsonObject,
   openSqliteStorage,
+  type Project,
   type StoreType,
   type Till,
 } from '../../lib/index.ts'
 import { createSealer, type Sealed, sealSecrets } from '../../lib/services/secrets.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import { all, collect } from '../support/collect.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { describeFiles, type Place } from '../support/place.ts'
+import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createShop } from '../support/till.ts'
 
 const OLD = new Uint8Array(32).fill(1)
@@ -105,6 +108,41 @@ describe('a sealer', () => {
 
 await describeFiles('secrets', describeSecrets)
 await describeFiles('a database file', describeFile)
+await describeFiles('the check value of the master key', (newPlace) =>
+  describeKeyCheck(async (t) => {
+    const place = newPlace(t)
+    return (masterKeys) => place.till({ masterKeys })
+  }),
+)
+describe('the check value of the master key, on PostgreSQL', async () => {
+  const server = await startPostgres()
+  describeKeyCheck(async (t) => {
+    const url = await server.emptySchema(t)
+    return async (masterKeys) => createTill({ storage: await openPostgres(t, url), masterKeys })
+  })
+
+  test('a write without the key waits for the first write of the check value', async (t) => {
+    const url = await server.emptySchema(t)
+    const till = createTill({ storage: await openPostgres(t, url) })
+    const { account, project } = await createShop(till)
+    const [value] = createSealer([OLD]).checkValues
+    const sql = rawPostgres(t, url)
+    const config = { webhook_secret: 'plain' }
+
+    let update: Promise<unknown> | undefined
+    await sql.begin(async (first) => {
+      await first`INSERT INTO key_check VALUES (1, ${value as string})`
+      update = till.projects.update(account, { id: project.id, config })
+      update.catch(() => {}) // is rejected before it is awaited
+      await eventuallyHolds(async () => {
+        const waiting = await sql`SELECT 1 FROM pg_locks WHERE NOT granted`
+        assert.equal(waiting.length, 1)
+      })
+    })
+
+    await assert.rejects(update as Promise<unknown>, { code: 'master_key_mismatch' })
+  })
+})
 
 function describeSecrets(newPlace: NewPlace): void {
   test('are returned only in the answer to the call that sets them, sealed or not', async (t) => {
@@ -237,8 +275,9 @@ function describeFile(newPlace: NewPlace): void {
     const store_config = { webhook_secret: 'whs_kept', currency: 'USD' }
     const custom = { provider: 'p', api_key: 'api_lost' }
     const till = await place.till({ masterKeys: [NEW] })
+    const both = await place.till({ masterKeys: [NEW, STRANGE] })
     const web = { project_id, store_type: 'web' as const, store_id: 'readable' }
-    await till.stores.create(account, { ...web, store_config })
+    await both.stores.create(account, { ...web, store_config })
     await strange.stores.create(account, {
       ...{ project_id, store_type: 'custom', store_id: 'both' },
       store_config: custom,
@@ -253,7 +292,6 @@ function describeFile(newPlace: NewPlace): void {
     ]
 
     assert.deepEqual(await till.operations.listUnreadableSecrets(), lost)
-    const both = await place.till({ masterKeys: [NEW, STRANGE] })
     assert.deepEqual(await both.operations.listUnreadableSecrets(), [])
     const keyless = await place.till()
     await assert.rejects(keyless.operations.listUnreadableSecrets(), TypeError)
@@ -344,9 +382,9 @@ function describeFile(newPlace: NewPlace): void {
 
   test('without a master key seals nothing, and keeps sealed secrets', async (t) => {
     const place = newPlace(t)
-    const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
     const till = await place.till()
     await createSecrets(till)
+    const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
 
     assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 5))
     const storage = await storageOf(t, place)
@@ -357,6 +395,113 @@ function describeFile(newPlace: NewPlace): void {
     assert.ok(store)
     assert.equal(sealSecrets(store, createSealer([OLD])), store)
   })
+}
+
+/** `open` opens a till with these keys on the database of the test. */
+function describeKeyCheck(start: (t: TestContext) => Promise<OpenTill>): void {
+  const config = { webhook_secret: 'whs_first' }
+  const MISMATCH = { code: 'master_key_mismatch', message: /TILLKIT_MASTER_KEY/ }
+
+  test('the first secret is refused without the master key that a server has', async (t) => {
+    const open = await start(t)
+    const keyless = await open([])
+    const { account, project, store } = await createShop(keyless)
+    const { id, account_id } = project
+    const secret = { id, config }
+    const game = { account_id, name: 'G', bundle_id: 'com.example.g', platform: 'web' }
+    const web = { project_id: id, store_type: 'web' as const }
+    const hook = { webhook_secret: { env: 'HOOK' } }
+    const catalog = {
+      project_id: id,
+      catalog: { stores: [{ store_id: 'main', store_config: hook }] },
+      env: { HOOK: 'whs_of_catalog' },
+    }
+    await (await open([OLD])).operations.requireMasterKey()
+
+    for (const till of [keyless, await open([NEW])]) {
+      for (const write of [
+        () => till.projects.create(account, { ...game, config }),
+        () => till.projects.update(account, secret),
+        () => till.stores.create(account, { ...web, store_config: config }),
+        () => till.stores.update(account, { store_id: store.store_id, store_config: config }),
+        () => till.catalog.apply(account, catalog),
+      ]) {
+        await assert.rejects(write(), MISMATCH)
+      }
+      await till.projects.update(account, { id, config: { other: 1 } })
+    }
+    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), [])
+    await (await open([OLD])).projects.update(account, secret)
+  })
+
+  test('the first secret with a master key requires the key from then on', async (t) => {
+    const open = await start(t)
+    const keyless = await open([])
+    const { account, project } = await createShop(keyless)
+    const { id } = project
+    await keyless.projects.update(account, { id, config })
+    const unsealed = [{ ...shownOf(project), field: 'webhook_secret' }]
+    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), unsealed)
+    const change = { store_id: 'main', store_config: { webhook_secret: 'whs_second' } }
+
+    await (await open([OLD])).stores.update(account, change)
+
+    await keyless.projects.update(account, { id, name: 'With its unencrypted secret' })
+    const update = keyless.projects.update(account, { id, config: { webhook_secret: 'whs_3' } })
+    await assert.rejects(update, MISMATCH)
+  })
+
+  test('a rotation of the master key ends when all secrets are sealed with the new one', async (t) => {
+    const open = await start(t)
+    const [old, both, renewed] = [await open([OLD]), await open([NEW, OLD]), await open([NEW])]
+    const { account, project } = await createShop(old)
+    const { id } = project
+    const set = (till: Till, webhook_secret: string) =>
+      till.projects.update(account, { id, config: { webhook_secret } })
+
+    await set(old, 'a')
+    await both.operations.requireMasterKey()
+    for (const till of [both, old]) await set(till, 'b')
+    await assert.rejects(set(renewed, 'c'), MISMATCH)
+    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+
+    assert.equal((await both.operations.sealSecrets()).sealed, 1)
+    await set(renewed, 'd')
+    await assert.rejects(set(old, 'e'), MISMATCH)
+  })
+
+  test('a key that never sealed anything cannot replace the check value', async (t) => {
+    const open = await start(t)
+    await (await open([OLD])).operations.requireMasterKey()
+
+    await assert.rejects((await open([NEW])).operations.sealSecrets(), MISMATCH)
+    await (await open([])).operations.sealSecrets()
+
+    await assert.rejects((await open([NEW])).operations.requireMasterKey(), MISMATCH)
+  })
+
+  test('dropping the secrets of a lost key ends when none is left', async (t) => {
+    const open = await start(t)
+    const old = await open([OLD])
+    const renewed = await open([NEW])
+    const { account, project } = await createShop(old)
+    const { id } = project
+    await old.projects.update(account, { id, config })
+
+    await old.operations.dropUnreadableSecrets() // drops nothing
+    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+    assert.equal((await renewed.operations.dropUnreadableSecrets()).length, 1)
+
+    await (await open([])).projects.update(account, { id, config: { webhook_secret: 'plain' } })
+    await renewed.operations.requireMasterKey()
+    await assert.rejects(old.operations.requireMasterKey(), MISMATCH)
+  })
+}
+
+type OpenTill = (masterKeys: Uint8Array[]) => Promise<Till>
+
+function shownOf({ account_id, id: project_id }: Project) {
+  return { account_id, project_id }
 }
 
 /** A project and three stores with every kind of secret. */

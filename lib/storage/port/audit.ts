@@ -8,9 +8,12 @@ import type { WriteOptions } from './write.ts'
 export interface AuditMethods {
   /** For a call that writes nothing: throws if a condition of the `Authority` is not met. */
   verifyAuthority(authority: Authority): Promise<void>
+  /** The check value of the master key; see `KeyCheck`. Missing in some storages. */
+  findKeyCheck?(): Promise<string | undefined>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**
-   * Writes audit entries and idempotency records, in the order of `writes`. Changes nothing else.
+   * Writes audit entries, idempotency records and key checks, in the order of `writes`. Changes
+   * nothing else.
    */
   insertAudit(...writes: readonly WriteOptions[]): Promise<void>
   /** Applies `change` to the fingerprints (request hashes) of one page of idempotency records. */

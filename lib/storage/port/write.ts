@@ -21,6 +21,20 @@ export interface WriteOptions {
    * fill it.
    */
   readonly endpoints?: readonly EndpointWrite[]
+  /** Set if the change stores secrets. The change may fill it, like `endpoints`. */
+  readonly keyChecks?: readonly KeyCheck[]
+}
+
+/**
+ * Verifies that the master keys of a writer belong to the secrets of the storage. Throws
+ * `master_key_mismatch` if the storage has a check value that none of `values` equals. If the
+ * storage has none, writes the first of `values`.
+ */
+export interface KeyCheck {
+  /** The check values of the master keys, newest first; empty without a master key. */
+  readonly values: readonly string[]
+  /** Whether to delete the stored check value first. */
+  readonly isReplaced?: true
 }
 
 /** The options of a change that also writes an audit entry. */

@@ -8,7 +8,8 @@ import {
   changedFingerprints,
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
-import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
+import type { AuditMethods, Insertion, KeyCheck, WriteOptions } from '../port.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import { auditReads } from '../reads.ts'
 import {
@@ -43,8 +44,8 @@ export async function insertOnce<R>(
   record: R,
   insert = () => insertAudited(db, write, table, record),
 ): Promise<Insertion> {
-  const { authority, idempotency, quota, endpoints = [] } = write
-  const isPlain = !idempotency && !quota && endpoints.length === 0
+  const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
+  const isPlain = !idempotency && !quota && endpoints.length === 0 && keyChecks.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
     if (await insert()) return 'inserted'
     // Nothing was inserted. Throws here if the account key was revoked; else the name is taken.
@@ -56,6 +57,7 @@ export async function insertOnce<R>(
     if (idempotency && !(await insertIdempotencyRecord(tx, idempotency))) return 'repeated'
     if (await insertAudited(tx, write, table, record)) {
       await assertQuota(tx, quota)
+      for (const check of keyChecks) await verifyKeyCheck(tx, check)
       await writeEndpoints(tx, endpoints)
       return 'inserted'
     }
@@ -109,11 +111,17 @@ interface Insertions {
 
 const insertions = new Map<unknown, { readonly free: Insertions; readonly keyed: Insertions }>()
 
-/** Writes audit entries, endpoints and idempotency records in the transaction of their changes. */
+/**
+ * Verifies master keys, and writes audit entries, endpoints and idempotency records in the
+ * transaction of their changes.
+ */
 export async function recordWrite(
   on: Connection,
   ...writes: readonly WriteOptions[]
 ): Promise<void> {
+  for (const check of writes.flatMap(({ keyChecks = [] }) => keyChecks)) {
+    await verifyKeyCheck(on, check)
+  }
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
@@ -122,6 +130,15 @@ export async function recordWrite(
   const [first, ...others] = records
   if (first && others.length === 0) await insertIdempotencyRecord(on, first)
   else if (first) await on.run(INSERT_IDEMPOTENCY_RECORDS, records)
+}
+
+async function verifyKeyCheck(on: Connection, check: KeyCheck): Promise<void> {
+  if (check.isReplaced) await on.run(DELETE_KEY_CHECK)
+  const [newest] = check.values
+  if (newest !== undefined) await on.run(INSERT_KEY_CHECK, newest)
+  // Waits for a transaction that writes the first check value.
+  else await on.run('LOCK TABLE key_check IN SHARE MODE')
+  assertKeyCheck((await on.find(FIND_KEY_CHECK))?.value, check)
 }
 
 const INSERT_ENTRIES = insertionOfMany(AUDIT)

@@ -509,6 +509,14 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // When a subscription ends, in Unix milliseconds.
   'ALTER TABLE purchases ADD COLUMN expires_at bigint;',
+  `
+  -- A check value of the master key: an HMAC under it. While there is one, no secret is stored
+  -- unencrypted.
+  CREATE TABLE key_check (
+    id integer PRIMARY KEY CHECK (id = 1),
+    value text NOT NULL
+  );
+  `,
 ]
 
 /**

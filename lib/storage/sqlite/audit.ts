@@ -5,7 +5,8 @@ import {
   changedFingerprints,
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
-import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
+import type { AuditMethods, Insertion, KeyCheck, WriteOptions } from '../port.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import { auditReads } from '../reads.ts'
 import {
@@ -53,17 +54,26 @@ const FIND_VALID_RECORD =
   'SELECT 1 FROM receipts WHERE account_id = ? AND key = ? AND expires_at > ?'
 
 /**
- * Writes the audit entry, webhook endpoints and idempotency record of a change, in its transaction.
+ * Verifies the master key, and writes the audit entry, webhook endpoints and idempotency record of a
+ * change, in its transaction.
  */
 export function recordWrite(
   db: Connection,
-  { audit, idempotency, endpoints = [] }: WriteOptions,
+  { audit, idempotency, endpoints = [], keyChecks = [] }: WriteOptions,
 ): void {
+  for (const check of keyChecks) verifyKeyCheck(db, check)
   if (audit) db.insert(AUDIT, audit)
   if (endpoints.length > 0) writeEndpoints(db, endpoints)
   if (!idempotency) return
   db.run(DELETE_EXPIRED, idempotency.created_at)
   db.run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.sqliteValues(idempotency))
+}
+
+function verifyKeyCheck(db: Connection, check: KeyCheck): void {
+  if (check.isReplaced) db.run(DELETE_KEY_CHECK)
+  const [newest] = check.values
+  if (newest !== undefined) db.run(INSERT_KEY_CHECK, newest)
+  assertKeyCheck(db.find(FIND_KEY_CHECK)?.value, check)
 }
 
 /** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */

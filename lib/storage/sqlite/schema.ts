@@ -502,6 +502,14 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // When a subscription ends, in Unix milliseconds.
   'ALTER TABLE purchases ADD COLUMN expires_at INTEGER;',
+  `
+  -- A check value of the master key: an HMAC under it. While there is one, no secret is stored
+  -- unencrypted.
+  CREATE TABLE key_check (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    value TEXT NOT NULL
+  ) STRICT;
+  `,
 ]
 
 function totalTriggers(): string {
