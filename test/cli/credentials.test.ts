@@ -266,7 +266,7 @@ describe('master keys', () => {
 })
 
 test('beside a server with a master key, a command without it stores no secret', async (t) => {
-  const { db, project } = await servedShop(t, [], { TILLKIT_MASTER_KEY: KEY })
+  const { db, project } = await start(t, [], { TILLKIT_MASTER_KEY: KEY })
   const config = ['--config', '{"webhook_secret":"whs_first"}', '--db', db]
   const update = ['project', 'update', '--project', project.id, ...config]
 
@@ -278,7 +278,7 @@ test('beside a server with a master key, a command without it stores no secret',
 })
 
 test('a server with a master key names the secrets that are stored unencrypted', async (t) => {
-  const { db, project } = await shop(t)
+  const { db, project } = await createShopFile(t)
   const config = ['--config', '{"webhook_secret":"whs_first"}', '--db', db]
   await tillkit(['project', 'update', '--project', project.id, ...config])
   await tillkit(['store', 'update', '--store', 'main', ...config])
