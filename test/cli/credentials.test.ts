@@ -13,9 +13,9 @@ const AUTH = '/api/v1/identity/auth'
 const KEY = randomBytes(32).toString('hex')
 
 /** A shop with a server on its database. */
-async function start(t: TestContext, args?: string[]) {
+async function start(t: TestContext, args?: string[], env?: NodeJS.ProcessEnv) {
   const file = await createShopFile(t)
-  const { url } = await file.serveHere(args)
+  const { url } = await file.serveHere(args, env)
   return { ...file, send: createClient(url) }
 }
 
@@ -168,11 +168,12 @@ describe('a server logs one startup warning for each insecure setting', () => {
       )
       served.stop('SIGTERM')
       await served.closed
-      const entries = served.log.map((line) => JSON.parse(line))
+      const entries = served.log
+        .map((line) => JSON.parse(line))
+        .filter(({ level }) => level === 'warn')
       assert.equal(entries.length, expected.length, served.log.join('\n'))
       for (const [index, said] of expected.entries()) {
-        assert.equal(entries[index].level, 'warn')
-        assert.match(entries[index].message, said)
+        assert.match(entries[index]?.message, said)
       }
     })
   }

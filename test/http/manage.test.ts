@@ -14,7 +14,7 @@ import {
 } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'
 
-const SECRET = 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ'
+const SECRET = 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ='
 const CSV = 'transaction_id,sku,purchased_at\nT-9,gold,2026-01-31T12:00:00Z\n'
 
 /** A server with two accounts that have the same records. */

@@ -17,6 +17,7 @@ for (const { name, open, skip } of await allTargets()) {
       const { counts, checksum } = await copyStorage(source, target)
       assert.deepEqual(counts, {
         signing_keys: 2,
+        key_checks: 1,
         former_public_keys: 4,
         accounts: 2,
         account_keys: 6,

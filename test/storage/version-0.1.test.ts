@@ -75,7 +75,7 @@ for (const { name, skip, facts, open } of places) {
       const { endpoints } = await till.webhooks.list(account)
       assert.deepEqual(
         endpoints.map(({ url, state, lag }) => ({ url, state, lag })),
-        [{ url: 'https://a.example', state: 'active', lag: 0 }],
+        [{ url: 'https://a.example/', state: 'active', lag: 0 }],
       )
       const [endpoint] = endpoints
       await till.webhooks.test(account, endpoint?.endpoint_id as string)
