@@ -1,4 +1,11 @@
-import type { Account, PurchaseSelection, PurchaseStatus, SummaryKey, Till } from '../lib/index.ts'
+import {
+  type Account,
+  PURCHASE_STATUSES,
+  type PurchaseSelection,
+  type PurchaseStatus,
+  type SummaryKey,
+  type Till,
+} from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { json } from './option-values.ts'
@@ -7,12 +14,6 @@ import { json } from './option-values.ts'
 
 /** The known statuses of projects and stores. Any other status is stored, but has no effect. */
 export const STATUSES = ['active', 'disabled', 'archived']
-const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
-  'purchased',
-  'pending',
-  'refunded',
-  'cancelled',
-]
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS = {

@@ -24,7 +24,13 @@ export type {
   PassedOverCount,
 } from './domain/import.ts'
 export { formatInstant } from './domain/instant.ts'
-export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
+export {
+  ITEM_TYPES,
+  type Item,
+  type ItemChange,
+  type ItemType,
+  type NewItem,
+} from './domain/item.ts'
 export type {
   BuyerCount,
   Buyers,
@@ -45,6 +51,7 @@ export {
 export {
   compareRepeat,
   type NewPurchase,
+  PURCHASE_STATUSES,
   type Purchase,
   type PurchaseField,
   type PurchaseIdentity,
@@ -80,10 +87,17 @@ export type {
   TokenIssuer,
   TokenRevocation,
 } from './domain/session.ts'
-export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export {
+  type NewStore,
+  STORE_TYPES,
+  type Store,
+  type StoreChange,
+  type StoreType,
+} from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export type { UserQuery } from './domain/user.ts'
 export {
+  WEBHOOK_DELIVERY_STATES,
   WEBHOOK_EVENTS,
   type WebhookBody,
   type WebhookDelivery,

@@ -1,9 +1,7 @@
-import type { ItemType } from '../../lib/index.ts'
+import { ITEM_TYPES, type ItemType, type NewItem } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
-
-const ITEM_TYPES: readonly ItemType[] = ['consumable', 'non_consumable', 'subscription']
 
 export const itemCreate = command({
   name: 'item create',
@@ -34,7 +32,7 @@ export const itemCreate = command({
       type: options.type as ItemType, // the library validates the type
       description: options.description,
       meta: options.meta,
-    })
+    } satisfies Record<keyof NewItem, unknown>)
     output.record(item)
   },
 })

@@ -1,8 +1,11 @@
+import type { ItemChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { findItem } from '../unknown-skus.ts'
+
+type Field = Exclude<keyof ItemChange, 'id' | 'version'>
 
 export const itemUpdate = command({
   name: 'item update',
@@ -19,7 +22,7 @@ export const itemUpdate = command({
   async run(invocation) {
     const { till, options, output } = invocation
     const { 'display-name': display_name, price, description, meta } = options
-    const change = { display_name, price, description, meta }
+    const change = { display_name, price, description, meta } satisfies Record<Field, unknown>
     if (Object.values(change).every((each) => each === undefined)) {
       throw new UsageError(
         'Nothing to change: give --display-name, --price, --description or --meta',

@@ -1,4 +1,4 @@
-import { PLATFORMS } from '../../lib/index.ts'
+import { type NewProject, PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { ACCOUNT_OPTION, NEW_STATUS_OPTION } from '../options.ts'
@@ -33,7 +33,7 @@ export const projectCreate = command({
       status: options.status,
       dlscheme: options.dlscheme,
       config: options.config,
-    })
+    } satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>)
     output.record(project)
     warnOfStatus(io, options.status)
     const secrets = await till.projects.listSecrets(account, project.id)

@@ -1,4 +1,4 @@
-import { PLATFORMS } from '../../lib/index.ts'
+import { PLATFORMS, type ProjectChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { accountOf, CHANGE_OPTIONS, PROJECT_OPTIONS } from '../options.ts'
@@ -21,11 +21,15 @@ export const projectUpdate = command({
   },
   async run({ till, options, output, io }) {
     const { project: id, name, platform, config, status } = options
+    const change = { id, name, platform, config, status } satisfies Record<
+      keyof ProjectChange,
+      unknown
+    >
     if ([name, platform, status, config].every((each) => each === undefined)) {
       throw new UsageError('Nothing to change: give --name, --platform, --config or --status')
     }
     const account = await accountOf(till, options)
-    const project = await till.projects.update(account, { id, name, platform, config, status })
+    const project = await till.projects.update(account, change)
     output.record(project)
     warnOfStatus(io, status)
     const secrets = await till.projects.listSecrets(account, project.id)

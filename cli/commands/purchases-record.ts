@@ -1,4 +1,4 @@
-import type { PurchaseStatus } from '../../lib/index.ts'
+import type { PurchaseInput, PurchaseStatus } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
@@ -37,7 +37,7 @@ export const purchasesRecord = command({
       status: options.status as PurchaseStatus | undefined, // the library validates the status
       metadata: options.metadata,
       expires_at: options['expires-at'],
-    }
+    } satisfies Record<keyof PurchaseInput, unknown>
     const record = () => till.purchases.record(account, purchase)
     const recorded = await withSkuHint({ till, account, store_id, sku }, record)
     if (output.json) return output.record(recorded)

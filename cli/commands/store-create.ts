@@ -1,4 +1,4 @@
-import type { StoreType } from '../../lib/index.ts'
+import { type NewStore, STORE_TYPES, type StoreType } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { accountOf, NEW_STATUS_OPTION, PROJECT_OPTIONS } from '../options.ts'
@@ -15,7 +15,7 @@ export const storeCreate = command({
     type: {
       value: 'T',
       required: true,
-      choices: ['iap', 'web', 'custom'],
+      choices: STORE_TYPES,
       help: 'iap, web or custom',
     },
     store: { value: 'ID', help: 'its store_id; generated when left out' },
@@ -32,7 +32,7 @@ export const storeCreate = command({
       is_sandbox: options.sandbox,
       status: options.status,
       store_config: options.config,
-    })
+    } satisfies Record<keyof NewStore, unknown>)
     output.record(store)
     warnOfStatus(io, options.status)
     const { store_id, store_config } = store

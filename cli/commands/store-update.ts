@@ -1,3 +1,4 @@
+import type { StoreChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { oneOf } from '../option-values.ts'
@@ -33,7 +34,7 @@ export const storeUpdate = command({
       is_sandbox: sandbox === undefined ? undefined : sandbox === 'true',
       status,
       store_config: config,
-    })
+    } satisfies Record<keyof StoreChange, unknown>)
     output.record(store)
     warnOfStatus(io, status)
     const { store_id, store_config } = store

@@ -1,9 +1,11 @@
-import type { WebhookDelivery, WebhookDeliveryState } from '../../lib/index.ts'
+import {
+  WEBHOOK_DELIVERY_STATES,
+  type WebhookDelivery,
+  type WebhookDeliveryState,
+} from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { ENDPOINT, formatFailure } from '../webhooks.ts'
-
-const STATES: readonly WebhookDeliveryState[] = ['waiting', 'delivered', 'failed']
 
 export const webhooksLog = command({
   name: 'webhooks log',
@@ -12,7 +14,11 @@ export const webhooksLog = command({
   operand: ENDPOINT,
   options: {
     ...ACCOUNT_OPTION,
-    state: { value: 'S', choices: STATES, help: 'only waiting, delivered or failed messages' },
+    state: {
+      value: 'S',
+      choices: WEBHOOK_DELIVERY_STATES,
+      help: 'only waiting, delivered or failed messages',
+    },
     ...PAGE_OPTIONS,
   },
   async run({ till, operand: endpoint_id, options, output, io }) {

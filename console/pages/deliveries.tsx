@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { WebhookDelivery, WebhookDeliveryState, WebhookRequest } from '../../client/manage.ts'
+import { WEBHOOK_DELIVERY_STATES } from '../../lib/domain/webhook.ts'
 import { useLoad } from '../data.ts'
 import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
@@ -8,9 +9,7 @@ import { Badge, Facts, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
-const FILTERS = [
-  { label: 'State', name: 'state', options: allOr(['waiting', 'delivered', 'failed']) },
-]
+const FILTERS = [{ label: 'State', name: 'state', options: allOr(WEBHOOK_DELIVERY_STATES) }]
 
 interface DeliveriesProps {
   readonly endpoint_id: string

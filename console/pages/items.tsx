@@ -1,4 +1,5 @@
 import type { NewItem, Store } from '../../client/manage.ts'
+import { ITEM_TYPES } from '../../lib/domain/item.ts'
 import { formatMoney } from '../format.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
 import { Badge, Page } from '../parts/page.tsx'
@@ -93,7 +94,7 @@ const NEW_FIELDS = [
   },
   {
     ...{ label: 'Type', name: 'type', hint: 'It never changes.' },
-    options: ['consumable', ['non_consumable', 'non-consumable'], 'subscription'],
+    options: ITEM_TYPES.map((type) => [type, type.replace('_', '-')] as const),
   },
 ] as const
 

@@ -1,14 +1,13 @@
 import type { OverviewFigures, PurchaseTotal } from '../../client/manage.ts'
+import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { formatCount, formatMoney, formatPeriod } from '../format.ts'
 import { Bars } from '../parts/bars.tsx'
 import { Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 
-const STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
-
 /** How many purchases have each status. */
 export function Statuses({ figures }: { readonly figures: OverviewFigures }) {
-  const counts = STATUSES.map((status) => ({ status, count: figures[status] }))
+  const counts = PURCHASE_STATUSES.map((status) => ({ status, count: figures[status] }))
   const all = counts.reduce((sum, { count }) => sum + count, 0)
   const share = (count: number) =>
     (count / (all || 1)).toLocaleString(undefined, { style: 'percent', maximumFractionDigits: 1 })

@@ -1,4 +1,6 @@
 import type { NewStore, Project } from '../../client/manage.ts'
+import { PROJECT_SECRETS } from '../../lib/domain/project.ts'
+import { STORE_TYPES } from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
 import { configFields, withSecrets } from '../parts/config.ts'
 import { Copyable } from '../parts/copy.tsx'
@@ -87,7 +89,7 @@ function fieldsOf({ platform, secrets }: Project): readonly FieldInfo[] {
       ...{ label: 'Status', name: 'status' },
       hint: 'active; a disabled or archived project opens no sessions.',
     },
-    ...configFields('config', ['webhook_secret'], secrets),
+    ...configFields('config', PROJECT_SECRETS, secrets),
   ]
 }
 
@@ -136,7 +138,7 @@ const NEW_STORE: readonly FieldInfo[] = [
     hint: 'Letters, digits, _ and -. Empty for a new id. It never changes.',
   },
   {
-    ...{ label: 'Type', name: 'store_type', options: ['web', 'iap', 'custom'] },
+    ...{ label: 'Type', name: 'store_type', options: STORE_TYPES },
     hint: 'It never changes.',
   },
   {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { formatCount, formatMoney } from '../format.ts'
 import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
@@ -7,11 +8,9 @@ import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useClient } from '../session.ts'
 
-const STATUSES = ['purchased', 'pending', 'refunded', 'cancelled']
-
 const FILTERS = [
   { label: 'SKU', name: 'sku', kind: 'search' },
-  { label: 'Status', name: 'status', options: allOr(STATUSES) },
+  { label: 'Status', name: 'status', options: allOr(PURCHASE_STATUSES) },
   { label: 'From (UTC)', name: 'from', kind: 'date' },
   { label: 'Before (UTC)', name: 'to', kind: 'date' },
 ] as const

@@ -1,3 +1,4 @@
+import { SECRETS_OF_TYPE } from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
 import { configFields, withSecrets } from '../parts/config.ts'
 import { Edit, textsOf } from '../parts/edit.tsx'
@@ -6,13 +7,6 @@ import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
-
-/** The secrets of each type of store. */
-const SECRETS: { readonly [type: string]: readonly string[] } = {
-  web: ['webhook_secret'],
-  iap: ['webhook_secret', 'shared_secret'],
-  custom: ['webhook_secret', 'api_key'],
-}
 
 const FIELDS = [
   {
@@ -54,7 +48,7 @@ export function StorePage() {
               record={{ ...store, store_type, status, created_at }}
               fields={[
                 ...FIELDS,
-                ...configFields('store_config', SECRETS[store_type] ?? [], secrets),
+                ...configFields('store_config', SECRETS_OF_TYPE[store_type], secrets),
               ]}
               typedOf={textsOf}
               load={() => client.stores.get(id)}

@@ -71,6 +71,9 @@ export interface ProjectChange extends Input<Partial<Omit<ProjectFields, 'status
  */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
+/** The names of all secrets in `config`. */
+export const PROJECT_SECRETS = ['webhook_secret']
+
 const configKeys = {
   sandbox_enabled: boolean,
   webhook_url: webhookUrl,
@@ -147,7 +150,7 @@ export function changeProject(current: Project, change: Given<ProjectChange>): P
   return {
     ...current,
     ...rest,
-    config: replaceConfig('config', current.config, sent, ['webhook_secret']),
+    config: replaceConfig('config', current.config, sent, PROJECT_SECRETS),
   }
 }
 

@@ -16,6 +16,7 @@ import {
 import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
+import { WEBHOOK_DELIVERY_STATES } from './webhook.ts'
 
 /** The page of a list to read. */
 export interface ListQuery {
@@ -270,7 +271,7 @@ export function parseWebhookQuery(input: unknown) {
 
 export const deliveryListFields = {
   endpoint_id: required(endpointId),
-  state: optional(oneOf(['waiting', 'delivered', 'failed'] as const)),
+  state: optional(oneOf(WEBHOOK_DELIVERY_STATES)),
   ...listFields,
 }
 

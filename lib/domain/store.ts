@@ -113,7 +113,7 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
 }
 
 /** The names of all secrets in `store_config`. Only the caller who sends a secret gets it back. */
-export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
+export const STORE_SECRETS = [...new Set(Object.values(SECRETS_OF_TYPE).flat())].sort()
 
 /** The field rules for a new store of each type. */
 export const newStoreFields: Record<StoreType, Fields<ParsedStore>> = {

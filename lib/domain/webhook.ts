@@ -81,7 +81,8 @@ export interface WebhookFailure {
  * `waiting`: not delivered yet, and due at `next_at`. `failed`: no longer retried; `replay` sends
  * it again.
  */
-export type WebhookDeliveryState = 'waiting' | 'delivered' | 'failed'
+export const WEBHOOK_DELIVERY_STATES = ['waiting', 'delivered', 'failed'] as const
+export type WebhookDeliveryState = (typeof WEBHOOK_DELIVERY_STATES)[number]
 
 /** A message of the delivery log as an attempt would send it now. */
 export interface WebhookRequest {

@@ -24,7 +24,12 @@ import {
 import { formatInstant } from '../domain/instant.ts'
 import type { Item } from '../domain/item.ts'
 import { ITEM_TYPES, type ItemType } from '../domain/item.ts'
-import { changeProject, type Project, parseProjectChange } from '../domain/project.ts'
+import {
+  changeProject,
+  PROJECT_SECRETS,
+  type Project,
+  parseProjectChange,
+} from '../domain/project.ts'
 import {
   changeStore,
   parseNewStore,
@@ -301,8 +306,7 @@ function createPlanner(
       const { id: _, bundle_id, dlscheme, config, ...fields } = listed
       assertSame(bundle_id, project.bundle_id, '$.project.bundle_id')
       assertSame(dlscheme, project.dlscheme, '$.project.dlscheme')
-      const secrets = ['webhook_secret']
-      const sent = config && resolve(config, secrets, project.config, '$.project.config')
+      const sent = config && resolve(config, PROJECT_SECRETS, project.config, '$.project.config')
       const input = { id: project.id, ...fields, config: sent }
       const changed = within('$.project', problems, () => {
         const change = parseProjectChange(input, 'account', platforms)
@@ -313,7 +317,7 @@ function createPlanner(
       const { config: after, ...now } = changed
       const fieldsChanged = {
         ...differences(old, now),
-        ...differencesIn('config', before, after, sent, secrets),
+        ...differencesIn('config', before, after, sent, PROJECT_SECRETS),
       }
       if (Object.keys(fieldsChanged).length === 0) return undefined
       addedBytes += sizeOf(after) - sizeOf(before)

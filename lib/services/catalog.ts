@@ -8,6 +8,7 @@ import {
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import type { Item } from '../domain/item.ts'
+import { PROJECT_SECRETS } from '../domain/project.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
@@ -53,7 +54,7 @@ export function createCatalog(context: Context): Catalogs {
       const { id, name, bundle_id, platform, status, dlscheme } = project
       const endpoint = await storage.findEndpoint(id)
       const confirmed = endpoint ? confirmedConfig(project.config, endpoint) : project.config
-      const config = withReferences(confirmed, ['webhook_secret'], 'project')
+      const config = withReferences(confirmed, PROJECT_SECRETS, 'project')
       const fields = { id, name, bundle_id, platform, status, dlscheme, config }
       const described = fields satisfies Record<keyof CatalogProject, unknown>
       yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import { isObject, isSameJson, type JsonObject } from '../domain/fields.ts'
-import type { Project } from '../domain/project.ts'
+import { PROJECT_SECRETS, type Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
 import type { KeyCheck } from '../storage/port.ts'
 import { hashText } from './ids.ts'
@@ -245,8 +245,6 @@ export function namesOfSecrets(record: SecretHolder): string[] {
 export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`
 }
-
-const PROJECT_SECRETS = ['webhook_secret']
 
 /** A record's configuration, the names of its secrets, and the first part of their `place`. */
 function secretsOf(record: SecretHolder) {
