@@ -3,7 +3,7 @@ import { SEED } from '../support/seeds.ts'
 import { allTargets } from '../support/targets.ts'
 import { compareWithModel } from './run.ts'
 
-/** More in memory, where they are cheaper. `npm run fuzz` runs thousands on each storage. */
+/** More in memory, where they are cheaper. `npm run soak` runs other ones. */
 const SEQUENCES: { readonly [storage: string]: number } = { memory: 60 }
 
 for (const target of await allTargets()) {

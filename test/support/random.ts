@@ -1,5 +1,5 @@
 /**
- * The seed of generated input: fixed in `npm test`, new in each `npm run fuzz`. `FUZZ_SEED=<seed>`
+ * The seed of generated input: fixed in `npm test`, new in each `npm run soak`. `FUZZ_SEED=<seed>`
  * sets it.
  */
 export const SEED = Number(process.env.FUZZ_SEED ?? 20_240_229)
