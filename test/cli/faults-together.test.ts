@@ -127,7 +127,7 @@ test('two servers and the CLI share one file under load without errors or stale 
     child.kill('SIGTERM')
     assert.deepEqual(await ended, { code: 0, signal: null })
     assert.deepEqual(
-      log.filter((line) => !line.includes('"level":"warn"')),
+      log.filter((line) => line.includes('"level":"error"')),
       [],
     )
   }

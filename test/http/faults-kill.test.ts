@@ -181,7 +181,7 @@ for (const [what, args, pids] of stops) {
       assert.equal((await upload.reply()).status, 200)
       assert.deepEqual(await server.ended, { code: 0, signal: null })
     })
-    const faults = server.log.filter((line) => !line.includes('"level":"warn"'))
+    const faults = server.log.filter((line) => line.includes('"level":"error"'))
     assert.deepEqual(faults, [])
     const next = await shop.serveHere()
     await assertKept(shop, next, acknowledged)
