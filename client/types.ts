@@ -5,6 +5,7 @@ import type { Store as StoredStore } from '../lib/domain/store.ts'
 
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ItemType, NewItem } from '../lib/domain/item.ts'
+export type { OwnedItem, OwnedPage } from '../lib/domain/purchase.ts'
 export type { DeviceInfo } from '../lib/domain/session.ts'
 export type { NewStore, StoreType } from '../lib/domain/store.ts'
 
@@ -123,19 +124,4 @@ export interface OwnedQuery {
   readonly limit?: number | undefined
   /** The `next` of the previous page. */
   readonly cursor?: string | undefined
-}
-
-export interface OwnedPage {
-  readonly owned: readonly OwnedItem[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
-}
-
-/** The purchases of one SKU that have the status `purchased` and have not expired. */
-export interface OwnedItem {
-  readonly sku: string
-  readonly quantity: number
-  /** ISO 8601, UTC. */
-  readonly first_purchased_at: string
-  readonly last_purchased_at: string
 }

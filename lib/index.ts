@@ -51,6 +51,8 @@ export {
 export {
   compareRepeat,
   type NewPurchase,
+  type OwnedItem,
+  type OwnedPage,
   PURCHASE_STATUSES,
   type Purchase,
   type PurchaseField,
@@ -149,7 +151,6 @@ export type {
   Outbox,
   OutgoingMessage,
 } from './services/outbox.ts'
-export type { OwnedItem, OwnedPage } from './services/owned-purchases.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,

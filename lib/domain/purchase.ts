@@ -36,6 +36,23 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at' | 'expires
   readonly expires_at?: string
 }
 
+/** One page of what a user owns, in order of SKU. */
+export interface OwnedPage {
+  readonly owned: readonly OwnedItem[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
+}
+
+/** The purchases of one SKU by one user that have the status `purchased` and have not expired. */
+export interface OwnedItem {
+  readonly sku: string
+  /** The sum of the quantities of the purchases. */
+  readonly quantity: number
+  /** The time of the first purchase; ISO 8601, UTC. */
+  readonly first_purchased_at: string
+  readonly last_purchased_at: string
+}
+
 /** The statuses. Databases store their indexes in this list: append to it, and never reorder it. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]

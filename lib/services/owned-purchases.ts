@@ -1,25 +1,10 @@
 import { formatInstant } from '../domain/instant.ts'
+import type { OwnedItem, OwnedPage } from '../domain/purchase.ts'
 import { type OwnedQuery, pageFor, parseOwnedQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { OwnedRow } from '../storage/port.ts'
 import { assertScope, type Caller, getNamedStore, isSession } from './access.ts'
 import type { Context } from './context.ts'
-
-export interface OwnedPage {
-  readonly owned: readonly OwnedItem[]
-  /** The `cursor` of the next page; absent on the last. */
-  readonly next?: string
-}
-
-/** The purchases of one SKU by one user that have the status `purchased` and have not expired. */
-export interface OwnedItem {
-  readonly sku: string
-  /** The sum of the quantities of the purchases. */
-  readonly quantity: number
-  /** The time of the first purchase; ISO 8601, UTC. */
-  readonly first_purchased_at: string
-  readonly last_purchased_at: string
-}
 
 export async function listOwned(
   { storage, now }: Context,

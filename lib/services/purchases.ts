@@ -7,7 +7,7 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown, invalidField } from '../domain/fields.ts'
 import { parseFileName } from '../domain/import.ts'
-import type { Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { OwnedPage, Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type OwnedQuery,
@@ -29,7 +29,7 @@ import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary, UNKNOWN_SKU } from './imports.ts'
 import { createOverview, type Overview } from './overview.ts'
-import { listOwned, type OwnedPage } from './owned-purchases.ts'
+import { listOwned } from './owned-purchases.ts'
 import { appOf, rulesOf } from './purchase-rules.ts'
 import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
@@ -48,9 +48,8 @@ export interface Purchases extends Overview {
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
    * One page of what a user owns, in order of SKU: purchases with the status `purchased` that have
-   * not expired. A session
-   * may ask for its own user with the scope `items:read`, if the account issued its token. Any
-   * other session throws `insufficient_scope`.
+   * not expired. A session may ask for its own user with the scope `items:read`, if the account
+   * issued its token. Any other session throws `insufficient_scope`.
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
