@@ -14,11 +14,6 @@ export interface Consumption {
 /** Limits requests by a token bucket for each key. */
 export interface RateLimiter {
   consume(key: string): Consumption
-  /**
-   * Delays the refill of a bucket, because other servers consumed from it. The bucket will be full
-   * in `wait` ms at the earliest.
-   */
-  postpone(key: string, wait: number): void
 }
 
 const WINDOW = 60_000
@@ -55,9 +50,6 @@ export function createRateLimiter(
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
       return { isAllowed, remaining, seconds: secondsOf(after - time) }
     },
-    postpone(key, wait) {
-      fullAt.set(key, Math.max(fullAt.get(key) ?? 0, now() + wait))
-    },
   }
 }
 
@@ -70,12 +62,6 @@ export interface RateLimit {
   readonly name: string
   readonly policy: string
   readonly limiter: RateLimiter
-  /** The milliseconds in which a bucket refills by one request. */
-  readonly interval: number
-  /**
-   * Allowed requests of each key since the last synchronization; undefined without synchronization.
-   */
-  unshared: Map<string, number> | undefined
   /** The number of refused requests. */
   refused: number
 }
@@ -84,8 +70,7 @@ export interface RateLimit {
 export function createRateLimit(name: string, quota: number | undefined): RateLimit | undefined {
   if (quota === undefined) return undefined
   const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
-  const limiter = createRateLimiter(quota)
-  return { name, policy, limiter, interval: WINDOW / quota, unshared: undefined, refused: 0 }
+  return { name, policy, limiter: createRateLimiter(quota), refused: 0 }
 }
 
 /**
@@ -93,12 +78,10 @@ export function createRateLimit(name: string, quota: number | undefined): RateLi
  * draft-ietf-httpapi-ratelimit-headers. Throws 429 when the bucket is empty.
  */
 export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): void {
-  const { name, policy, limiter, unshared } = limit
+  const { name, policy, limiter } = limit
   const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(answer, 'ratelimit-policy', policy)
   addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // Creates an entry for a refused request too: the next synchronization then reads its bucket.
-  unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++
   const message = `Too many requests; the next one is allowed in ${seconds} s`

@@ -7,7 +7,6 @@ import { type Connections, createIdleCloser, watchConnections } from './connecti
 import { deferContinue } from './expect-continue.ts'
 import { createServerListener } from './handle.ts'
 import type { HandlerOptions } from './options.ts'
-import { synchronizeRateLimits } from './rate-limit-sync.ts'
 import { createServerContext, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
@@ -15,8 +14,6 @@ export interface ServeOptions extends HandlerOptions {
   readonly host?: string
   /** The port to listen on; 3000 by default. 0 chooses a free port. */
   readonly port?: number
-  /** Whether servers on the same storage share their rate limits. */
-  readonly shareRateLimits?: boolean
 }
 
 export interface RunningServer extends AsyncDisposable {
@@ -32,7 +29,7 @@ export interface RunningServer extends AsyncDisposable {
 
 /** Serves a till over HTTP. Resolves when it listens; rejects when the address is not available. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
+  const { host = '127.0.0.1', port = 3000, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
   // Rejects a string: Node would take it as the path of a local socket.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
@@ -65,12 +62,9 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   // requests that are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
   await listen(server, port, host)
-  const stopSync = shareRateLimits
-    ? synchronizeRateLimits(context.rateLimits, till.rateLimits)
-    : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
-    stopped ??= stop(server, connections, context).finally(stopSync)
+    stopped ??= stop(server, connections, context)
     return stopped
   }
   return { url: urlOf(server), stop: stopOnce, [Symbol.asyncDispose]: stopOnce }

@@ -178,7 +178,6 @@ export type { Inventory } from './storage/inventory.ts'
 export type {
   ArchiveRequest,
   AuditPage,
-  BucketTimes,
   CatalogChanges,
   CatalogItemChange,
   ErasedPurchase,
@@ -221,7 +220,6 @@ export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts
 export { createMemoryStorage, openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
 export {
   createTill,
-  type RateLimits,
   type Till,
   type TillOptions,
   type WebhookOptions,

@@ -79,7 +79,6 @@ export interface Till extends AsyncDisposable {
   readonly webhooks: Webhooks
   /** The operations of the webhook sender. */
   readonly outbox: Outbox
-  readonly rateLimits: RateLimits
   /**
    * Call it once for each request. The returned function runs the library calls of the request.
    * Reads that such a call begins synchronously may return data from the start of the request,
@@ -99,17 +98,6 @@ export interface Till extends AsyncDisposable {
   on(name: 'change', listener: ChangeListener): () => void
   /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
-}
-
-/** Token buckets for rate limits that all servers on a storage share. */
-export interface RateLimits {
-  /**
-   * Consumes from the token buckets that `costs` names. The cost for a bucket is the time in which
-   * it refills by the consumed amount. `elapsed` is the time since this server's previous call.
-   * Resolves to the time until each bucket is full; negative if it is full already. All times are
-   * in milliseconds.
-   */
-  consume(costs: ReadonlyMap<string, number>, elapsed: number): Promise<ReadonlyMap<string, number>>
 }
 
 /**
@@ -140,7 +128,6 @@ export function createTill(options: TillOptions): Till {
     operations: createOperations(context),
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
-    rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     together: () => options.storage.together?.() ?? callOnly,
     ...(revision && { revision }),
     on: changes.on,

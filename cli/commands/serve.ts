@@ -13,7 +13,6 @@ import {
 import type { Till } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { isPostgres } from '../database.ts'
 import { watchDatabase } from '../database-watch.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { formatLogLine, type LogFormat } from '../log-format.ts'
@@ -137,6 +136,8 @@ export const serve = command({
     /** Prints a line on stdout. A collector that reads both streams gets only JSON lines. */
     const print = (text: string) =>
       output.line(options['log-format'] === 'json' ? formatMessage('info', text) : text)
+    /** The part of a rate limit that one worker counts. */
+    const shareOf = (limit: number | undefined) => limit && Math.ceil(limit / workers)
     const accountShare = options['account-share']
     const keepAlive = options['keep-alive']
     const settings: ServeOptions = {
@@ -145,9 +146,8 @@ export const serve = command({
       corsOrigins:
         options['cors-origin'] ??
         config.corsOrigins.map((each) => origin(each, 'TILLKIT_CORS_ORIGIN')),
-      rateLimit: options['rate-limit'],
-      rateLimitAddress: options['rate-limit-address'],
-      shareRateLimits: workers > 1 || isPostgres(db),
+      rateLimit: shareOf(options['rate-limit']),
+      rateLimitAddress: shareOf(options['rate-limit-address']),
       trustProxy: options['trust-proxy'],
       limits: {
         drainDelay: (options['drain-delay'] ?? 0) * 1000,

@@ -39,7 +39,6 @@ export interface Storage
     PurchaseMethods,
     TokenMethods,
     AuditMethods,
-    BucketMethods,
     WebhookMethods,
     CopyMethods {
   /**
@@ -113,19 +112,6 @@ export interface PoolState {
   /** How many statements and transactions wait for a connection. */
   readonly waiting: number
 }
-
-export interface BucketMethods {
-  /**
-   * Consumes tokens from buckets for rate limits that servers share. Each cost is the time in which
-   * a bucket regains the consumed tokens. `elapsed` is the time since the previous call of this
-   * server. Resolves to the time, after this call, until each bucket is full again. The time is
-   * negative if a bucket is full. All times are in milliseconds. A crash may lose the buckets.
-   */
-  consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
-}
-
-/** By the name of a bucket: its cost, or the time until it is full, in milliseconds. */
-export type BucketTimes = ReadonlyMap<string, number>
 
 /**
  * The methods that change records which a cache may hold. On PostgreSQL, a cache finds these

@@ -3,7 +3,6 @@ import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { accountMethods } from './postgres/accounts.ts'
 import { auditMethods } from './postgres/audit.ts'
-import { bucketMethods } from './postgres/buckets.ts'
 import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
@@ -142,7 +141,6 @@ function storageOn(db: Database): Storage {
     ...purchaseMethods(db, totalizer),
     ...tokenMethods(db),
     ...auditMethods(db),
-    ...bucketMethods(db),
     ...webhookMethods(db),
     ...copyMethods(db),
     check: () => findProblems(db),

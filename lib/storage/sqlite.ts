@@ -5,7 +5,6 @@ import type { Storage } from './port.ts'
 import { accountMethods } from './sqlite/accounts.ts'
 import { auditMethods } from './sqlite/audit.ts'
 import { writeBackup } from './sqlite/backup.ts'
-import { bucketMethods } from './sqlite/buckets.ts'
 import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
@@ -111,7 +110,6 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...purchaseMethods(db, users, totalizer, importThreadRows),
     ...tokenMethods(db),
     ...auditMethods(db),
-    ...bucketMethods(db),
     ...webhookMethods(db),
     ...copyMethods(db),
     async check() {

@@ -9,17 +9,9 @@ import type { RequestHeaders } from '../../http/headers.ts'
 import { createHandler } from '../../http/index.ts'
 import { type Consumption, createRateLimiter } from '../../http/rate-limit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { fc } from '../support/seeds.ts'
-import {
-  assertProblem,
-  connectTo,
-  eventually,
-  rawRequest,
-  serveShop,
-  startServer,
-} from '../support/server.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { assertProblem, connectTo, rawRequest, serveShop, startServer } from '../support/server.ts'
+import { memoryTill } from '../support/till.ts'
 
 function createClock() {
   let time = 1_000_000
@@ -321,33 +313,4 @@ test('a remembered address keeps no header in memory', () => {
   const grown = process.memoryUsage().heapUsed - before
   assert.ok(remembered.size > 2_000)
   assert.ok(grown < 8 * 1024 ** 2, `${grown} bytes for ${remembered.size} addresses`)
-})
-
-test('servers on one storage share a limit, and make up for requests allowed too many', async (t) => {
-  const storage = createMemoryStorage()
-  const options = { rateLimit: SHARED_LIMIT, shareRateLimits: true }
-  const first = await startServer(t, { storage, options })
-  const second = await startServer(t, { storage, options })
-  const { token } = await createShop(first.till)
-
-  let turn = 0
-  await assertLimitShared(() => (turn++ % 2 ? first : second).send(LIST, { token }))
-})
-
-test('a server whose storage cannot share buckets limits requests alone', async (t) => {
-  const storage = {
-    ...createMemoryStorage(),
-    consumeBuckets: async () => {
-      asked++
-      throw new Error('away')
-    },
-  }
-  let asked = 0
-  const options = { rateLimit: 2, shareRateLimits: true }
-  const { send, token } = await serveShop(t, { storage, options })
-  const statuses: number[] = []
-  for (let i = 0; i < 3; i++) statuses.push((await send(LIST, { token })).status)
-  assert.deepEqual(statuses, [200, 200, 429])
-  await eventually(() => asked || undefined, 'an exchange')
-  assert.equal((await send(LIST, { token })).status, 429)
 })

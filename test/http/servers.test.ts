@@ -5,7 +5,6 @@ import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
 import { serveProcess } from '../support/cli.ts'
 import { collect } from '../support/collect.ts'
-import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
@@ -258,14 +257,6 @@ test('all servers sign with a new key within its handover time, and no token fai
     else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
     await setTimeout(POLL_MS)
   }
-})
-
-test('servers share a rate limit', { skip: soakOnly }, async (t) => {
-  const { servers, token } = await shopOn(
-    startServers(t, ['--rate-limit', String(SHARED_LIMIT)], 2),
-  )
-  let turn = 0
-  await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
 
 test('worker processes on PostgreSQL act as one server', { skip: soakOnly }, async (t) => {

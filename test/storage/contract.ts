@@ -3,7 +3,6 @@ import { describeAccounts } from './contract/accounts.ts'
 import { describeArchives } from './contract/archives.ts'
 import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
-import { describeBuckets } from './contract/buckets.ts'
 import { describeCatalog } from './contract/catalog.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
 import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
@@ -56,7 +55,6 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('archives', () => describeArchives(open))
     describe('authority', () => describeAuthority(open))
     describe('rollbacks', () => describeAtomicity(open))
-    describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
     describe('erased users', () => describeErasure(open))
     describe('webhooks', () => describeWebhooks(open))

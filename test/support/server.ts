@@ -102,7 +102,7 @@ export const overFetch = process.env.TILLKIT_TEST_TRANSPORT === 'fetch'
 
 /** The fetch handler. `connect` reaches it through Hono's server, `send` calls it directly. */
 async function serveFetch(till: Till, options: ServeOptions) {
-  const { port: _, host: __, shareRateLimits: ___, ...handlerOptions } = options
+  const { port: _, host: __, ...handlerOptions } = options
   const handler = createFetchHandler(till, handlerOptions as HandlerOptions<Request>)
   const { createAdaptorServer } = await import('@hono/node-server')
   const server = createAdaptorServer({
