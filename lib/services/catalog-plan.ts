@@ -52,6 +52,7 @@ import {
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
+import { assertCurrency } from './purchase-rules.ts'
 import {
   changeSealed,
   keyChecksOf,
@@ -171,7 +172,8 @@ export async function preparePlan(
   }
   for (const [index, { items, ...listed }] of catalog.stores.entries()) {
     const stored = stores.get(listed.store_id)
-    const store = await planner.planStore(project, stored, listed, `$.stores[${index}]`)
+    const ofProject = changedProject ?? project
+    const store = await planner.planStore(ofProject, stored, listed, `$.stores[${index}]`)
     await planner.planItems(store, items, `$.stores[${index}].items`, !stored)
   }
   assertNoProblems(problems, request.lines)
@@ -347,7 +349,11 @@ function createPlanner(
           return undefined
         }
         const input = { project_id: project.id, store_id, ...fields, store_config: sent }
-        const parsed = within(path, problems, () => parseNewStore(input))
+        const parsed = within(path, problems, () => {
+          const fields = parseNewStore(input)
+          assertCurrency(project, fields)
+          return fields
+        })
         if (!parsed) return undefined
         const store = sealSecrets({ ...parsed, store_id, account_id, created_at: at }, sealer)
         addedBytes += sizeOf(store.store_config)
@@ -360,7 +366,9 @@ function createPlanner(
       const input = { store_id, ...changeable, store_config: sent }
       const changed = within(path, problems, () => {
         const change = parseStoreChange(input, stored.store_type)
-        return changeSealed(stored, changeStore(stored, change), sealer)
+        const next = changeStore(stored, change)
+        assertCurrency(project, next, stored)
+        return changeSealed(stored, next, sealer)
       })
       if (!changed) return undefined
       const { store_config: after, ...now } = changed

@@ -41,3 +41,15 @@ export function currencyRefusal(
   const message = `must be one of the project's allowed currencies: ${named}${more}`
   return invalidField(field, 'not_allowed', message)
 }
+
+/** Throws if the project does not allow the currency of a new store, or a changed currency. */
+export function assertCurrency(
+  project: Project | undefined,
+  { store_config }: Pick<Store, 'store_config'>,
+  before?: Store,
+): void {
+  const { currency } = store_config
+  if (currency === before?.store_config.currency) return
+  const refusal = currencyRefusal(project, 'store_config.currency', currency)
+  if (refusal) throw refusal
+}

@@ -26,7 +26,7 @@ import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from '
 import type { Context } from './context.ts'
 import { writesOfChange } from './endpoints.ts'
 import { createId } from './ids.ts'
-import { currencyRefusal } from './purchase-rules.ts'
+import { assertCurrency } from './purchase-rules.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Stores {
@@ -68,9 +68,7 @@ export function createStores(context: Context): Stores {
       assertAccount(account)
       const fields = parseNewStore(input)
       const project = await getNamedProject(storage, account, fields.project_id, 'project_id')
-      const { currency } = fields.store_config
-      const refusal = currencyRefusal(project, 'store_config.currency', currency)
-      if (refusal) throw refusal
+      assertCurrency(project, fields)
       const store = {
         store_id: createId('str', now()),
         ...fields,
@@ -106,10 +104,15 @@ export function createStores(context: Context): Stores {
       const write = auditedWrite(context, account, 'store.update', about, options)
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
+      const project = change.store_config && (await storage.findProject(store.project_id))
       const { writes, note } = writesOfChange(context)
       const changed = await storage.updateStore(
         store,
-        (current) => note(current, changeSealed(current, changeStore(current, change), sealer)),
+        (current) => {
+          const next = changeStore(current, change)
+          assertCurrency(project, next, current)
+          return note(current, changeSealed(current, next, sealer))
+        },
         { ...write, ...writes, ...(quota && { quota }) },
       )
       // The store is always found, because stores are never deleted.

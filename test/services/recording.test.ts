@@ -108,7 +108,7 @@ for (const [input, expected] of mistakes) {
   })
 }
 
-test('allowed_currencies limits new purchases and stores, but no repeats and no imports', async () => {
+test('allowed_currencies limits new purchases and currencies of stores, but no repeats and no imports', async () => {
   const { till, account, project } = await createShop()
   const inEuro = { ...BASIC, price: 499, currency: 'EUR' }
   await till.purchases.record(account, { ...inEuro, status: 'pending' })
@@ -122,6 +122,22 @@ test('allowed_currencies limits new purchases and stores, but no repeats and no 
   const store_config = { currency: 'EUR' }
   const store = { project_id: project.id, store_type: 'web' as const, store_config }
   const opened = await failureOf(till.stores.create(account, store))
+  await till.stores.update(account, { store_id: 'main', store_config: { currency: 'AAA' } })
+  const changed = await failureOf(till.stores.update(account, { store_id: 'main', store_config }))
+  const catalog = {
+    project: { id: project.id },
+    stores: [
+      { store_id: 'main', store_config, items: [] },
+      { store_id: 'side', store_type: 'web' as const, store_config, items: [] },
+    ],
+  }
+  const planned = await failureOf(till.catalog.plan(account, { catalog, createStores: true }))
+  const config = { allowed_currencies: [...allowed_currencies, 'EUR'] }
+  const wider = { ...catalog, project: { id: project.id, config } }
+  const applied = await till.catalog.apply(account, { catalog: wider, createStores: true })
+  await till.projects.update(account, { id: project.id, config: { allowed_currencies } })
+  const kept = { currency: 'EUR', test_mode: true }
+  await till.stores.update(account, { store_id: 'main', store_config: kept })
   const csv =
     'transaction_id,sku,purchased_at,price,currency\nT-1,gold,2024-03-01T12:00:00Z,1,EUR\n'
   const { added } = await till.purchases.import(account, { store_id: 'main', file: fileOf(csv) })
@@ -130,7 +146,14 @@ test('allowed_currencies limits new purchases and stores, but no repeats and no 
   const [mistake] = other.details
   assert.deepEqual([mistake?.field, mistake?.code], ['currency', 'not_allowed'])
   assert.match(mistake?.message ?? '', /currencies: USD, AAA, .*, KKK and 2 more$/)
-  assert.equal(opened.details[0]?.field, 'store_config.currency')
+  assert.deepEqual(
+    [opened, changed, planned].flatMap(({ details }) => details.map(({ field }) => field)),
+    [
+      ...['store_config.currency', 'store_config.currency'],
+      ...['$.stores[0].store_config.currency', '$.stores[1].store_config.currency'],
+    ],
+  )
+  assert.deepEqual([applied.created, applied.updated], [1, 2])
   assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 2)
 })
 
