@@ -68,10 +68,13 @@ export function findLayout(
     ...neededColumns(names, format),
     ...(options.layout ? [] : missingColumns(found, names, format, options)),
   ]
-  if (errors.length > 0) return errors
+  const other = options.map && options.preset === undefined ? fitting?.name : undefined
+  if (errors.length > 0) {
+    const hint = other ? `; the header fits the preset ${other}` : ''
+    return errors.map(({ message, ...error }) => ({ ...error, message: `${message}${hint}` }))
+  }
   const layout = createLayout(header, names, found, format, options)
-  const isMapped = options.map && options.preset === undefined
-  return isMapped && fitting ? { ...layout, fitting_preset: fitting.name } : layout
+  return other ? { ...layout, fitting_preset: other } : layout
 }
 
 /** Returns the format of a file. Prefers a layout file, then a chosen preset, then the header. */
@@ -155,18 +158,20 @@ function missingColumns(
   if (missing.length === 0) return []
   const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)
-  if (!near) {
-    return missing.map((field) => {
-      const wanted = [format.columns[field] ?? []].flat().join(' or ')
-      return missingColumn(field, `is missing: the header needs one column named ${wanted}`)
-    })
-  }
-  const wanted = [...near.signature, ...REQUIRED.map((field) => near.columns[field] ?? [])]
-  const absent = wanted.filter((columns) => !hasOne(names, columns)).map((each) => [each].flat()[0])
+  const ofNear = near
+    ? [...near.signature, ...REQUIRED.map((field) => near.columns[field] ?? [])]
+    : []
+  const absent = ofNear.filter((columns) => !hasOne(names, columns)).map((each) => [each].flat()[0])
   const message = preset
     ? `is missing: the preset ${preset.name} needs it`
-    : `is missing: the file is most similar to the preset ${near.name}`
-  return [...new Set(absent)].map((column = '') => missingColumn(column, message))
+    : `is missing: the file is most similar to the preset ${near?.name}`
+  if (absent.length > 0) {
+    return [...new Set(absent)].map((column = '') => missingColumn(column, message))
+  }
+  return missing.map((field) => {
+    const wanted = [format.columns[field] ?? []].flat().join(' or ')
+    return missingColumn(field, `is missing: the header needs one column named ${wanted}`)
+  })
 }
 
 function missingColumn(column: string, message: string): ErrorDetail {

@@ -179,6 +179,23 @@ test('a map without a preset reads the file as before, and the result names the 
   assert.equal(own.fitting_preset, undefined)
 })
 
+test('a map that lacks columns is refused by the header, with the fitting preset', () => {
+  const refusal = (map: object) => {
+    const found = findLayout(GOOGLE.split(','), { ...STORE, map })
+    assert.ok(Array.isArray(found))
+    return found.map(({ column, message }) => `${column} ${message}`)
+  }
+  const fits = '; the header fits the preset google_play_sales'
+  assert.deepEqual(refusal({ sku: 'Product Title' }), [
+    `transaction_id is missing: the header needs one column named transaction_id or purchase_id or order_id${fits}`,
+    `purchased_at is missing: the header needs one column named purchased_at or date or created_at${fits}`,
+  ])
+  const ids = { transaction_id: 'Order Number', purchased_at: 'Order Charged Timestamp' }
+  assert.deepEqual(refusal({ ...ids, sku: 'Nope' }), [
+    `Nope is missing: the map gives it for sku${fits}`,
+  ])
+})
+
 test('a negative amount counts only in a refunded or cancelled row', () => {
   const header = 'transaction_id,sku,date,price,status'
   const rows = ['purchased', '', 'pending', 'refunded', 'cancelled'].map(
