@@ -4,6 +4,7 @@ const REASONS: { readonly [code: string]: string } = {
   EPERM: 'this user has no permission',
   ENOTDIR: 'a part of the path is not a directory',
   EISDIR: 'it is a directory',
+  EEXIST: 'it exists already',
   ELOOP: 'it is a symbolic link',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',

@@ -66,7 +66,7 @@ export const purchasesImport = command({
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
     const path = options['skus-template']
-    const template = path === undefined ? undefined : createSkusTemplate(io, operand, path, db)
+    const template = path === undefined ? undefined : createSkusTemplate(operand, path)
     // Text output names each unknown SKU once, which takes a second read of the file. JSON output
     // names the SKU of each row. So does an import from standard input, which cannot be read twice.
     const isNamed = !output.json || template

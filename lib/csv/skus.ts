@@ -1,7 +1,7 @@
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { createCsvParser } from './parser.ts'
 import { copyText, normalize } from './text.ts'
-import { formatRow } from './write.ts'
+import { formatRow, guard, unguard } from './write.ts'
 
 /** For each SKU of a vendor, the name of an item and the line of the map; '' for no item. */
 export type SkuMap = ReadonlyMap<string, { readonly item: string; readonly line: number }>
@@ -13,9 +13,9 @@ const MAX_SKUS = 10_000
 
 const COLUMNS = ['vendor_sku', 'item'] as const
 
-/** Formats a SKU map without items, to fill in. */
+/** Formats a SKU map without items, to fill in. `parseSkus` removes the apostrophes of `guard`. */
 export function formatSkusTemplate(skus: readonly string[]): string {
-  return [formatRow(COLUMNS), ...skus.map((sku) => formatRow([sku, '']))].join('')
+  return [formatRow(COLUMNS), ...skus.map((sku) => formatRow([guard(sku), '']))].join('')
 }
 
 /**
@@ -44,7 +44,8 @@ export function parseSkus(file: string | Uint8Array): SkuMap {
     },
     row(cells, line) {
       if (mistakes.length > 0 && positions.includes(-1)) return
-      const [sku = '', item = ''] = positions.map((at) => cells[at])
+      const [cell = '', item = ''] = positions.map((at) => cells[at])
+      const sku = unguard(cell)
       if (sku === '') add(line, 'required', 'is required', 'vendor_sku')
       else if (skus.has(sku)) add(line, 'repeated', 'is in the map already', 'vendor_sku')
       else if (skus.size >= MAX_SKUS)

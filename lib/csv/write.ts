@@ -37,7 +37,7 @@ export function guard(cell: string): string {
 
 /**
  * Removes the apostrophe that `guard` has added to a cell. Call it only for rows that tillkit
- * exported. In other rows, the apostrophe is data.
+ * exported, and for SKU maps. In other rows, the apostrophe is data.
  */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && GUARDED.test(cell) ? cell.slice(1) : cell

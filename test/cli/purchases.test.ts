@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Interrupted } from '../../cli/command-errors.ts'
 import { createOutputFile } from '../../cli/output-file.ts'
+import { createSkusTemplate } from '../../cli/skus-template.ts'
 import { createIo, start, startTillkit, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createShopFile } from '../support/served.ts'
@@ -252,6 +253,15 @@ test('unknown SKUs are written to a template, and the filled-in map imports the 
   assert.equal(readFileSync(join(folder, 'none.csv'), 'utf8'), 'vendor_sku,item\r\n')
 })
 
+test('a template does not overwrite a file that appears while the import runs', async (t) => {
+  const { folder, write } = await setUp(t)
+  const path = join(folder, 'skus.csv')
+  const template = createSkusTemplate('orders.csv', path)
+  write('skus.csv', 'mine')
+  await assert.rejects(template.write(['gold.1']), /skus\.csv: it exists already/)
+  assert.equal(readFileSync(path, 'utf8'), 'mine')
+})
+
 test('mistakes in a layout and in a SKU map are named with their key or line', async (t) => {
   const { folder, run, write } = await setUp(t)
   const file = write('orders.csv', ORDERS)
@@ -266,6 +276,11 @@ test('mistakes in a layout and in a SKU map are named with their key or line', a
     [['--layout', good, '--preset', 'stripe_payments'], 2, /--preset has no use with a layout/],
     [['--skus', skus], 1, /1 mistake in the SKU map\n {2}line 2, item is not the name/],
     [['--layout', good, '--skus-template', file], 2, /exists, and is not overwritten/],
+    [
+      ['--layout', good, '--skus-template', join(folder, 'no', 'x')],
+      2,
+      /no such file or directory/,
+    ],
   ] as const
   for (const [options, expected, message] of cases) {
     const { code, stderr } = await run('import', file, ...options)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parse } from 'csv-parse/sync'
+import { formatSkusTemplate, parseSkus } from '../../lib/csv/skus.ts'
 import { formatRow, guard, unguard } from '../../lib/csv/write.ts'
 import { fc } from '../support/seeds.ts'
 
@@ -37,4 +38,12 @@ test('every cell reads back unchanged, and csv-parse reads every row as it was w
       assert.ok(row.every((each) => !/^[=@]/.test(each)))
     }),
   )
+})
+
+test('a template of a SKU map runs no formula in a spreadsheet, and names the same SKUs when it is read', () => {
+  const skus = ['=1+1', '+a', '-b', '@c', "'=d", 'com.example.gold']
+  const template = formatSkusTemplate(skus)
+  assert.doesNotMatch(template, /^[=+\-@]/m)
+  assert.deepEqual([...parseSkus(template).keys()], skus)
+  assert.deepEqual([...parseSkus('vendor_sku,item\n=1+1,gold\n').keys()], ['=1+1'])
 })
