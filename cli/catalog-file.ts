@@ -102,16 +102,19 @@ function openFile(operand: string, io: Catalog['io']) {
 
 /**
  * Calls the library's `plan` or `apply`. If the file names an unknown store, the error mentions the
- * option that creates the store.
+ * option that creates the store, or names another one.
  */
-export async function withCreationHint<T>(work: () => Promise<T>): Promise<T> {
+export async function withStoreHint<T>(
+  { itemsOnly }: CatalogRequest,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof TillError)) throw error
     const isNew = ({ field = '', code }: ErrorDetail) =>
       code === 'unknown' && field.endsWith('.store_id')
-    const hint = ': --create-stores creates it'
+    const hint = itemsOnly ? ': --as names another store' : ': --create-stores creates it'
     const details = error.details.map((each) =>
       isNew(each) ? { ...each, message: `${each.message}${hint}` } : each,
     )

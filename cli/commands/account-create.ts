@@ -19,7 +19,8 @@ export const accountCreate = command({
     const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
     const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
     if (project === undefined || bundle_id === undefined || platform === undefined) {
-      if (missing.length < 3) throw new UsageError(`${missing.join(' and ')} is missing too`)
+      if (missing.length < 3)
+        throw new UsageError(`a first project needs ${missing.join(' and ')} too`)
       output.record(await till.accounts.create({ name }))
       return
     }

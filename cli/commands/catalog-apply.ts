@@ -1,4 +1,4 @@
-import { CATALOG_OPTIONS, printPlan, readRequest, withCreationHint } from '../catalog-file.ts'
+import { CATALOG_OPTIONS, printPlan, readRequest, withStoreHint } from '../catalog-file.ts'
 import { command } from '../command.ts'
 
 export const catalogApply = command({
@@ -15,7 +15,9 @@ export const catalogApply = command({
     const { till, options, output } = invocation
     const { account, request } = await readRequest(invocation)
     const { digest } = options
-    const plan = await withCreationHint(() => till.catalog.apply(account, { ...request, digest }))
+    const plan = await withStoreHint(request, () =>
+      till.catalog.apply(account, { ...request, digest }),
+    )
     output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
     printPlan(output, plan, request.ignored_columns ?? [])
   },

@@ -1,4 +1,4 @@
-import { CATALOG_OPTIONS, printPlan, readRequest, withCreationHint } from '../catalog-file.ts'
+import { CATALOG_OPTIONS, printPlan, readRequest, withStoreHint } from '../catalog-file.ts'
 import { command } from '../command.ts'
 import { CommandFailure } from '../command-errors.ts'
 
@@ -14,7 +14,7 @@ export const catalogPlan = command({
   async run(invocation) {
     const { till, options, output } = invocation
     const { account, request } = await readRequest(invocation)
-    const plan = await withCreationHint(() => till.catalog.plan(account, request))
+    const plan = await withStoreHint(request, () => till.catalog.plan(account, request))
     printPlan(output, plan, request.ignored_columns ?? [])
     if (options.check && plan.changes.length > 0) throw new CommandFailure('')
   },

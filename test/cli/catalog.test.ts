@@ -69,6 +69,25 @@ test('an unknown store is named with the option that creates it', async (t) => {
   assert.match(stderr, /'new' is no store of this project: --create-stores creates it\n$/)
 })
 
+test('--items-only gives the items of a file to the stores of another project', async (t) => {
+  const { run, json, project, folder, account_id } = await setUp(t)
+  const file = join(folder, 'stage.json')
+  const game = ['--name', 'Live', '--bundle-id', 'com.example.live', '--platform', 'web']
+  const live = await json('project', 'create', '--account', account_id, ...game)
+  await json('store', 'create', '--project', live.id, '--type', 'web', '--store', 'prod_main')
+  await run('catalog', 'export', '--project', project.id, '--out', file)
+  const only = ['--items-only', '--project', live.id]
+
+  const unknown = await run('catalog', 'plan', file, ...only)
+  const applied = await run('catalog', 'apply', file, ...only, '--as', 'main=prod_main')
+  const none = await run('catalog', 'plan', file, '--items-only')
+
+  assert.match(unknown.stderr, /'main' is no store of this project: --as names another store\n$/)
+  assert.match(applied.stdout, /^Applied\.\n.*\ncreate +prod_main +gold/, applied.stderr)
+  assert.equal((await json('project', 'show', '--project', live.id)).name, 'Live')
+  assert.deepEqual([none.code, /--project ID is missing/.test(none.stderr)], [2, true])
+})
+
 test('a missing file is named in words', async (t) => {
   const { folder, run } = await setUp(t)
   const path = join(folder, 'missing.json')

@@ -53,6 +53,24 @@ test('the CLI creates, shows, changes and lists a project with a store and an it
   assert.equal(item.price, 499)
 })
 
+test('an account is created together with a first project, and both keys are printed', async (t) => {
+  const db = ['--db', join(temporaryFolder(t), 'till.db')]
+  const game = ['--project', 'Game', '--bundle-id', 'com.example.game', '--platform', 'ios']
+  const create = ['account', 'create', '--name', 'Studio']
+
+  const half = await tillkit([...create, ...game.slice(0, 2), ...db])
+  const { stdout } = await tillkit([...create, ...game, ...db])
+  const { project, ...account } = await tillkitJson([...create, ...game, ...db])
+
+  assert.deepEqual([half.code, half.stdout], [2, ''])
+  assert.match(half.stderr, /a first project needs --bundle-id and --platform too/)
+  assert.match(stdout, /^account_key +ak_.*\n(.*\n)*project_id +prj_.*\npublic_key +pk_[\w-]{32}$/m)
+  assert.match(account.account_key, /^ak_/)
+  assert.match(project.public_key, /^pk_[\w-]{32}$/)
+  assert.equal(project.account_id, account.account_id)
+  assert.equal((await tillkitJson(['account', 'list', ...db])).length, 2)
+})
+
 test('the CLI changes, archives and restores an item', async (t) => {
   const { json, item, ofStore } = await createShopFile(t)
   const change = ['--price', '599', '--meta', '{"rare":true}', '--description', 'of gold']

@@ -356,6 +356,13 @@ test('a summary by other fields shows refunds and buyers, and spans all stores o
   assert.match(stdout, /^store_id +week +currency +purchased +refunded +revenue +refunds +buyers/)
   assert.match(stdout, /^main +2024-01-15 +USD +1 +0 +1,234\.50 +0\.00 +1 +#+$/m)
   assert.match(stdout, /^side +2024-02-12 +USD +0 +1 +0\.00 +0\.99 +0$/m)
+  await tillkit(['store', 'update', ...onSide, '--sandbox', 'true'])
+  const live = await tillkit([...all, '--by', 'store'])
+  const sandbox = await tillkit([...all, '--by', 'store', '--sandbox'])
+  assert.match(live.stdout, /^main/m)
+  assert.doesNotMatch(live.stdout, /^side/m)
+  assert.match(sandbox.stdout, /^side/m)
+  assert.doesNotMatch(sandbox.stdout, /^main/m)
   const { code, stderr } = await tillkit([...all, '--by', 'year'])
   assert.deepEqual([code, /--by must be one of day, week, month/.test(stderr)], [2, true], stderr)
 })
@@ -413,6 +420,27 @@ test('purchases export rejects --json, because it writes CSV', async (t) => {
   const { run } = await setUp(t)
   const { code, stdout } = await run('export', '--json')
   assert.deepEqual([code, /writes CSV/.test(JSON.parse(stdout).detail)], [2, true])
+})
+
+test('one purchase is found by its id, in one store or in all stores of the account', async (t) => {
+  const { run, write, newStore, newItem, account, db } = await setUp(t)
+  await newStore('side')
+  for (const name of ['gold', 'gem']) await newItem('side', name)
+  await run('import', write('good.csv', GOOD))
+  const side = ['--account', account, '--store', 'side', '--db', db]
+  await tillkit(['purchases', 'import', write('good.csv', GOOD), ...side])
+  const find = ['--transaction-id', 'T-2']
+
+  const all = await tillkit(['purchases', 'list', '--account', account, ...find, '--db', db])
+  const one = await run('list', ...find, '--json')
+  const none = await run('list', '--transaction-id', 'T-9')
+  const neither = await tillkit(['purchases', 'list', '--account', account, '--db', db])
+
+  assert.match(all.stdout, /^store_id +transaction_id.*\nmain +T-2 +gem.*\nside +T-2 +gem.*\n$/)
+  assert.equal(JSON.parse(one.stdout).purchases[0].store_id, 'main')
+  assert.equal(JSON.parse(one.stdout).purchases.length, 1)
+  assert.equal(none.stdout, 'none\n')
+  assert.deepEqual([neither.code, /--store is required/.test(neither.stderr)], [2, true])
 })
 
 test('a list shows the user and the quantity', async (t) => {
