@@ -10,7 +10,7 @@ export interface Call<Caller, Body> {
   readonly body: Body
   /** The path parameters, percent-decoded; undefined if the encoding is malformed. */
   readonly params: { readonly [name: string]: string | undefined }
-  /** The query parameters. Only the first value of a repeated parameter is kept. */
+  /** The query parameters. A documented one was sent at most once. */
   readonly query: { readonly [name: string]: string }
   /** The path under which the handler is mounted; '' at the root. */
   readonly prefix: string

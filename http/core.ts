@@ -7,8 +7,10 @@ import { createConsoleRoutes } from './console.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
+import { invalidOption } from './manage/options.ts'
 import { manageRoutes } from './manage/routes.ts'
 import type { Reservation } from './memory-budget.ts'
+import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
 import { consume } from './rate-limit.ts'
@@ -18,6 +20,7 @@ import { type Reply, reply, replyTo } from './reply.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
 import { type AnyRoute, metricsRoute, routes } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
+import type { Target } from './target.ts'
 
 /** Answers requests, both of `node:http` and of fetch. */
 export interface Core {
@@ -127,6 +130,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
       const options = { requestId: request_id, idempotencyKey }
+      assertSentOnce(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
       const body =
@@ -192,6 +196,13 @@ export function recordOutcome(
   record?.(outcome)
   if (failure === undefined || route?.kind !== 'uploads' || !account_id) return
   metrics?.observeFailedImport(outcome.status)
+}
+
+/** Throws if a documented query parameter was sent more than once. The API ignores others. */
+function assertSentOnce({ repeated }: Target, { description: { query } }: AnyRoute): void {
+  const name = query && repeated.find((each) => Object.hasOwn(fieldsOf(query), each))
+  if (name === undefined) return
+  throw invalidOption(name, 'may be sent only once')
 }
 
 function outsideOf(basePath: string): TransportFault {

@@ -42,7 +42,7 @@ export function replyTo(
   const { etag } = body
   if (etag && isFresh(ifNoneMatch, etag)) {
     const revalidated = { etag, 'cache-control': REVALIDATE, ...headers }
-    return reply(304, headerList(request_id, revalidated))
+    return reply(304, [...Object.entries(revalidated).flat(), ...security(request_id)])
   }
   if (body instanceof StreamedBody) return streamReply(body, headers, request_id, method)
   const { content, length, etag: validator } = body
@@ -125,6 +125,9 @@ async function streamReply(
 
 function headerList(request_id: string, headers: ResponseHeaders): string[] {
   const type = 'content-type' in headers ? [] : ['content-type', 'application/json']
-  const security = ['x-content-type-options', 'nosniff', 'x-request-id', request_id]
-  return [...type, ...Object.entries(headers).flat(), ...security]
+  return [...type, ...Object.entries(headers).flat(), ...security(request_id)]
+}
+
+function security(request_id: string): string[] {
+  return ['x-content-type-options', 'nosniff', 'x-request-id', request_id]
 }

@@ -1,10 +1,13 @@
-/** A parsed request target. Only the first value of a repeated query parameter is kept. */
+/** A parsed request target. */
 export interface Target {
   /** The path under which the handler is mounted; '' at the root. */
   readonly prefix: string
   /** The path below the prefix; '' for a request outside of the base path. */
   readonly path: string
+  /** The first value of each query parameter. */
   readonly query: { readonly [name: string]: string }
+  /** The names of the query parameters that were sent more than once. */
+  readonly repeated: readonly string[]
 }
 
 /** A request, with the properties that Express and Connect add below a prefix. */
@@ -41,22 +44,18 @@ function assertMount(mount: unknown, basePath: string): void {
 }
 
 /** The target below the base path. The target `*` of OPTIONS is below every path. */
-export function below(basePath: string, { path, query }: Target): Target {
+export function below(basePath: string, { path, ...rest }: Target): Target {
   const isBelow = path.startsWith(basePath) && (path[basePath.length] ?? '/') === '/'
-  if (isBelow) return { prefix: basePath, path: path.slice(basePath.length) || '/', query }
-  return { prefix: basePath, path: path === '*' ? path : '', query }
+  if (isBelow) return { ...rest, prefix: basePath, path: path.slice(basePath.length) || '/' }
+  return { ...rest, prefix: basePath, path: path === '*' ? path : '' }
 }
 
 /** Parses a target without `new URL`, which throws for "//" and normalizes other targets. */
 export function parseTarget(target: string): Target {
   const origin = target.startsWith('/') ? '' : originOf(target)
   const mark = target.indexOf('?', origin.length)
-  if (mark < 0) return { prefix: '', path: target.slice(origin.length) || '/', query: noQuery }
-  return {
-    prefix: '',
-    path: target.slice(origin.length, mark) || '/',
-    query: parseQuery(target.slice(mark + 1)),
-  }
+  const path = target.slice(origin.length, mark < 0 ? undefined : mark) || '/'
+  return { prefix: '', path, ...(mark < 0 ? noQuery : parseQuery(target.slice(mark + 1))) }
 }
 
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+,;=:@%-]+)+$/
@@ -74,7 +73,9 @@ function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: stri
   return PATH.test(prefix) ? prefix : ''
 }
 
-const noQuery: Target['query'] = Object.freeze(Object.create(null))
+type Query = Pick<Target, 'query' | 'repeated'>
+
+const noQuery: Query = { query: Object.freeze(Object.create(null)), repeated: [] }
 
 // The origin of a target in absolute form (RFC 9112 section 3.2.2); '' if there is none.
 function originOf(target: string): string {
@@ -82,10 +83,16 @@ function originOf(target: string): string {
 }
 
 /** Parses the query. Handles a single plain parameter itself: URLSearchParams takes 1.5 µs. */
-function parseQuery(text: string): Target['query'] {
+function parseQuery(text: string): Query {
   const query: { [name: string]: string } = Object.create(null)
+  const repeated: string[] = []
   const plain = /^([\w-]+)=([\w.-]*)$/.exec(text)
   if (plain) query[plain[1] as string] = plain[2] as string
-  else for (const [name, value] of new URLSearchParams(text)) query[name] ??= value
-  return query
+  else {
+    for (const [name, value] of new URLSearchParams(text)) {
+      if (query[name] === undefined) query[name] = value
+      else repeated.push(name)
+    }
+  }
+  return { query, repeated }
 }

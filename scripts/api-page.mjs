@@ -78,7 +78,7 @@ function parameterRow({ name, in: place, required, schema, description }) {
 
 function responseRow(status, { content = {}, headers }) {
   const [media] = Object.values(content)
-  const codes = media?.schema.properties?.code?.enum
+  const codes = media?.schema.allOf?.[1].properties.code.enum
   const body = codes ? codes.map(code).join(', ') : media ? typeOf(media.schema) : ''
   const special = Object.keys(headers).filter((name) => isSpecial({ name }))
   return [status, body, special.map(code).join(', ')]

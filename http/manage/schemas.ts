@@ -19,7 +19,7 @@ import {
 } from '../openapi/shapes.ts'
 
 const flag = { type: 'boolean' }
-const object = { type: 'object' }
+const object = { type: 'object', additionalProperties: true }
 const texts = { type: 'array', items: text }
 const listOf = (name: string) => ({ type: 'array', items: ref(name) })
 const statuses = { purchased: count, pending: count, refunded: count, cancelled: count }

@@ -1,11 +1,11 @@
 import type { JsonSchema } from '../../lib/index.ts'
 import type { AnyRoute } from '../routes.ts'
 import { readVersion } from '../version.ts'
-import { ERRORS_WITHOUT_ROUTE, errorsOf } from './errors.ts'
+import { errorsOf } from './errors.ts'
 import { exampleProblem, type ProblemCode } from './examples.ts'
 import { responseHeaders } from './headers.ts'
 import { contentOf, problemResponse, responsesOf } from './responses.ts'
-import { createAllSchemas, createBodySchemas, type SchemaName } from './schemas.ts'
+import { createAllSchemas, type SchemaName } from './schemas.ts'
 
 /** An OpenAPI 3.1 document, as plain JSON. */
 export type OpenApiDocument = { readonly [field: string]: unknown }
@@ -27,7 +27,7 @@ export function describeRoutes(
 ): OpenApiDocument {
   const schemas = createAllSchemas()
   const isManaged = routes.some(isManageRoute)
-  const codes = [...new Set([...routes.flatMap(errorsOf), ...ERRORS_WITHOUT_ROUTE])].sort()
+  const codes = [...new Set(routes.flatMap(errorsOf))].sort()
   const paths: { [path: string]: { [method: string]: object } } = {}
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -45,15 +45,39 @@ export function describeRoutes(
     ...(url && { servers: [{ url }] }),
     paths,
     components: {
-      schemas: isManaged ? schemas : createBodySchemas(),
       securitySchemes,
-      parameters,
-      headers: responseHeaders,
-      responses: Object.fromEntries(codes.map((code) => [code, problemResponse([code])])),
-      examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
+      ...usedBy(paths, {
+        schemas,
+        parameters,
+        headers: responseHeaders,
+        responses: Object.fromEntries(codes.map((code) => [code, problemResponse([code])])),
+        examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
+      }),
     },
   }
 }
+
+type Components = { readonly [kind: string]: { readonly [name: string]: unknown } }
+
+/** Picks the components that `paths` refers to, also through other components. */
+function usedBy(paths: object, components: Components): Components {
+  const used = new Set<string>()
+  const visit = (node: unknown) => {
+    for (const [pointer, kind = '', name = ''] of JSON.stringify(node).matchAll(REFERENCE)) {
+      if (used.has(pointer)) continue
+      used.add(pointer)
+      visit(components[kind]?.[name])
+    }
+  }
+  visit(paths)
+  const pick = ([kind, all]: [string, object]) => {
+    const kept = Object.entries(all).filter(([name]) => used.has(`#/components/${kind}/${name}`))
+    return [kind, Object.fromEntries(kept)]
+  }
+  return Object.fromEntries(Object.entries(components).map(pick))
+}
+
+const REFERENCE = /#\/components\/(\w+)\/([\w-]+)/g
 
 const DESCRIPTION = `The commerce API of tillkit.
 
@@ -161,7 +185,9 @@ function pathParameters(path: string): object[] {
 
 function queryParameters({ properties, required = [] }: JsonSchema): object[] {
   return Object.entries(properties as object).map(([name, schema]) => {
-    return { name, in: 'query', required: (required as string[]).includes(name), schema }
+    // The values of an array are separated by commas: OpenAPI's default is a repeated parameter.
+    const style = schema.type === 'array' ? { explode: false } : {}
+    return { name, in: 'query', required: (required as string[]).includes(name), ...style, schema }
   })
 }
 

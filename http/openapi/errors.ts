@@ -19,9 +19,6 @@ const OF_BODY: readonly ProblemCode[] = [
   'unsupported_media_type',
 ]
 
-/** The errors of paths and methods that no route has. */
-export const ERRORS_WITHOUT_ROUTE = ['route_not_found', 'method_not_allowed'] as const
-
 /** All error codes that a route may answer with. */
 export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
   const { scheme, limitedBy, isProbe } = credential

@@ -53,7 +53,7 @@ function problemsOf(codes: readonly ProblemCode[]): object {
 export function problemResponse(codes: readonly [ProblemCode, ...ProblemCode[]]): object {
   const { status } = exampleProblem(codes[0])
   const refs = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])
-  const schema = { ...ref('Problem'), properties: { code: { enum: codes } } }
+  const schema = { allOf: [ref('Problem'), { properties: { code: { enum: codes } } }] }
   return {
     description: codes.map((code) => exampleProblem(code).body.title).join('. '),
     headers: headersOf([...(HEADERS_OF_STATUS[status] ?? []), ...RATE_LIMITS]),

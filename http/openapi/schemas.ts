@@ -24,7 +24,7 @@ export function createAllSchemas() {
 /**
  * Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema.
  */
-export function createBodySchemas() {
+function createBodySchemas() {
   const { inputs, records } = createSchemas()
   const { item, project, store } = records
   const session = {
@@ -81,7 +81,7 @@ export function createBodySchemas() {
     Store: pick(store, ...STORE),
     Health: exactly({ status: { const: 'ok' } }),
     Text: text,
-    Document: { type: 'object', description: 'An OpenAPI document.' },
+    Document: { type: 'object', additionalProperties: true, description: 'An OpenAPI document.' },
     Problem: problem,
   } satisfies Properties
 }

@@ -303,7 +303,11 @@ const MAX_BYTES = 64 * 1024
  * keeps unchanged.
  */
 export const freeForm: Rule<JsonObject> = withSchema(
-  { type: 'object', description: `Up to ${MAX_BYTES / 1024} KiB and ${MAX_DEPTH} nested levels.` },
+  {
+    type: 'object',
+    additionalProperties: true, // code generators take an object without properties to be empty
+    description: `Up to ${MAX_BYTES / 1024} KiB and ${MAX_DEPTH} nested levels.`,
+  },
   (value, field, problems) => {
     const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
     if (message) problems.push({ field, code: 'invalid', message })

@@ -20,6 +20,7 @@ export function assertDocumented(
   const [type, media] = Object.entries(response.content ?? {})[0] ?? []
   if (!media) {
     assert.equal(reply.text, '', place)
+    assert.equal(reply.headers.get('content-type'), null, place) // a 304 describes no body
     return
   }
   assert.equal(reply.headers.get('content-type'), type, place)

@@ -6,7 +6,7 @@ import { manageRoutes } from '../../http/manage/routes.ts'
 import { metricsRoute, routes } from '../../http/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { startServer } from '../support/server.ts'
-import { document, mistakesOf, operations, resolve } from './document.ts'
+import { document, mistakesOf, operations, resolve, type Schema } from './document.ts'
 
 test('the document is valid OpenAPI 3.1', async () => {
   const { valid, errors } = await new Validator().validate(structuredClone({ ...document }))
@@ -28,6 +28,34 @@ test('every reference has a target', () => {
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)
   const broken = [...references].filter(([, $ref = '']) => resolve({ $ref }) === undefined)
   assert.deepEqual(broken, [])
+})
+
+for (const manage of [false, true]) {
+  test(`every component is used, ${manage ? 'with' : 'without'} the management API`, () => {
+    const { components, ...rest } = JSON.parse(JSON.stringify(createOpenApi({ manage })))
+    const { securitySchemes, ...others } = components
+    const text = JSON.stringify([rest, others])
+    const schemes = Object.keys(securitySchemes).map((name) => `"security":[{"${name}":`)
+    const pointers = Object.entries<object>(others).flatMap(([kind, all]) =>
+      Object.keys(all).map((name) => `"#/components/${kind}/${name}"`),
+    )
+    const used = [...schemes, ...pointers]
+    assert.deepEqual(
+      used.filter((each) => !text.includes(each)),
+      [],
+    )
+  })
+}
+
+test('code generators: an object without properties takes any member, and errors extend Problem', () => {
+  const visit = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { $ref, type, properties, additionalProperties } = node as Schema
+    if (typeof $ref === 'string') assert.deepEqual(Object.keys(node), ['$ref'])
+    if (type === 'object' && !properties) assert.ok(additionalProperties, JSON.stringify(node))
+    for (const each of Object.values(node)) visit(each)
+  }
+  visit({ ...document, components: { ...document.components, examples: {} } })
 })
 
 test('every example is valid by its schema', () => {
