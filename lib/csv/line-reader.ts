@@ -55,10 +55,11 @@ export function createLineReader(
 
   /**
    * Reports that the header is too long. First reads the complete lines in the buffer, because they
-   * may have another error.
+   * may have another error. A line may also end with CR alone, which is such an error.
    */
   function refuseHeader() {
-    held = buffer.subarray(0, MAX_HEADER_BYTES).lastIndexOf(LF) + 1
+    const head = buffer.subarray(0, MAX_HEADER_BYTES + 1)
+    held = Math.max(head.lastIndexOf(LF), head.lastIndexOf(CR, -2)) + 1 // never between CR and LF
     flush(held)
     records?.refuseHeader()
   }

@@ -564,6 +564,16 @@ const longHeaders: Case[] = [
     events: [error(2, 'misplaced_quote')],
   },
   {
+    name: 'CR line ends are not a header that is too long',
+    file: 'a,b\r'.repeat(HEADER_LIMIT),
+    events: [error(1, 'bare_cr')],
+  },
+  {
+    name: 'empty lines that end with CRLF are a header that is too long',
+    file: `\n${'\r\n'.repeat(HEADER_LIMIT)}`,
+    events: [error(HEADER_LIMIT / 2 + 2, 'header_too_long')],
+  },
+  {
     name: 'a header with an unclosed quote is too long',
     file: `"a,b\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
     events: [error(1, 'header_too_long')],
