@@ -1,8 +1,6 @@
 import { TillError } from '../errors.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { accountMethods } from './postgres/accounts.ts'
-import { auditMethods } from './postgres/audit.ts'
 import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
@@ -18,11 +16,14 @@ import { purchaseMethods } from './postgres/purchases.ts'
 import { createPostgresCache } from './postgres/read-cache.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
+import { sqlOn } from './postgres/sql.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { totalsWriter } from './postgres/totals.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { webhookMethods } from './postgres/webhooks.ts'
+import { accountMethods } from './sql/accounts.ts'
+import { auditMethods } from './sql/audit.ts'
 import { createTotalizer } from './totalizer.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
@@ -126,6 +127,7 @@ function isPooled(inUrl: URLSearchParams): boolean {
 const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock'
 
 function storageOn(db: Database): Storage {
+  const sql = sqlOn(db)
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const totalizer = createTotalizer(async () => totalsWriter(db))
   return {
@@ -133,14 +135,14 @@ function storageOn(db: Database): Storage {
       const [row] = await Promise.all([db.find(READ_CLOCK), assertWhole(db)])
       return Number(row?.clock)
     },
-    ...accountMethods(db),
+    ...accountMethods(sql),
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
     ...catalogMethods(db),
     ...purchaseMethods(db, totalizer),
     ...tokenMethods(db),
-    ...auditMethods(db),
+    ...auditMethods(sql),
     ...webhookMethods(db),
     ...copyMethods(db),
     check: () => findProblems(db),

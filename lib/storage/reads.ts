@@ -1,10 +1,7 @@
 import type { StoredPurchase } from '../domain/purchase.ts'
 import { maybe, numberOf, type Row, type Table } from './columns.ts'
-import { FIND_KEY_CHECK } from './key-check.ts'
 import { recordPage } from './pages.ts'
 import type {
-  AccountMethods,
-  AuditMethods,
   CopyMethods,
   ItemMethods,
   Page,
@@ -17,25 +14,16 @@ import type {
 import { pseudonymOf } from './pseudonym.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
-  AUDIT_OF_ITEM,
-  FIND_ACCOUNT,
   FIND_ITEM,
   FIND_PROJECT,
   FIND_STORE,
   FIND_WATERMARK,
   ITEMS_WITH_STORES,
-  PAGE_OF_AUDIT,
-  PAGE_OF_AUDIT_OF_ACCOUNT,
   pageOf,
-  RECENT_AUDIT,
 } from './statements.ts'
 import {
-  ACCOUNT_KEYS,
-  ACCOUNTS,
-  AUDIT,
   ERASED_PURCHASES,
   FORMER_PUBLIC_KEYS,
-  IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
   IMPORT_OVERLAPS,
   importRecord,
@@ -68,32 +56,6 @@ async function listBySeq<R>(
 ) {
   const rows = await db.all(sql, ...owner, page.after ?? '0', page.limit + 1)
   return recordPage(rows, page, read, ({ seq }) => seq)
-}
-
-const FIND_ACCOUNT_BY_KEY = `
-  SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
-  WHERE k.hash = ? AND k.revoked_at IS NULL`
-const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
-
-type AccountReads = 'findAccount' | 'findAccountByKeyHash' | 'listAccounts' | 'listAccountKeys'
-
-export function accountReads(
-  db: Reader,
-  seqOfKeys: 'seq' | 'rowid',
-): Pick<AccountMethods, AccountReads> {
-  const pageOfKeys = pageOf(ACCOUNT_KEYS, 'account_id', seqOfKeys)
-  return {
-    async findAccount(account_id) {
-      return maybe(ACCOUNTS.read, await db.find(FIND_ACCOUNT, account_id))
-    },
-    async findAccountByKeyHash(hash) {
-      const row = await db.find(FIND_ACCOUNT_BY_KEY, hash)
-      return row && { ...ACCOUNTS.read(row), key_id: row.key_id as string }
-    },
-    listAccounts: (page) => listBySeq(db, ACCOUNTS, PAGE_OF_ACCOUNTS, page),
-    listAccountKeys: (account_id, page) =>
-      listBySeq(db, ACCOUNT_KEYS, pageOfKeys, page, account_id),
-  }
 }
 
 const FIND_PROJECT_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
@@ -280,54 +242,6 @@ export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'li
       const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
       const rows = await db.all(sql, project_id, page.after ?? '', page.limit + 1)
       return recordPage(rows, page, WATERMARKS.read, ({ user_id }) => user_id)
-    },
-  }
-}
-
-const FIND_IDEMPOTENCY_RECORD = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key = ?`
-const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
-  ORDER BY key LIMIT ?`
-
-/** The greatest 64-bit integer: the cursor before the newest audit entry. */
-const AFTER_ALL = '9223372036854775807'
-
-type AuditReads =
-  | 'findKeyCheck'
-  | 'findIdempotencyRecord'
-  | 'listIdempotencyRecords'
-  | 'listAudit'
-  | 'listRecentAudit'
-  | 'listItemAudit'
-
-export function auditReads(db: Reader): Pick<AuditMethods, AuditReads> {
-  const listNewest = async (sql: string, owner: string, page: Page) => {
-    const rows = await db.all(sql, owner, page.after ?? AFTER_ALL, page.limit + 1)
-    const { records: entries, ...further } = recordPage(rows, page, AUDIT.read, ({ seq }) => seq)
-    return { entries, ...further }
-  }
-  return {
-    listRecentAudit: (account_id, page) => listNewest(RECENT_AUDIT, account_id, page),
-    listItemAudit: (item_id, page) => listNewest(AUDIT_OF_ITEM, item_id, page),
-    async findKeyCheck() {
-      return (await db.find(FIND_KEY_CHECK))?.value as string | undefined
-    },
-    async findIdempotencyRecord(account_id, key) {
-      const row = await db.find(FIND_IDEMPOTENCY_RECORD, account_id, key)
-      return maybe(IDEMPOTENCY_RECORDS.read, row)
-    },
-    async listIdempotencyRecords(account_id, page) {
-      const sql = PAGE_OF_IDEMPOTENCY_RECORDS
-      const rows = await db.all(sql, account_id, page.after ?? '', page.limit + 1)
-      return recordPage(rows, page, IDEMPOTENCY_RECORDS.read, ({ key }) => key)
-    },
-    async listAudit(account_id, page) {
-      const { records: entries, ...further } =
-        account_id === undefined
-          ? await listBySeq(db, AUDIT, PAGE_OF_AUDIT, page)
-          : await listBySeq(db, AUDIT, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)
-      return { entries, ...further }
     },
   }
 }

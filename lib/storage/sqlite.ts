@@ -2,8 +2,8 @@ import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { accountMethods } from './sqlite/accounts.ts'
-import { auditMethods } from './sqlite/audit.ts'
+import { accountMethods } from './sql/accounts.ts'
+import { auditMethods } from './sql/audit.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
@@ -19,6 +19,7 @@ import { clearAbandonedImports } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
 import { projectMethods } from './sqlite/projects.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
+import { sqlOn } from './sqlite/sql.ts'
 import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
 import { openTotalsWriter } from './sqlite/totals-writer.ts'
@@ -92,6 +93,7 @@ function createVersion(db: Connection): () => number {
 }
 
 function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
+  const sql = sqlOn(db)
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const users = createUserIndexer(db)
   users.wake()
@@ -102,14 +104,14 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
       assertWhole(db)
       return undefined
     },
-    ...accountMethods(db),
+    ...accountMethods(sql),
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
     ...catalogMethods(db),
     ...purchaseMethods(db, users, totalizer, importThreadRows),
     ...tokenMethods(db),
-    ...auditMethods(db),
+    ...auditMethods(sql),
     ...webhookMethods(db),
     ...copyMethods(db),
     async check() {

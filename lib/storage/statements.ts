@@ -1,9 +1,5 @@
-import { omit } from './columns.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
-  ACCOUNTS,
-  AUDIT,
-  IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
   ITEM_CHANGES,
   PROJECT_CHANGES,
@@ -27,12 +23,7 @@ export function pageOf(
     WHERE ${condition}${seq} > CAST(? AS bigint) ORDER BY ${seq} LIMIT ?`
 }
 
-export const FIND_ACCOUNT = `SELECT ${ACCOUNTS.list} FROM accounts WHERE account_id = ?`
 export const FIND_KEY = 'SELECT 1 FROM account_keys WHERE key_id = ? AND revoked_at IS NULL'
-export const REVOKE_KEY = `
-  UPDATE account_keys SET revoked_at = ?
-  WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`
-
 export const FIND_PROJECT = `SELECT ${PROJECTS.list} FROM projects WHERE id = ?`
 export const FIND_PROJECT_STATUS = 'SELECT status FROM projects WHERE id = ?'
 export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
@@ -82,41 +73,6 @@ export const FIND_OWN_WATERMARK = `
   SELECT not_after FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
 export const DELETE_WATERMARK = `
   DELETE FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
-
-export const PAGE_OF_AUDIT = pageOf(AUDIT)
-export const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
-export const RECENT_AUDIT = recentAudit('account_id = ?')
-export const AUDIT_OF_ITEM = recentAudit(
-  // Repeats the condition of the partial index: without it, the databases would not use that index.
-  "subject = ? AND action IN ('item.update', 'item.archive', 'item.restore')",
-)
-
-function recentAudit(condition: string): string {
-  return `SELECT seq, ${AUDIT.list} FROM audit
-    WHERE ${condition} AND seq < CAST(? AS bigint) ORDER BY seq DESC LIMIT ?`
-}
-
-export const BEGIN_ARCHIVE = 'INSERT INTO audit_archive (last_seq) VALUES (?)'
-export const END_ARCHIVE = 'DELETE FROM audit_archive'
-export const BEGIN_PSEUDONYM = 'INSERT INTO audit_pseudonym (pseudonym) VALUES (?)'
-export const PSEUDONYMIZE_ENTRY = 'UPDATE audit SET actor = ?, subject = ? WHERE seq = ?'
-export const END_PSEUDONYM = 'DELETE FROM audit_pseudonym'
-
-export const DELETE_IDEMPOTENCY_RECORD = `
-  DELETE FROM ${IDEMPOTENCY_RECORDS.name} WHERE account_id = ? AND key = ?`
-export const INSERT_NEW_IDEMPOTENCY_RECORD = `
-  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO NOTHING`
-/** Inserts a record, or replaces an expired one of the same key. */
-export const PUT_IDEMPOTENCY_RECORD = `
-  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO UPDATE
-  SET ${omit(IDEMPOTENCY_RECORDS, 'account_id', 'key')
-    .names.map((name) => `${name} = excluded.${name}`)
-    .join(', ')}
-  WHERE ${IDEMPOTENCY_RECORDS.name}.expires_at <= excluded.created_at`
-
-export const PAGE_OF_FINGERPRINTS = `
-  SELECT account_id, key, fingerprint FROM ${IDEMPOTENCY_RECORDS.name}
-  WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'

@@ -1,35 +1,14 @@
-import { invalidField } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
-import type { TillError } from '../../errors.ts'
-import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
 import type { Table } from '../columns.ts'
-import {
-  afterIdempotencyRecords,
-  changedFingerprints,
-  FIRST_IDEMPOTENCY_RECORD,
-} from '../fingerprints.ts'
 import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
-import type { AuditMethods, Insertion, KeyCheck, WriteOptions } from '../port.ts'
-import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
-import { auditReads } from '../reads.ts'
-import {
-  BEGIN_ARCHIVE,
-  BEGIN_PSEUDONYM,
-  DELETE_IDEMPOTENCY_RECORD,
-  END_ARCHIVE,
-  END_PSEUDONYM,
-  INSERT_NEW_IDEMPOTENCY_RECORD,
-  PAGE_OF_AUDIT,
-  PAGE_OF_AUDIT_OF_ACCOUNT,
-  PAGE_OF_FINGERPRINTS,
-  PSEUDONYMIZE_ENTRY,
-  PUT_IDEMPOTENCY_RECORD,
-} from '../statements.ts'
-import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import type { Insertion, KeyCheck, WriteOptions } from '../port.ts'
+import { PUT_IDEMPOTENCY_RECORD } from '../sql/write.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { FIND_LOCKED_KEY, lockOf, verifyAuthority } from './authority.ts'
-import type { Connection, Database, Transaction } from './connection.ts'
-import { findNeeded, writeEndpoints } from './endpoints.ts'
+import type { Connection, Database } from './connection.ts'
+import { programs } from './endpoints.ts'
 import { assertQuota } from './quota.ts'
+import { execute } from './sql.ts'
 import { insertionOfMany } from './statements.ts'
 
 /**
@@ -58,7 +37,7 @@ export async function insertOnce<R>(
     if (await insertAudited(tx, write, table, record)) {
       await assertQuota(tx, quota)
       for (const check of keyChecks) await verifyKeyCheck(tx, check)
-      await writeEndpoints(tx, endpoints)
+      await execute(tx, programs.writeEndpoints(endpoints))
       return 'inserted'
     }
     tx.undo()
@@ -125,7 +104,7 @@ export async function recordWrite(
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
-  if (endpoints.length > 0) await writeEndpoints(on, endpoints)
+  if (endpoints.length > 0) await execute(on, programs.writeEndpoints(endpoints))
   const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
   const [first, ...others] = records
   if (first && others.length === 0) await insertIdempotencyRecord(on, first)
@@ -166,111 +145,3 @@ const INSERT_IDEMPOTENCY_RECORD = `
       WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
       ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
   ${PUT_IDEMPOTENCY_RECORD}`
-
-export function auditMethods(db: Database): AuditMethods {
-  return {
-    ...auditReads(db),
-    verifyAuthority(authority) {
-      return db.transaction((tx) => verifyAuthority(tx, authority))
-    },
-    async listSettled({ limit, after = '0.0' }) {
-      if (limit === 0) {
-        const row = await db.find('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')
-        return { entries: [], position: `${row?.xmin}.0` }
-      }
-      const [xid, seq] = after.split('.') as [string, string]
-      const rows = await db.all(PAGE_OF_SETTLED, xid, seq, limit)
-      const last = rows.at(-1)
-      const position = last ? `${last.xid}.${last.seq}` : after
-      return { entries: rows.map(numberedEntry), position }
-    },
-    insertAudit(...writes) {
-      return db.transaction(async (tx) => {
-        for (const { authority } of writes) await verifyAuthority(tx, authority)
-        await recordWrite(tx, ...writes)
-      })
-    },
-    updateFingerprints(change, { limit, after = FIRST_IDEMPOTENCY_RECORD }) {
-      return db.transaction(async (tx) => {
-        const [account_id, key] = JSON.parse(after) as [string, string]
-        const rows = await tx.all(`${PAGE_OF_FINGERPRINTS} FOR UPDATE`, account_id, key, limit)
-        const changed = changedFingerprints(rows, change)
-        if (changed.length > 0) await tx.run(UPDATE_FINGERPRINTS, changed)
-        return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
-      })
-    },
-    replaceIdempotencyRecord(key, by, write = {}) {
-      return db.transaction(async (tx) => {
-        await verifyAuthority(tx, write.authority)
-        await tx.run(DELETE_IDEMPOTENCY_RECORD, by.account_id, key)
-        await tx.run(INSERT_NEW_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(by))
-        await recordWrite(tx, write)
-      })
-    },
-    archiveAudit(request) {
-      return archiveInto(request, (step) => db.transaction((tx) => archivePage(tx, step)))
-    },
-    async pseudonymizeAudit(account_id, user, page, write = {}) {
-      const { limit, after = '0' } = page
-      const rows = await db.all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1)
-      const { records, ...further } = pseudonymizedPage(rows, page, user)
-      if (records.length > 0) {
-        await db.transaction(async (tx) => {
-          await verifyAuthority(tx, write.authority)
-          await tx.run(BEGIN_PSEUDONYM, pseudonymOf(user))
-          for (const { actor, subject, seq } of records) {
-            await tx.run(PSEUDONYMIZE_ENTRY, actor, subject, seq)
-          }
-          await tx.run(END_PSEUDONYM)
-          await recordWrite(tx, write)
-        })
-      }
-      return { changed: records.length, ...further }
-    },
-  }
-}
-
-// All transactions with ids below the snapshot's xmin have ended and write no more entries.
-const PAGE_OF_SETTLED = `
-  SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
-  WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))
-    AND a.xid < pg_snapshot_xmin(pg_current_snapshot())
-  ORDER BY a.xid, a.seq LIMIT ?`
-
-const UPDATE_FINGERPRINTS = `
-  UPDATE receipts r SET fingerprint = n.fingerprint
-  FROM json_to_recordset(?) AS n (account_id text, key text, fingerprint text)
-  WHERE r.account_id = n.account_id AND r.key = n.key`
-
-async function archivePage(
-  tx: Transaction,
-  { before, page, keep, stopped_before, write }: Parameters<ArchivePage>[0],
-): ReturnType<ArchivePage> {
-  await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // only one archive run at a time
-  if (await tx.find(IS_TOO_LATE, before)) throw tooLate()
-  const rows = await tx.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
-  const needed = await findNeeded(tx, stopped_before)
-  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page, needed)
-  if (old.length === 0) return { archived: 0, ...further }
-  keep(old)
-  const seqs = old.map(({ seq }) => seq)
-  await tx.run(BEGIN_ARCHIVE, Math.max(...seqs))
-  await tx.run(DELETE_ENTRIES, seqs)
-  await tx.run(END_ARCHIVE)
-  await recordWrite(tx, write)
-  return { archived: old.length, ...further }
-}
-
-/**
- * Entries of the last hour stay in the log. Other servers read them, up to a minute after a change,
- * to find changes of cached data. The database's clock measures the age of entries.
- */
-const IS_TOO_LATE = `
-  SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`
-
-function tooLate(): TillError {
-  return invalidField('before', 'invalid', 'must be at least one hour ago')
-}
-
-const DELETE_ENTRIES =
-  'DELETE FROM audit WHERE seq IN (SELECT value::bigint FROM json_array_elements_text(?) AS value)'

@@ -1,13 +1,11 @@
-import type { EndpointWrite } from '../../domain/endpoint.ts'
-import { type Program, type WebhookDialect, webhookPrograms } from '../webhooks.ts'
-import type { Connection } from './connection.ts'
+import { type WebhookDialect, webhookPrograms } from '../webhooks.ts'
 
 /**
  * Audit entries are not committed in the order of `seq`: a transaction may take number 10, and
  * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. All
  * transactions with an `xid` below the `xmin` of the current snapshot have ended.
  */
-const DIALECT: WebhookDialect = {
+export const DIALECT: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
   isAfter: `(a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
     OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
@@ -40,25 +38,3 @@ const DIALECT: WebhookDialect = {
 }
 
 export const programs = webhookPrograms(DIALECT)
-
-export async function execute<T>(on: Connection, program: Program<T>): Promise<T> {
-  let step = program.next()
-  while (!step.done) {
-    const { sql, values, reads } = step.value
-    step = program.next(reads ? await on.all(sql, ...values) : await on.run(sql, ...values))
-  }
-  return step.value
-}
-
-/** Inserts, changes or deletes webhook endpoints, in the transaction of another change. */
-export function writeEndpoints(on: Connection, writes: readonly EndpointWrite[]): Promise<void> {
-  return execute(on, programs.writeEndpoints(writes))
-}
-
-/**
- * Finds the `seq` of the first audit entry that a webhook endpoint has not read, or of which it has
- * a waiting message. An archive run stops before this entry.
- */
-export function findNeeded(on: Connection, stopped_before: number): Promise<number | undefined> {
-  return execute(on, programs.findNeeded(stopped_before))
-}

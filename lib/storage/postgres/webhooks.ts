@@ -4,7 +4,8 @@ import type { Program } from '../webhooks.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
-import { execute, programs } from './endpoints.ts'
+import { programs } from './endpoints.ts'
+import { execute } from './sql.ts'
 
 export function webhookMethods(db: Database): WebhookMethods {
   const read = <T>(program: Program<T>) => execute(db, program)

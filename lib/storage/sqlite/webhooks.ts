@@ -4,8 +4,9 @@ import type { Program } from '../webhooks.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
-import { execute, programs } from './endpoints.ts'
+import { programs } from './endpoints.ts'
 import { listRefunds } from './refunds.ts'
+import { execute } from './sql.ts'
 
 export function webhookMethods(db: Connection): WebhookMethods {
   const read = async <T>(program: Program<T>) => execute(db, program)

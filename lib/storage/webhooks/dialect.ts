@@ -1,32 +1,8 @@
-import type { PlainValue, Row } from '../columns.ts'
+import type { PlainValue } from '../columns.ts'
+import type { Value } from '../sql/program.ts'
 import { AUDIT, ENDPOINTS, MESSAGES } from '../tables.ts'
 
-// The webhook methods of both SQL adapters. Each method is a generator that yields statements and
-// receives their results. It can therefore run synchronously on SQLite and asynchronously on
-// PostgreSQL.
-
-export type Value = PlainValue | boolean | object
-
-export interface Statement {
-  readonly sql: string
-  readonly values: readonly Value[]
-  /** Whether the statement returns rows. Otherwise it returns the number of changed rows. */
-  readonly reads: boolean
-}
-
-export type Program<T> = Generator<Statement, T, unknown>
-
-export function* all(sql: string, ...values: Value[]): Program<Row[]> {
-  return (yield { sql, values, reads: true }) as Row[]
-}
-
-export function* find(sql: string, ...values: Value[]): Program<Row | undefined> {
-  return (yield* all(sql, ...values))[0]
-}
-
-export function* run(sql: string, ...values: Value[]): Program<number> {
-  return (yield { sql, values, reads: false }) as number
-}
+export { all, find, type Program, run } from '../sql/program.ts'
 
 /** The SQL that differs between the databases. `a` is an audit entry, `e` an endpoint. */
 export interface WebhookDialect {

@@ -1,0 +1,63 @@
+import type { Account } from '../../domain/account.ts'
+import type { Row } from '../columns.ts'
+import type { AccountMethods, KeyedAccount } from '../port.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, PROJECTS } from '../tables.ts'
+import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
+import type { Sql } from './dialect.ts'
+import { findRecord, listBySeq, pageOf } from './pages.ts'
+import { insert, run } from './program.ts'
+import { recordWrite } from './write.ts'
+
+export function accountMethods(sql: Sql): AccountMethods {
+  const { read, write } = sql
+  const pageOfKeys = pageOf(ACCOUNT_KEYS, 'account_id', sql.seqOfKeys)
+  return {
+    findAccount: (id) => read(findRecord<Account>(ACCOUNTS.read, FIND_ACCOUNT, id)),
+    findAccountByKeyHash: (hash) => read(findRecord(keyedAccount, FIND_ACCOUNT_BY_KEY, hash)),
+    listAccounts: (page) => read(listBySeq(ACCOUNTS, PAGE_OF_ACCOUNTS, page)),
+    listAccountKeys: (id, page) => read(listBySeq(ACCOUNT_KEYS, pageOfKeys, page, id)),
+    insertAccount: (account, key, options = {}) =>
+      write(function* () {
+        yield* verifyAuthority(sql, options.authority)
+        yield* insert(ACCOUNTS, account)
+        yield* insert(ACCOUNT_KEYS, key)
+        yield* recordWrite(sql, options)
+        const { project } = options
+        if (!project) return
+        yield* insert(PROJECTS, project.record)
+        yield* recordWrite(sql, project)
+      }),
+    insertAccountKey: (key, options = {}) =>
+      write(function* () {
+        yield* verifyAuthority(sql, options.authority)
+        yield* insert(ACCOUNT_KEYS, key)
+        yield* recordWrite(sql, options)
+      }),
+    revokeAccountKey: (account_id, key_id, revoked_at, options = {}) =>
+      write(function* () {
+        // Locks both keys in the order of their ids, because two keys may revoke each other at the
+        // same time. Otherwise these two transactions could deadlock.
+        const acting = options.authority?.key_id ?? key_id
+        yield* lockAuthority(sql, undefined, lockOf.key(key_id), lockOf.key(acting))
+        yield* lockRows(sql, FIND_KEYS, key_id, acting)
+        yield* verifyAuthority(sql, options.authority)
+        const isRevoked = (yield* run(REVOKE_KEY, revoked_at, account_id, key_id)) === 1
+        if (isRevoked) yield* recordWrite(sql, options)
+        return isRevoked
+      }),
+  }
+}
+
+const FIND_ACCOUNT = `SELECT ${ACCOUNTS.list} FROM accounts WHERE account_id = ?`
+const FIND_ACCOUNT_BY_KEY = `
+  SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
+  WHERE k.hash = ? AND k.revoked_at IS NULL`
+const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
+const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
+const REVOKE_KEY = `
+  UPDATE account_keys SET revoked_at = ?
+  WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`
+
+function keyedAccount(row: Row): KeyedAccount {
+  return { ...ACCOUNTS.read(row), key_id: row.key_id as string }
+}

@@ -1,0 +1,64 @@
+import type { EndpointWrite } from '../../domain/endpoint.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { Table } from '../columns.ts'
+import type { Page, SettledPage, WriteOptions } from '../port.ts'
+import type { Program, Statement } from './program.ts'
+
+/** The SQL and the programs that differ between SQLite and PostgreSQL. */
+export interface Dialect {
+  /** Appended to a SELECT, locks its rows for a change. SQLite has one writer, and needs no locks. */
+  readonly forUpdate: '' | ' FOR NO KEY UPDATE'
+  /** Appended to a SELECT, keeps other transactions from changing its rows. */
+  readonly forShare: '' | ' FOR SHARE'
+  /** The column that numbers the rows of a table of keys. */
+  readonly seqOfKeys: 'seq' | 'rowid'
+  /** Takes named locks; see `lockAuthority`. */
+  lock(changed: readonly string[], shared: readonly string[]): Statement | undefined
+  /** Keeps other transactions from writing into a table. */
+  lockTable(name: string, mode: 'SHARE' | 'EXCLUSIVE'): Program<void>
+  insertAll<R>(table: Table<R>, records: readonly R[]): Program<void>
+  /**
+   * Inserts a record and its audit entry. Returns false, and writes nothing, if another row has the
+   * same values in the unique columns, or if the account key of the authority was revoked.
+   */
+  insertAudited<R>(write: WriteOptions, table: Table<R>, record: R): Program<boolean>
+  /** Whether `insertAudited` is one statement, which needs no transaction and checks the key. */
+  readonly insertsAlone: boolean
+  /**
+   * Inserts an idempotency record, and deletes some expired ones. Returns 0 if its key has a record
+   * that has not expired. Of two concurrent requests, the second waits for the first to end.
+   */
+  putIdempotencyRecord(record: IdempotencyRecord): Program<number>
+  /** Inserts, changes or deletes webhook endpoints. */
+  writeEndpoints(writes: readonly EndpointWrite[]): Program<void>
+  /**
+   * Finds the `seq` of the first audit entry that a webhook endpoint has not read, or of which it
+   * has a waiting message. An archive run stops before this entry.
+   */
+  findNeeded(stopped_before: number): Program<number | undefined>
+  listSettled(page: Page): Program<SettledPage>
+  /** Excludes other archive runs. Throws if entries from before this time are still needed. */
+  beginArchive(before: string): Program<void>
+  /** The SQL of a table with these columns, from a JSON array of objects. */
+  rows(columns: { readonly [name: string]: { readonly type: string } }): string
+  /** The SQL of a table with one column, from a JSON array of texts or numbers. */
+  readonly each: { readonly text: string; readonly bigint: string }
+}
+
+export interface Sql extends Dialect {
+  /** Runs a program that only reads, without a transaction. */
+  read<T>(program: Program<T>): Promise<T>
+  /** Runs a program in a transaction, which may be repeated. */
+  write<T>(program: () => Program<T>, mode?: WriteMode): Promise<T>
+  /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
+  writeOnce<T>(program: () => Program<T>): Promise<T>
+}
+
+export interface WriteMode {
+  /** Whether the transaction is not shared with other writes. SQLite only. */
+  readonly isAlone?: true
+  /** Whether there is no fsync: a later commit makes the writes durable. SQLite only. */
+  readonly isLazy?: true
+  /** The timeout of each statement in milliseconds. PostgreSQL only. */
+  readonly timeout?: number
+}

@@ -1,0 +1,71 @@
+import type { PlainValue, Row, Table } from '../columns.ts'
+
+// Each storage method is written once, as a generator that yields statements and receives their
+// results. SQLite runs it synchronously, in one turn of the event loop. PostgreSQL awaits each step.
+
+export type Value = PlainValue | boolean | object
+
+export interface Statement {
+  /** Has a `?` for each value. */
+  readonly sql: string
+  /** SQLite stores an object as JSON text, and a boolean as a number. */
+  readonly values: readonly Value[]
+  /** Whether the statement returns rows. Otherwise it returns the number of changed rows. */
+  readonly reads: boolean
+  /** Returns the result from the rows. SQLite reads only the rows that it iterates over. */
+  readonly take?: (rows: Iterable<Row>) => unknown
+}
+
+/** PostgreSQL sends the statements of an array together, in one round trip. */
+export type Step = Statement | readonly Statement[]
+
+export type Program<T> = Generator<Step, T, unknown>
+
+export function reading(sql: string, ...values: Value[]): Statement {
+  return { sql, values, reads: true }
+}
+
+export function* all(sql: string, ...values: Value[]): Program<Row[]> {
+  return (yield { sql, values, reads: true }) as Row[]
+}
+
+/** Finds the first row. The statement should select only one. */
+export function* find(sql: string, ...values: Value[]): Program<Row | undefined> {
+  return ((yield { sql, values, reads: true }) as Row[])[0]
+}
+
+export function* some<T>(
+  take: (rows: Iterable<Row>) => T,
+  sql: string,
+  ...values: Value[]
+): Program<T> {
+  return (yield { sql, values, reads: true, take }) as T
+}
+
+/** Runs a statement that writes. Returns the number of changed rows. */
+export function* run(sql: string, ...values: Value[]): Program<number> {
+  return (yield { sql, values, reads: false }) as number
+}
+
+/** Inserts a record. Returns 0 if another row has the same values in the unique columns. */
+export function* insert<R>(table: Table<R>, record: R): Program<number> {
+  return (yield { sql: table.insertion, values: table.values(record), reads: false }) as number
+}
+
+/** Finds the first row of each statement, in one round trip. Omits the missing statements. */
+export function* findTogether(
+  ...statements: readonly (Statement | undefined)[]
+): Program<(Row | undefined)[]> {
+  const given = statements.filter((each) => each !== undefined)
+  const found = ((yield given) as Row[][]).values()
+  return statements.map((each) => each && found.next().value?.[0])
+}
+
+/** Thrown by a program: its transaction is rolled back, and its write resolves to `result`. */
+export class Undone {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    this.result = result
+  }
+}

@@ -1,0 +1,40 @@
+import type { JsonObject } from '../../domain/fields.ts'
+import { numberOf } from '../columns.ts'
+import type { Quota } from '../port.ts'
+import { assertWithin, grows } from '../quota.ts'
+import { find, type Program } from './program.ts'
+
+/** Reads the usage of an account. Counts projects and stores only up to given limits. */
+const COUNT_USAGE = `
+  SELECT config_bytes,
+    (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
+    (SELECT count(*) FROM (SELECT 1 FROM stores WHERE project_id = ? LIMIT ?) s) AS stores
+  FROM accounts WHERE account_id = ?`
+
+/**
+ * Throws `quota_exceeded` if the account exceeds its quota after a change. A trigger adds the bytes
+ * of a configuration to the account's row, and thereby locks the row. Concurrent changes wait for
+ * each other there, so each of them counts the previous ones.
+ */
+export function* assertQuota(quota: Quota | undefined): Program<void> {
+  if (!quota) return
+  const { account_id, project_id = null, projects = -1, stores = -1 } = quota
+  const limits = [account_id, projects + 1, project_id, stores + 1, account_id]
+  const row = yield* find(COUNT_USAGE, ...limits)
+  if (!row) return
+  const usage = {
+    projects: numberOf(row.projects),
+    stores: numberOf(row.stores),
+    config_bytes: numberOf(row.config_bytes),
+  }
+  assertWithin(usage, quota)
+}
+
+/** Calls `assertQuota` if a change increases the bytes of configuration. */
+export function* assertQuotaOfGrowth(
+  quota: Quota | undefined,
+  before: JsonObject,
+  after: JsonObject,
+): Program<void> {
+  if (quota && grows(before, after)) yield* assertQuota(quota)
+}

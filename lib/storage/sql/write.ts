@@ -1,0 +1,73 @@
+import { omit, type Table } from '../columns.ts'
+import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
+import type { Insertion, KeyCheck, WriteOptions } from '../port.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Dialect, Sql } from './dialect.ts'
+import { find, type Program, run, Undone } from './program.ts'
+import { assertQuota } from './quota.ts'
+
+/**
+ * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
+ * already. Throws if a condition of the caller's authority fails. If there is nothing to check but
+ * an account key, calls `insertAlone` where one statement can do all of it.
+ */
+export async function insertOnce<R>(
+  sql: Sql,
+  write: WriteOptions,
+  table: Table<R>,
+  record: R,
+  insertAlone = () => sql.writeOnce(() => sql.insertAudited(write, table, record)),
+): Promise<Insertion> {
+  const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
+  const isPlain = !idempotency && !quota && endpoints.length === 0 && keyChecks.length === 0
+  if (sql.insertsAlone && isPlain && !authority?.token && !authority?.store) {
+    if (await insertAlone()) return 'inserted'
+    // Nothing was inserted. Throws here if the account key was revoked; else the name is taken.
+    await sql.write(() => verifyAuthority(sql, authority))
+    return 'taken'
+  }
+  return sql.write(function* () {
+    yield* verifyAuthority(sql, authority)
+    if (idempotency && (yield* sql.putIdempotencyRecord(idempotency)) === 0) return 'repeated'
+    if (!(yield* sql.insertAudited(write, table, record))) throw new Undone('taken')
+    yield* assertQuota(quota)
+    for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
+    if (endpoints.length > 0) yield* sql.writeEndpoints(endpoints)
+    return 'inserted'
+  })
+}
+
+/**
+ * Verifies master keys, and writes audit entries, endpoints and idempotency records in the
+ * transaction of their changes.
+ */
+export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): Program<void> {
+  for (const check of writes.flatMap(({ keyChecks = [] }) => keyChecks)) {
+    yield* verifyKeyCheck(sql, check)
+  }
+  const entries = writes.flatMap(({ audit }) => audit ?? [])
+  if (entries.length > 0) yield* sql.insertAll(AUDIT, entries)
+  const endpoints = writes.flatMap((write) => write.endpoints ?? [])
+  if (endpoints.length > 0) yield* sql.writeEndpoints(endpoints)
+  const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
+  const [first, ...others] = records
+  if (first && others.length === 0) yield* sql.putIdempotencyRecord(first)
+  // Inserts many records without checks. Only a copy does this, whose target has none of them.
+  else if (first) yield* sql.insertAll(IDEMPOTENCY_RECORDS, records)
+}
+
+function* verifyKeyCheck(sql: Dialect, check: KeyCheck): Program<void> {
+  if (check.isReplaced) yield* run(DELETE_KEY_CHECK)
+  const [newest] = check.values
+  if (newest !== undefined) yield* run(INSERT_KEY_CHECK, newest)
+  // Waits for a transaction that writes the first check value.
+  else yield* sql.lockTable('key_check', 'SHARE')
+  assertKeyCheck((yield* find(FIND_KEY_CHECK))?.value, check)
+}
+
+/** Inserts a record, or replaces an expired one of the same key. */
+export const PUT_IDEMPOTENCY_RECORD = `
+  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO UPDATE
+  SET ${omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').assignments((name) => `excluded.${name}`)}
+  WHERE ${IDEMPOTENCY_RECORDS.name}.expires_at <= excluded.created_at`

@@ -1,0 +1,97 @@
+import { PAGE_OF_AUDIT } from '../sql/audit.ts'
+import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
+import {
+  all,
+  find,
+  insert,
+  type Program,
+  run,
+  type Statement,
+  Undone,
+  type Value,
+} from '../sql/program.ts'
+import { PUT_IDEMPOTENCY_RECORD } from '../sql/write.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import type { Connection } from './connection.ts'
+import type { SqliteValue } from './drivers.ts'
+import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
+
+/** Runs the programs of `sql/` on a SQLite connection. */
+export function sqlOn(db: Connection): Sql {
+  const write: Sql['write'] = async <T>(
+    program: () => Program<T>,
+    { isAlone, isLazy }: WriteMode = {},
+  ) => {
+    const work = () => execute(db, program())
+    try {
+      if (isLazy) return await db.lazyTransaction(work)
+      return await (isAlone ? db.transaction(work) : db.write(work))
+    } catch (error) {
+      if (error instanceof Undone) return error.result as T
+      throw error
+    }
+  }
+  return { ...DIALECT, read: async (program) => execute(db, program), write, writeOnce: write }
+}
+
+export const DIALECT: Dialect = {
+  forUpdate: '',
+  forShare: '',
+  seqOfKeys: 'rowid',
+  lock: () => undefined,
+  *lockTable() {},
+  *insertAll(table, records) {
+    for (const record of records) yield* insert(table, record)
+  },
+  *insertAudited({ audit }, table, record) {
+    if ((yield* insert(table, record)) === 0) return false
+    if (audit) yield* insert(AUDIT, audit)
+    return true
+  },
+  insertsAlone: false,
+  *putIdempotencyRecord(record) {
+    yield* run(DELETE_EXPIRED, record.created_at)
+    return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))
+  },
+  writeEndpoints: programs.writeEndpoints,
+  findNeeded: programs.findNeeded,
+  *listSettled({ limit, after = '0' }) {
+    if (limit === 0) {
+      const last = yield* find('SELECT coalesce(max(seq), 0) AS seq FROM audit')
+      return { entries: [], position: String(last?.seq) }
+    }
+    const entries = (yield* all(PAGE_OF_AUDIT, after, limit)).map(numberedEntry)
+    return { entries, position: String(entries.at(-1)?.seq ?? after) }
+  },
+  *beginArchive() {},
+  rows: WEBHOOK_DIALECT.rows,
+  each: WEBHOOK_DIALECT.each,
+}
+
+/** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
+const DELETE_EXPIRED = `
+  DELETE FROM receipts WHERE (account_id, key) IN (
+    SELECT account_id, key FROM receipts WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
+
+/** Runs a program in one turn of the event loop. */
+export function execute<T>(db: Connection, program: Program<T>): T {
+  let step = program.next()
+  while (!step.done) {
+    const { value } = step
+    const result = 'sql' in value ? answer(db, value) : value.map((each) => answer(db, each))
+    step = program.next(result)
+  }
+  return step.value
+}
+
+function answer(db: Connection, { sql, values, reads, take }: Statement): unknown {
+  const stored = values.map(storedValue)
+  if (take) return db.some(take, sql, ...stored)
+  return reads ? db.all(sql, ...stored) : db.run(sql, ...stored)
+}
+
+function storedValue(value: Value): SqliteValue {
+  if (typeof value === 'boolean') return Number(value)
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  return JSON.stringify(value)
+}
