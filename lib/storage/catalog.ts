@@ -9,7 +9,7 @@ import { maybe, numberOf, omit, pick, type Row } from './columns.ts'
 import { recordPage } from './pages.ts'
 import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from './port.ts'
 import type { Reader } from './reads.ts'
-import { FIND_PROJECT } from './statements.ts'
+import { FIND_PROJECT } from './sql/projects.ts'
 import { AUDIT, ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
 
 // Helpers for the catalog methods of both SQL adapters.

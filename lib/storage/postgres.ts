@@ -6,24 +6,26 @@ import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { assertWhole, copyMethods } from './postgres/copies.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
-import { itemMethods } from './postgres/items.ts'
+import { createItemQueue } from './postgres/item-queue.ts'
+import { listingOfItems } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
 import { migrate } from './postgres/migrations.ts'
 import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
-import { projectMethods } from './postgres/projects.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
 import { createPostgresCache } from './postgres/read-cache.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { sqlOn } from './postgres/sql.ts'
-import { storeMethods } from './postgres/stores.ts'
-import { tokenMethods } from './postgres/tokens.ts'
 import { totalsWriter } from './postgres/totals.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { webhookMethods } from './postgres/webhooks.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
+import { itemMethods } from './sql/items.ts'
+import { projectMethods } from './sql/projects.ts'
+import { storeMethods } from './sql/stores.ts'
+import { tokenMethods } from './sql/tokens.ts'
 import { createTotalizer } from './totalizer.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
@@ -136,12 +138,12 @@ function storageOn(db: Database): Storage {
       return Number(row?.clock)
     },
     ...accountMethods(sql),
-    ...projectMethods(db),
-    ...storeMethods(db),
-    ...itemMethods(db),
+    ...projectMethods(sql),
+    ...storeMethods(sql),
+    ...itemMethods(sql, { ...listingOfItems(db), queueItem: createItemQueue(db) }),
     ...catalogMethods(db),
     ...purchaseMethods(db, totalizer),
-    ...tokenMethods(db),
+    ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(db),
     ...copyMethods(db),

@@ -1,40 +1,16 @@
 import type { StoredPurchase } from '../domain/purchase.ts'
-import { maybe, numberOf, type Row, type Table } from './columns.ts'
+import { maybe, type Row, type Table } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type {
-  CopyMethods,
-  ItemMethods,
-  Page,
-  ProjectMethods,
-  PurchaseMethods,
-  StoredPurchasePage,
-  StoreMethods,
-  TokenMethods,
-} from './port.ts'
-import { pseudonymOf } from './pseudonym.ts'
+import type { CopyMethods, Page, PurchaseMethods, StoredPurchasePage } from './port.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
-  FIND_ITEM,
-  FIND_PROJECT,
-  FIND_STORE,
-  FIND_WATERMARK,
-  ITEMS_WITH_STORES,
-  pageOf,
-} from './statements.ts'
-import {
   ERASED_PURCHASES,
-  FORMER_PUBLIC_KEYS,
   IMPORT_DETAILS,
   IMPORT_OVERLAPS,
   importRecord,
-  itemRecord,
-  PROJECTS,
   PURCHASES,
   STATUS_CHANGES,
-  STORE_SUMMARIES,
-  STORES,
   storedImport,
-  WATERMARKS,
 } from './tables.ts'
 
 // The reads that both SQL adapters do with the same statement.
@@ -45,78 +21,6 @@ type Value = string | number
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
-}
-
-async function listBySeq<R>(
-  db: Reader,
-  { read }: Table<R>,
-  sql: string,
-  page: Page,
-  ...owner: readonly string[]
-) {
-  const rows = await db.all(sql, ...owner, page.after ?? '0', page.limit + 1)
-  return recordPage(rows, page, read, ({ seq }) => seq)
-}
-
-const FIND_PROJECT_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
-const FIND_FORMER_PUBLIC_KEY = `
-  SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
-
-type ProjectReads =
-  | 'findProject'
-  | 'findProjectByPublicKey'
-  | 'findFormerPublicKey'
-  | 'listFormerPublicKeys'
-
-export function projectReads(
-  db: Reader,
-  seqOfKeys: 'seq' | 'rowid',
-): Pick<ProjectMethods, ProjectReads> {
-  const pageOfKeys = pageOf(FORMER_PUBLIC_KEYS, 'project_id', seqOfKeys)
-  return {
-    async findProject(id) {
-      return maybe(PROJECTS.read, await db.find(FIND_PROJECT, id))
-    },
-    async findProjectByPublicKey(public_key) {
-      return maybe(PROJECTS.read, await db.find(FIND_PROJECT_BY_PUBLIC_KEY, public_key))
-    },
-    async findFormerPublicKey(public_key) {
-      return maybe(FORMER_PUBLIC_KEYS.read, await db.find(FIND_FORMER_PUBLIC_KEY, public_key))
-    },
-    listFormerPublicKeys: (project_id, page) =>
-      listBySeq(db, FORMER_PUBLIC_KEYS, pageOfKeys, page, project_id),
-  }
-}
-
-const FIND_STORE_OF_PROJECT = `${FIND_STORE} AND project_id = ?`
-const PAGE_OF_SUMMARIES = pageOf(STORE_SUMMARIES, 'project_id')
-
-export function storeReads(db: Reader): Pick<StoreMethods, 'findStore' | 'listStoreSummaries'> {
-  return {
-    async findStore(account_id, store_id, project_id) {
-      const row =
-        project_id === undefined
-          ? await db.find(FIND_STORE, account_id, store_id)
-          : await db.find(FIND_STORE_OF_PROJECT, account_id, store_id, project_id)
-      return maybe(STORES.read, row)
-    },
-    listStoreSummaries: (project_id, page) =>
-      listBySeq(db, STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, project_id),
-  }
-}
-
-const FIND_ITEM_BY_NAME = `
-  ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
-
-export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemByName'> {
-  return {
-    async findItem(id) {
-      return maybe(itemRecord, await db.find(FIND_ITEM, id))
-    },
-    async findItemByName({ account_id, store_id }, name) {
-      return maybe(itemRecord, await db.find(FIND_ITEM_BY_NAME, account_id, store_id, name))
-    },
-  }
 }
 
 type ImportReads = 'findImport' | 'listImports'
@@ -221,27 +125,6 @@ export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listEras
       const { after = '', limit } = page
       const rows = await db.all(PAGE_OF_ERASED_PURCHASES, account_id, store_id, after, limit + 1)
       return recordPage(rows, page, ERASED_PURCHASES.read, (row) => row.transaction_id)
-    },
-  }
-}
-
-const watermarksFrom = (operator: '>' | '>=') => `
-  SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
-  ORDER BY user_id LIMIT ?`
-// The first page uses `>=`, because '' is the user id of the watermark for all users.
-const FIRST_WATERMARKS = watermarksFrom('>=')
-const NEXT_WATERMARKS = watermarksFrom('>')
-
-export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'listWatermarks'> {
-  return {
-    async findWatermark(project_id, user_id) {
-      const pseudonym = pseudonymOf({ project_id, user_id })
-      return numberOf((await db.find(FIND_WATERMARK, project_id, user_id, pseudonym))?.watermark)
-    },
-    async listWatermarks(project_id, page) {
-      const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
-      const rows = await db.all(sql, project_id, page.after ?? '', page.limit + 1)
-      return recordPage(rows, page, WATERMARKS.read, ({ user_id }) => user_id)
     },
   }
 }

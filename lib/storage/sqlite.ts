@@ -4,6 +4,10 @@ import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
+import { itemMethods } from './sql/items.ts'
+import { projectMethods } from './sql/projects.ts'
+import { storeMethods } from './sql/stores.ts'
+import { tokenMethods } from './sql/tokens.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
@@ -14,14 +18,11 @@ import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThread } from './sqlite/import-writer.ts'
 import { createUserIndexer } from './sqlite/indexer.ts'
-import { itemMethods } from './sqlite/items.ts'
+import { listingOfItems } from './sqlite/items.ts'
 import { clearAbandonedImports } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
-import { projectMethods } from './sqlite/projects.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
 import { sqlOn } from './sqlite/sql.ts'
-import { storeMethods } from './sqlite/stores.ts'
-import { tokenMethods } from './sqlite/tokens.ts'
 import { openTotalsWriter } from './sqlite/totals-writer.ts'
 import { webhookMethods } from './sqlite/webhooks.ts'
 import { createTotalizer } from './totalizer.ts'
@@ -105,12 +106,12 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
       return undefined
     },
     ...accountMethods(sql),
-    ...projectMethods(db),
-    ...storeMethods(db),
-    ...itemMethods(db),
+    ...projectMethods(sql),
+    ...storeMethods(sql),
+    ...itemMethods(sql, { ...listingOfItems(db) }),
     ...catalogMethods(db),
     ...purchaseMethods(db, users, totalizer, importThreadRows),
-    ...tokenMethods(db),
+    ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(db),
     ...copyMethods(db),

@@ -12,12 +12,14 @@ import {
   VARYING,
 } from '../catalog.ts'
 import type { CatalogMethods } from '../port.ts'
-import { UPDATE_PROJECT, UPDATE_STORE } from '../statements.ts'
+import { UPDATE_PROJECT } from '../sql/projects.ts'
+import { assertQuota } from '../sql/quota.ts'
+import { UPDATE_STORE } from '../sql/stores.ts'
 import { AUDIT, ITEM_FIELDS, ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
-import { assertQuota } from './quota.ts'
+import { execute } from './sql.ts'
 import { insertionOfMany, JSON_TEXT } from './statements.ts'
 
 export function catalogMethods(db: Database): CatalogMethods {
@@ -75,7 +77,7 @@ export function catalogMethods(db: Database): CatalogMethods {
           if ((await tx.run(UPDATE_ITEMS, change_id, rows)) < count) throw catalogChanged()
           if (shared) await tx.run(INSERT_ENTRIES, ...shared, entries)
         }
-        await assertQuota(tx, write.quota)
+        await execute(tx, assertQuota(write.quota))
         await recordWrite(tx, write)
       })
     },

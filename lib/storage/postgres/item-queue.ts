@@ -1,14 +1,12 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { TillError } from '../../errors.ts'
+import { lockOf } from '../sql/authority.ts'
+import type { OwnItemMethods } from '../sql/items.ts'
 import { AUDIT, ITEM_ROWS } from '../tables.ts'
-import { insertAudited } from './audit.ts'
-import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
 import type { Database } from './connection.ts'
+import { execute, FIND_LOCKED_KEY, insertAudited } from './sql.ts'
 import { insertionOfMany } from './statements.ts'
-
-/** Inserts an item and its audit entry. Resolves to false for a taken name or a revoked key. */
-export type InsertUnderKey = (item: Item, audit: AuditEntry) => Promise<boolean>
 
 interface Waiting {
   readonly item: Item
@@ -25,13 +23,13 @@ const BATCH = 64
  * that key wait. The next statement inserts all of them, verifies the key once and commits once. If
  * no statement runs, an item is sent immediately.
  */
-export function createItemQueue(db: Database): (key_id: string) => InsertUnderKey {
+export function createItemQueue(db: Database): Required<OwnItemMethods>['queueItem'] {
   const queues = new Map<string, Waiting[]>()
 
   /** A statement for a single item takes 0.7 of the CPU time of one for several items. */
   const insertOne = async (key_id: string, { item, audit, resolve, reject }: Waiting) => {
     try {
-      resolve(await insertAudited(db, { audit, authority: { key_id } }, ITEM_ROWS, item))
+      resolve(await execute(db, insertAudited({ audit, authority: { key_id } }, ITEM_ROWS, item)))
     } catch (error) {
       reject(error)
     }
@@ -59,7 +57,7 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
     queues.delete(key_id)
   }
 
-  return (key_id) => (item, audit) =>
+  return (key_id, item, audit) =>
     new Promise((resolve, reject) => {
       const waiting = { item, audit, resolve, reject }
       const queue = queues.get(key_id)

@@ -1,42 +1,11 @@
-import { maybe } from '../columns.ts'
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
-import { itemReads } from '../reads.ts'
-import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
-import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
-import { copiedItem, newChange, nextVersion } from '../versions.ts'
-import { insertOnce, recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
+import { byArchived } from '../sql/items.ts'
+import { ITEMS, itemRecord } from '../tables.ts'
 import type { Database } from './connection.ts'
-import { createItemQueue } from './item-queue.ts'
-import { insertionOfMany } from './statements.ts'
 
-export function itemMethods(db: Database): ItemMethods {
-  const queue = createItemQueue(db)
+export function listingOfItems(db: Database): Pick<ItemMethods, 'listItems'> {
   return {
-    ...itemReads(db),
-    insertItem(item, write = {}) {
-      const { audit, authority } = write
-      const key_id = authority?.key_id
-      if (!audit || key_id === undefined) return insertOnce(db, write, ITEM_ROWS, item)
-      return insertOnce(db, write, ITEM_ROWS, item, () => queue(key_id)(item, audit))
-    },
-    async insertItems(items) {
-      await db.run(INSERT_ITEMS, items.map(copiedItem))
-    },
-    updateItem(id, change, write = {}) {
-      return db.transaction(async (tx) => {
-        await verifyAuthority(tx, write.authority)
-        const current = maybe(itemRecord, await tx.find(`${FIND_ITEM} FOR NO KEY UPDATE OF i`, id))
-        const changed = current && change(current)
-        if (!current || !changed || changed === current) return current
-        const next = nextVersion(current, changed, write)
-        const row = { ...next.item, changed: newChange() }
-        await tx.run(UPDATE_ITEM, ...ITEM_CHANGES.values(row), id)
-        await recordWrite(tx, next.write)
-        return next.item
-      })
-    },
     async listItems(
       { account_id, store_id, project_id = null, archived },
       { limit, after = null },
@@ -52,8 +21,6 @@ export function itemMethods(db: Database): ItemMethods {
     },
   }
 }
-
-const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
 // The revision differs after each change of the store's items: `items` counts insertions, and the
 // sum `versions` counts updates. The greatest `seq` cannot replace the count: of two concurrent

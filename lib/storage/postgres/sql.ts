@@ -1,6 +1,7 @@
 import { invalidField } from '../../domain/fields.ts'
 import type { Table } from '../columns.ts'
 import { memoize } from '../memoize.ts'
+import { PAGE_TEXT } from '../pages.ts'
 import type { WriteOptions } from '../port.ts'
 import { lockOf } from '../sql/authority.ts'
 import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
@@ -33,6 +34,9 @@ export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
   seqOfKeys: 'seq',
+  greatest: 'greatest',
+  // As hex, because postgres.js reads bytes only if `bytea_output` has its default.
+  bytes: (column) => `encode(${column}, 'hex')`,
   lock: (changed, shared) => reading(LOCK, changed, shared),
   *lockTable(name, mode) {
     yield* run(`LOCK TABLE ${name} IN ${mode} MODE`)
@@ -49,6 +53,22 @@ export const DIALECT: Dialect = {
   },
   writeEndpoints: programs.writeEndpoints,
   findNeeded: programs.findNeeded,
+  /**
+   * Also selects the record after a full page, which shows that another page follows: `text_before`
+   * leaves out the text of the record itself and of the one directly before it.
+   */
+  pageOfConfigured: ({ list, name }, owner, config) => ({
+    sql: `SELECT * FROM (
+        SELECT *, sum(text) OVER (
+          ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
+        FROM (
+          SELECT seq, ${list}, octet_length(${config}::text) AS text FROM ${name}
+          WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?) candidates) rows
+      WHERE coalesce(text_before, 0) < ${PAGE_TEXT}
+      ORDER BY seq`,
+    // PostgreSQL has to read a whole configuration to measure its length.
+    most: 32,
+  }),
   *listSettled({ limit, after = '0.0' }) {
     if (limit === 0) {
       const row = yield* find('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')
@@ -111,7 +131,7 @@ export const FIND_LOCKED_KEY = `
  * round trips. A revocation locks the key's row. If this statement has to wait for that lock, it
  * reads the row again and finds that the key is revoked.
  */
-function* insertAudited<R>(
+export function* insertAudited<R>(
   { audit, authority }: WriteOptions,
   table: Table<R>,
   record: R,

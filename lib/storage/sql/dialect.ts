@@ -12,6 +12,10 @@ export interface Dialect {
   readonly forShare: '' | ' FOR SHARE'
   /** The column that numbers the rows of a table of keys. */
   readonly seqOfKeys: 'seq' | 'rowid'
+  /** The function that returns the greater of two values. */
+  readonly greatest: 'max' | 'greatest'
+  /** The SQL that reads a column of bytes. */
+  bytes(column: string): string
   /** Takes named locks; see `lockAuthority`. */
   lock(changed: readonly string[], shared: readonly string[]): Statement | undefined
   /** Keeps other transactions from writing into a table. */
@@ -36,6 +40,11 @@ export interface Dialect {
    * has a waiting message. An archive run stops before this entry.
    */
   findNeeded(stopped_before: number): Program<number | undefined>
+  /**
+   * The SQL for a page of an owner's records, after a `seq`. The column `text` has the length of the
+   * configuration.
+   */
+  pageOfConfigured<R>(table: Table<R>, owner: string, config: string): ConfiguredQuery
   listSettled(page: Page): Program<SettledPage>
   /** Excludes other archive runs. Throws if entries from before this time are still needed. */
   beginArchive(before: string): Program<void>
@@ -43,6 +52,12 @@ export interface Dialect {
   rows(columns: { readonly [name: string]: { readonly type: string } }): string
   /** The SQL of a table with one column, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
+}
+
+export interface ConfiguredQuery {
+  readonly sql: string
+  /** The maximum number of records on a page. */
+  readonly most: number
 }
 
 export interface Sql extends Dialect {

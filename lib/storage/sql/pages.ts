@@ -1,7 +1,8 @@
 import { maybe, type Row, type Table } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
-import { all, find, type Program, type Value } from './program.ts'
+import type { ConfiguredQuery } from './dialect.ts'
+import { all, find, type Program, some, type Value } from './program.ts'
 
 /** The SQL for a page of rows after a `seq`. SQLite tables without a column `seq` use `rowid`. */
 export function pageOf(
@@ -23,6 +24,25 @@ export function* listBySeq<R>(
 ): Program<RecordPage<R>> {
   const rows = yield* all(sql, ...owner, page.after ?? '0', page.limit + 1)
   return recordPage(rows, page, read, ({ seq }) => seq)
+}
+
+/** Reads a page of projects or stores. It ends early if their configurations are long. */
+export function* listConfigured<R>(
+  { read }: Pick<Table<R>, 'read'>,
+  { sql, most }: ConfiguredQuery,
+  owner: string,
+  { limit, after = '0' }: Page,
+): Program<RecordPage<R>> {
+  const page = { limit: Math.min(limit, most) }
+  const take = (rows: Iterable<Row>) =>
+    recordPage(
+      rows,
+      page,
+      read,
+      ({ seq }) => seq,
+      ({ text }) => text as number,
+    )
+  return yield* some(take, sql, owner, after, page.limit + 1)
 }
 
 export function* findRecord<R>(

@@ -12,13 +12,15 @@ import {
   VARYING,
 } from '../catalog.ts'
 import type { CatalogItemChange, CatalogMethods } from '../port.ts'
-import { UPDATE_PROJECT, UPDATE_STORE } from '../statements.ts'
+import { UPDATE_PROJECT } from '../sql/projects.ts'
+import { assertQuota } from '../sql/quota.ts'
+import { UPDATE_STORE } from '../sql/stores.ts'
 import { AUDIT, ITEM_FIELDS, ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { assertQuota } from './quota.ts'
+import { execute } from './sql.ts'
 
 export function catalogMethods(db: Connection): CatalogMethods {
   return {
@@ -71,7 +73,7 @@ export function catalogMethods(db: Connection): CatalogMethods {
           if (db.run(UPDATE_ITEMS, change_id, rows) < count) throw catalogChanged()
           if (shared) db.run(INSERT_ENTRIES, ...shared, entries)
         }
-        assertQuota(db, write.quota)
+        execute(db, assertQuota(write.quota))
         recordWrite(db, write)
       })
     },

@@ -1,40 +1,13 @@
-import { maybe, type Row } from '../columns.ts'
+import type { Row } from '../columns.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
-import { itemReads } from '../reads.ts'
-import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
-import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
-import { copiedItem, newChange, nextVersion } from '../versions.ts'
-import { insertOnce, recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
+import { byArchived } from '../sql/items.ts'
+import { ITEMS, itemRecord } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'
 
-export function itemMethods(db: Connection): ItemMethods {
+export function listingOfItems(db: Connection): Pick<ItemMethods, 'listItems'> {
   return {
-    ...itemReads(db),
-    insertItem: (item, write = {}) => db.write(() => insertOnce(db, write, ITEM_ROWS, item)),
-    insertItems(items) {
-      return db.write(() => {
-        for (const item of items) {
-          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id))
-            db.insert(ITEM_ROWS, copiedItem(item))
-        }
-      })
-    },
-    updateItem(id, change, write = {}) {
-      return db.write(() => {
-        verifyAuthority(db, write.authority)
-        const current = maybe(itemRecord, db.find(FIND_ITEM, id))
-        const changed = current && change(current)
-        if (!current || !changed || changed === current) return current
-        const next = nextVersion(current, changed, write)
-        const row = { ...next.item, changed: newChange() }
-        db.run(UPDATE_ITEM, ...ITEM_CHANGES.sqliteValues(row), id)
-        recordWrite(db, next.write)
-        return next.item
-      })
-    },
     async listItems(key, { limit, after }) {
       const store = findStoreRow(db, key)
       const { project_id = store?.project_id, archived } = key

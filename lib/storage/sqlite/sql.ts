@@ -38,6 +38,8 @@ export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
   seqOfKeys: 'rowid',
+  greatest: 'max',
+  bytes: (column) => column,
   lock: () => undefined,
   *lockTable() {},
   *insertAll(table, records) {
@@ -55,6 +57,11 @@ export const DIALECT: Dialect = {
   },
   writeEndpoints: programs.writeEndpoints,
   findNeeded: programs.findNeeded,
+  pageOfConfigured: ({ list, name }, owner, config) => ({
+    sql: `SELECT seq, ${list}, length(${config}) AS text FROM ${name}
+      WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`,
+    most: Number.POSITIVE_INFINITY,
+  }),
   *listSettled({ limit, after = '0' }) {
     if (limit === 0) {
       const last = yield* find('SELECT coalesce(max(seq), 0) AS seq FROM audit')

@@ -1,48 +1,5 @@
-import { maybe, type Row } from '../columns.ts'
-import { recordPage } from '../pages.ts'
-import type { StoreKey, StoreMethods } from '../port.ts'
-import { storeReads } from '../reads.ts'
-import { FIND_STORE, pageOf, UPDATE_STORE } from '../statements.ts'
-import { STORE_CHANGES, STORES } from '../tables.ts'
-import { insertOnce, recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
-import type { Connection } from './connection.ts'
-import { assertQuotaOfGrowth } from './quota.ts'
-
-export function storeMethods(db: Connection): StoreMethods {
-  return {
-    ...storeReads(db),
-    insertStore: (store, write = {}) => db.write(() => insertOnce(db, write, STORES, store)),
-    async listStores(project_id, page) {
-      return db.some(
-        (rows) => recordPage(rows, page, STORES.read, ({ seq }) => seq, textOf),
-        PAGE_OF_STORES,
-        project_id,
-        page.after ?? '0',
-        page.limit + 1,
-      )
-    },
-    updateStore({ account_id, store_id }, change, write = {}) {
-      return db.write(() => {
-        verifyAuthority(db, write.authority)
-        const current = maybe(STORES.read, db.find(FIND_STORE, account_id, store_id))
-        if (!current) return undefined
-        const changed = change(current)
-        if (changed === current) return current
-        db.run(UPDATE_STORE, ...STORE_CHANGES.sqliteValues(changed), account_id, store_id)
-        assertQuotaOfGrowth(db, write.quota, current.store_config, changed.store_config)
-        recordWrite(db, write)
-        return changed
-      })
-    },
-  }
-}
-
-const PAGE_OF_STORES = pageOf(STORES, 'project_id')
-
-function textOf({ store_config }: Row): number {
-  return (store_config as string).length
-}
+import type { StoreKey } from '../port.ts'
+import type { Connection, Row } from './connection.ts'
 
 /** A store's `seq`, the key by which other tables refer to it. Throws if there is no store. */
 export function seqOfStore(db: Connection, store: StoreKey): number {

@@ -1,0 +1,65 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { Item } from '../../domain/item.ts'
+import type { ItemMethods } from '../port.ts'
+import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
+import { copiedItem, newChange, nextVersion } from '../versions.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Sql } from './dialect.ts'
+import { findRecord } from './pages.ts'
+import { run } from './program.ts'
+import { insertOnce, recordWrite } from './write.ts'
+
+/** The methods for items that each database has of its own. */
+export interface OwnItemMethods extends Pick<ItemMethods, 'listItems'> {
+  /**
+   * Inserts an item and its audit entry, together with others of the same account key. Resolves to
+   * false for a taken name or a revoked key.
+   */
+  readonly queueItem?: (key_id: string, item: Item, audit: AuditEntry) => Promise<boolean>
+}
+
+export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods): ItemMethods {
+  const { read, write, writeOnce } = sql
+  const lockItem = FIND_ITEM + (sql.forUpdate && `${sql.forUpdate} OF i`)
+  return {
+    listItems,
+    findItem: (id) => read(findRecord<Item>(itemRecord, FIND_ITEM, id)),
+    findItemByName: ({ account_id, store_id }, name) =>
+      read(findRecord<Item>(itemRecord, FIND_ITEM_BY_NAME, account_id, store_id, name)),
+    insertItem(item, options = {}) {
+      const { audit, authority } = options
+      const key_id = authority?.key_id
+      if (!queueItem || !audit || key_id === undefined)
+        return insertOnce(sql, options, ITEM_ROWS, item)
+      return insertOnce(sql, options, ITEM_ROWS, item, () => queueItem(key_id, item, audit))
+    },
+    insertItems: (items) => writeOnce(() => sql.insertAll(ITEM_ROWS, items.map(copiedItem))),
+    updateItem: (id, change, options = {}) =>
+      write(function* () {
+        yield* verifyAuthority(sql, options.authority)
+        const current = yield* findRecord<Item>(itemRecord, lockItem, id)
+        const changed = current && change(current)
+        if (!current || !changed || changed === current) return current
+        const next = nextVersion(current, changed, options)
+        const row = { ...next.item, changed: newChange() }
+        yield* run(UPDATE_ITEM, ...ITEM_CHANGES.values(row), id)
+        yield* recordWrite(sql, next.write)
+        return next.item
+      }),
+  }
+}
+
+const ITEMS_WITH_STORES = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
+const FIND_ITEM_BY_NAME = `
+  ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
+const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
+
+/** Makes a statement for each value of `archived` in an `ItemSelection`. */
+export function byArchived(statement: (condition: string) => string) {
+  const all = statement('')
+  const archived = statement('AND archived_at IS NOT NULL')
+  const active = statement('AND archived_at IS NULL')
+  return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
+}

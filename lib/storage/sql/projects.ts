@@ -1,0 +1,59 @@
+import type { ProjectMethods, WriteOptions } from '../port.ts'
+import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
+import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
+import type { Sql } from './dialect.ts'
+import { findRecord, listBySeq, listConfigured, pageOf } from './pages.ts'
+import { insert, run } from './program.ts'
+import { assertQuotaOfGrowth } from './quota.ts'
+import { insertOnce, recordWrite } from './write.ts'
+
+export function projectMethods(sql: Sql): ProjectMethods {
+  const { read, write } = sql
+  const pageOfKeys = pageOf(FORMER_PUBLIC_KEYS, 'project_id', sql.seqOfKeys)
+  const pageOfProjects = sql.pageOfConfigured(PROJECTS, 'account_id', 'config')
+
+  function* lockProject(id: string, { authority }: WriteOptions) {
+    yield* lockAuthority(sql, authority, lockOf.project(id))
+    const current = yield* findRecord(PROJECTS.read, FIND_PROJECT + sql.forUpdate, id)
+    if (current) yield* verifyAuthority(sql, authority)
+    return current
+  }
+
+  return {
+    insertProject: (project, options = {}) => insertOnce(sql, options, PROJECTS, project),
+    findProject: (id) => read(findRecord(PROJECTS.read, FIND_PROJECT, id)),
+    findProjectByPublicKey: (key) => read(findRecord(PROJECTS.read, FIND_BY_PUBLIC_KEY, key)),
+    findFormerPublicKey: (key) => read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
+    listFormerPublicKeys: (id, page) => read(listBySeq(FORMER_PUBLIC_KEYS, pageOfKeys, page, id)),
+    listProjects: (id, page) => read(listConfigured(PROJECTS, pageOfProjects, id, page)),
+    updateProject: (id, change, options = {}) =>
+      write(function* () {
+        const current = yield* lockProject(id, options)
+        const changed = current && change(current)
+        if (!current || !changed || changed === current) return current
+        yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(changed), id)
+        yield* assertQuotaOfGrowth(options.quota, current.config, changed.config)
+        yield* recordWrite(sql, options)
+        return changed
+      }),
+    rotatePublicKey: (project_id, { public_key, former_until }, options = {}) =>
+      write(function* () {
+        const current = yield* lockProject(project_id, options)
+        if (!current) return
+        const former = { public_key: current.public_key, project_id, expires_at: former_until }
+        yield* run(SHORTEN_FORMER_KEYS, former_until, project_id, former_until)
+        yield* insert(FORMER_PUBLIC_KEYS, former)
+        const changed = { ...current, public_key }
+        yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(changed), project_id)
+        yield* recordWrite(sql, options)
+      }),
+  }
+}
+
+export const FIND_PROJECT = `SELECT ${PROJECTS.list} FROM projects WHERE id = ?`
+const FIND_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
+const FIND_FORMER_KEY = `
+  SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
+export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
+const SHORTEN_FORMER_KEYS = `
+  UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`

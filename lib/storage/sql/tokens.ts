@@ -1,0 +1,102 @@
+import { numberOf } from '../columns.ts'
+import { recordPage } from '../pages.ts'
+import type { Page, StoredSigningKey, TokenMethods, Watermark, WriteOptions } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
+import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
+import { FIND_WATERMARK, lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
+import type { Sql } from './dialect.ts'
+import { all, find, insert, type Program, run } from './program.ts'
+import { recordWrite } from './write.ts'
+
+export function tokenMethods(sql: Sql): TokenMethods {
+  const { read, write, writeOnce, greatest } = sql
+  const deleteSigningKeys = `DELETE FROM signing_keys WHERE kid IN ${sql.each.text}`
+  const listSigningKeys = `
+    SELECT kid, ${sql.bytes('secret')} AS secret, created_at FROM signing_keys ORDER BY seq`
+  const revoke = `
+    INSERT INTO token_bounds (project_id, user_id, not_after)
+    SELECT ?, ?, ${greatest}(?, coalesce(max(not_after), 0) + 1) FROM token_bounds
+    WHERE project_id = ? AND (? = '' OR user_id IN ('', ?, ?))
+    ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`
+  const raiseWatermark = `
+    ${WATERMARKS.insertion} ON CONFLICT (project_id, user_id)
+    DO UPDATE SET not_after = ${greatest}(token_bounds.not_after, excluded.not_after)`
+
+  function* listKeys(): Program<StoredSigningKey[]> {
+    return (yield* all(listSigningKeys)).map(SIGNING_KEYS.read)
+  }
+
+  const raise = (watermark: Watermark) => run(raiseWatermark, ...WATERMARKS.values(watermark))
+
+  /** Locks the watermarks of a project until the transaction ends, and verifies the authority. */
+  function* lockWatermarks(project_id: string, { authority }: WriteOptions): Program<void> {
+    yield* lockAuthority(sql, authority, lockOf.project(project_id))
+    // Locks the project's row, because there may be no watermark to lock yet.
+    yield* lockRows(sql, 'SELECT 1 FROM projects WHERE id = ?', project_id)
+    yield* verifyAuthority(sql, authority)
+  }
+
+  return {
+    insertSigningKey: async (key) => void (await writeOnce(() => insert(SIGNING_KEYS, key))),
+    insertFirstSigningKey: (key) =>
+      write(function* () {
+        yield* sql.lockTable('signing_keys', 'EXCLUSIVE')
+        if (!(yield* find('SELECT 1 FROM signing_keys LIMIT 1'))) yield* insert(SIGNING_KEYS, key)
+      }),
+    listSigningKeys: () => read(listKeys()),
+    rotateSigningKeys: (key, drop, options = {}) =>
+      write(function* () {
+        yield* verifyAuthority(sql, options.authority)
+        yield* sql.lockTable('signing_keys', 'EXCLUSIVE')
+        yield* insert(SIGNING_KEYS, key)
+        const kids = drop(yield* listKeys())
+        if (kids.length > 0) yield* run(deleteSigningKeys, kids)
+        yield* recordWrite(sql, options)
+        return kids
+      }),
+    revokeTokens: ({ project_id, user_id, at }, options = {}) =>
+      write(function* () {
+        yield* lockWatermarks(project_id, options)
+        const pseudonym = pseudonymOf({ project_id, user_id })
+        yield* run(revoke, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
+        yield* recordWrite(sql, options)
+      }),
+    insertWatermark: async (watermark) => void (await writeOnce(() => raise(watermark))),
+    findWatermark: (project_id, user_id) => read(findWatermark(project_id, user_id)),
+    listWatermarks: (project_id, page) => read(listWatermarks(project_id, page)),
+    pseudonymizeWatermark: (user, options = {}) =>
+      write(function* () {
+        const { project_id, user_id } = user
+        yield* lockWatermarks(project_id, options)
+        const row = yield* find(FIND_OWN_WATERMARK, project_id, user_id)
+        if (row) {
+          const not_after = numberOf(row.not_after)
+          yield* raise({ project_id, user_id: pseudonymOf(user), not_after })
+          yield* run(DELETE_WATERMARK, project_id, user_id)
+        }
+        yield* recordWrite(sql, options)
+      }),
+  }
+}
+
+const FIND_OWN_WATERMARK = `
+  SELECT not_after FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
+const DELETE_WATERMARK = `DELETE FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
+
+const watermarksFrom = (operator: '>' | '>=') => `
+  SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
+  ORDER BY user_id LIMIT ?`
+// The first page uses `>=`, because '' is the user id of the watermark for all users.
+const FIRST_WATERMARKS = watermarksFrom('>=')
+const NEXT_WATERMARKS = watermarksFrom('>')
+
+function* findWatermark(project_id: string, user_id: string): Program<number> {
+  const pseudonym = pseudonymOf({ project_id, user_id })
+  return numberOf((yield* find(FIND_WATERMARK, project_id, user_id, pseudonym))?.watermark)
+}
+
+function* listWatermarks(project_id: string, page: Page) {
+  const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
+  const rows = yield* all(sql, project_id, page.after ?? '', page.limit + 1)
+  return recordPage(rows, page, WATERMARKS.read, ({ user_id }) => user_id)
+}
