@@ -6,6 +6,7 @@ import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { assertWhole, copyMethods } from './postgres/copies.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
+import { DIALECT as WEBHOOKS } from './postgres/endpoints.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
@@ -19,13 +20,13 @@ import { createSockets } from './postgres/socket.ts'
 import { sqlOn } from './postgres/sql.ts'
 import { totalsWriter } from './postgres/totals.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
-import { webhookMethods } from './postgres/webhooks.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
 import { itemMethods } from './sql/items.ts'
 import { projectMethods } from './sql/projects.ts'
 import { storeMethods } from './sql/stores.ts'
 import { tokenMethods } from './sql/tokens.ts'
+import { webhookMethods } from './sql/webhooks.ts'
 import { createTotalizer } from './totalizer.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
@@ -145,7 +146,7 @@ function storageOn(db: Database): Storage {
     ...purchaseMethods(db, totalizer),
     ...tokenMethods(sql),
     ...auditMethods(sql),
-    ...webhookMethods(db),
+    ...webhookMethods(sql, WEBHOOKS),
     ...copyMethods(db),
     check: () => findProblems(db),
     async size() {

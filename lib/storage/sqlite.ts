@@ -8,6 +8,7 @@ import { itemMethods } from './sql/items.ts'
 import { projectMethods } from './sql/projects.ts'
 import { storeMethods } from './sql/stores.ts'
 import { tokenMethods } from './sql/tokens.ts'
+import { webhookMethods } from './sql/webhooks.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
@@ -15,6 +16,7 @@ import type { Connection } from './sqlite/connection.ts'
 import { assertWhole, copyMethods } from './sqlite/copies.ts'
 import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
+import { DIALECT as WEBHOOKS } from './sqlite/endpoints.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThread } from './sqlite/import-writer.ts'
 import { createUserIndexer } from './sqlite/indexer.ts'
@@ -24,7 +26,6 @@ import type { SqliteOptions } from './sqlite/options.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
 import { sqlOn } from './sqlite/sql.ts'
 import { openTotalsWriter } from './sqlite/totals-writer.ts'
-import { webhookMethods } from './sqlite/webhooks.ts'
 import { createTotalizer } from './totalizer.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
@@ -113,7 +114,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...purchaseMethods(db, users, totalizer, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),
-    ...webhookMethods(db),
+    ...webhookMethods(sql, WEBHOOKS),
     ...copyMethods(db),
     async check() {
       return findProblems(db)

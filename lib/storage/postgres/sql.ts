@@ -3,6 +3,7 @@ import type { Table } from '../columns.ts'
 import { memoize } from '../memoize.ts'
 import { PAGE_TEXT } from '../pages.ts'
 import type { WriteOptions } from '../port.ts'
+import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { lockOf } from '../sql/authority.ts'
 import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
 import { all, find, type Program, reading, run, type Statement, Undone } from '../sql/program.ts'
@@ -86,9 +87,21 @@ export const DIALECT: Dialect = {
       throw invalidField('before', 'invalid', 'must be at least one hour ago')
     }
   },
+  changesOfImport: (import_id, after) => ({
+    sql: CHANGES_OF_IMPORT,
+    values: [import_id, after],
+  }),
+  isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
+  joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
   rows: WEBHOOK_DIALECT.rows,
   each: WEBHOOK_DIALECT.each,
 }
+
+const CHANGES_OF_IMPORT = `
+  SELECT store, purchase, after FROM status_changes
+  WHERE import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
+    AND purchase > CAST(? AS bigint)
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
 
 // All transactions with ids below the snapshot's xmin have ended and write no more entries.
 const PAGE_OF_SETTLED = `

@@ -2,7 +2,7 @@ import type { EndpointWrite } from '../../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Table } from '../columns.ts'
 import type { Page, SettledPage, WriteOptions } from '../port.ts'
-import type { Program, Statement } from './program.ts'
+import type { Program, Statement, Value } from './program.ts'
 
 /** The SQL and the programs that differ between SQLite and PostgreSQL. */
 export interface Dialect {
@@ -48,10 +48,21 @@ export interface Dialect {
   listSettled(page: Page): Program<SettledPage>
   /** Excludes other archive runs. Throws if entries from before this time are still needed. */
   beginArchive(before: string): Program<void>
+  /** The first statuses that an import gave to purchases, after the purchase with a `seq`. */
+  changesOfImport(import_id: string, after: string): Query
+  /** Whether a status change `c` is one of purchase `p`. */
+  readonly isPurchaseOfChange: string
+  /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
+  readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: { readonly type: string } }): string
   /** The SQL of a table with one column, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
+}
+
+export interface Query {
+  readonly sql: string
+  readonly values: readonly Value[]
 }
 
 export interface ConfiguredQuery {

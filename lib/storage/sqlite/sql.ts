@@ -1,3 +1,4 @@
+import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { PAGE_OF_AUDIT } from '../sql/audit.ts'
 import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
 import {
@@ -71,9 +72,28 @@ export const DIALECT: Dialect = {
     return { entries, position: String(entries.at(-1)?.seq ?? after) }
   },
   *beginArchive() {},
+  changesOfImport: (import_id, after) => ({
+    sql: CHANGES_OF_IMPORT,
+    values: [import_id, after, import_id, after],
+  }),
+  isPurchaseOfChange: 'p.seq = c.purchase',
+  joinTransaction: `
+    CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
+    CROSS JOIN purchases p ON p.seq = tr.purchase`,
   rows: WEBHOOK_DIALECT.rows,
   each: WEBHOOK_DIALECT.each,
 }
+
+const FINISHED = `
+  SELECT seq FROM imports WHERE import_id = ? AND owner IS NULL AND undone_at IS NULL`
+
+/** The table `purchase_changes` has the statuses that `purchases` does not have yet. */
+const CHANGES_OF_IMPORT = `
+  SELECT purchase, after FROM status_changes
+  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
+  UNION ALL SELECT purchase, status AS after FROM purchase_changes
+  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
 
 /** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
 const DELETE_EXPIRED = `
