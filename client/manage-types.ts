@@ -29,6 +29,7 @@ export type {
 } from '../lib/domain/query.ts'
 export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
+export type { ErasedUser } from '../lib/domain/user.ts'
 export type {
   WebhookDelivery,
   WebhookDeliveryState,
@@ -131,9 +132,4 @@ export interface ImportResult
   readonly unequal: readonly UnequalCount[]
   /** The preset that fits the header, if the file was read by a map without a preset. */
   readonly fitting_preset?: string
-}
-
-export interface ErasedUser {
-  readonly pseudonym: string
-  readonly purchases: number
 }

@@ -97,7 +97,7 @@ export {
   type StoreType,
 } from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
-export type { UserQuery } from './domain/user.ts'
+export type { ErasedUser, UserQuery } from './domain/user.ts'
 export {
   WEBHOOK_DELIVERY_STATES,
   WEBHOOK_EVENTS,
@@ -163,7 +163,7 @@ export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { StoredSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
-export type { ErasedUser, EraseOptions, Users } from './services/users.ts'
+export type { EraseOptions, Users } from './services/users.ts'
 export type {
   WebhookDeliveryKey,
   WebhookLogPage,

@@ -28,6 +28,8 @@ export const usersErase = command({
       .erase(account, user, { delete: deletes, onProgress })
       .finally(line.end)
     output.record({ ...erased, deleted: Boolean(deletes) })
+    if (!erased.found)
+      io.stderr.write('Nothing is stored of this user. Check the id and --project\n')
   },
 })
 

@@ -67,7 +67,10 @@ function OnePlayer({ store, user_id }: PlayerProps) {
         </>
       }
     >
-      {erased && (
+      {erased && !erased.found && (
+        <Notice tone="warning" title="Nothing is stored of this player" />
+      )}
+      {erased?.found && (
         <Notice tone="good" title={`Erased ${formatCount(erased.purchases)} purchases`}>
           <p>
             Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.

@@ -212,7 +212,7 @@ export function createManagedSchemas() {
     },
     ImportPage: page('imports', 'ImportRecord'),
     UserExport: { ...object, description: 'All records about the user.' },
-    ErasedUser: exactly<lib.ErasedUser>({ pseudonym: text, purchases: count }),
+    ErasedUser: exactly<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
     WebhookEndpoint: record<lib.WebhookEndpoint>(
       {
         ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },

@@ -1,8 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import type { JsonObject } from '../domain/fields.ts'
-import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { parseUserQuery, replaceUser, type UserQuery } from '../domain/user.ts'
+import { type ErasedUser, parseUserQuery, type UserQuery } from '../domain/user.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, StoreKey, UserKey, WriteOptions } from '../storage/port.ts'
@@ -16,14 +15,15 @@ import { withTimeText } from './record-purchase.ts'
 export interface Users {
   /**
    * Yields a JSON document in chunks, with everything stored about a user of a project: purchases,
-   * revocations, audit entries and idempotency records. At most one page is in memory.
+   * revocations and audit entries. At most one page is in memory. The first chunk has no stored
+   * data, and the audit entry is written after it: an HTTP HEAD request writes none.
    */
   export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
   /**
    * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
-   * revocations, audit entries and idempotency records. Deletes the HTTP response bodies in the
-   * delivery logs of the project's webhooks. Purchases keep their amounts. Imports into a store
-   * wait while its purchases are erased. After a crash, repeat the call to finish the erasure.
+   * revocations and audit entries. Deletes the HTTP response bodies in the delivery logs of the
+   * project's webhooks. Purchases keep their amounts. Imports into a store wait while its purchases
+   * are erased. After a crash, repeat the call to finish the erasure.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
 }
@@ -35,13 +35,6 @@ export interface EraseOptions extends CallOptions {
   readonly onProgress?: ((purchases: number) => void) | undefined
   /** Stops after a batch and throws the signal's reason. Repeat the call to finish the erasure. */
   readonly signal?: AbortSignal | undefined
-}
-
-export interface ErasedUser {
-  /** The pseudonym that replaces the id of the user. */
-  readonly pseudonym: string
-  /** The number of purchases that this call erased. */
-  readonly purchases: number
 }
 
 /** The number of records that an export reads at once. Other requests wait meanwhile. */
@@ -132,31 +125,18 @@ export function createUsers(context: Context): Users {
     }
   }
 
-  async function* idempotencyPages(account_id: string) {
-    const list = (page: Page) => storage.listIdempotencyRecords(account_id, page)
-    for await (const { records } of pagesOf(list, EXPORT_PAGE)) yield records
-  }
-
-  async function* idempotencyRecordsOf(account_id: string, user: UserKey) {
-    for await (const records of idempotencyPages(account_id)) {
-      const own = records.filter((each) => withoutUser(each, user) !== undefined)
-      yield own.map(({ fingerprint: _, ...each }) => each)
-    }
-  }
-
   return {
     async *export(account, input, options = {}) {
       assertAccount(account)
       const user = parseUserQuery(input)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
+      yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
       await storage.insertAudit(write(account, user, 'users.export', options))
-      const head = { ...user, exported_at: formatInstant(now()) }
-      yield* formatDocument(head, {
+      yield* formatLists({
         purchases: purchasesOf(account_id, user),
         revocations: revocationsOf(user),
         audit_entries: entriesAbout(account_id, user),
-        idempotency_records: idempotencyRecordsOf(account_id, user),
       })
     },
 
@@ -168,7 +148,7 @@ export function createUsers(context: Context): Users {
       await getNamedProject(storage, account, user.project_id, 'project_id')
       const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })
       const authorized = { authority: authorityOf(account) }
-      await storage.pseudonymizeWatermark(user, audited)
+      let found = await storage.pseudonymizeWatermark(user, audited)
       let erased = 0
       for await (const { store_id } of storesOf(user.project_id)) {
         const store = { account_id, store_id }
@@ -180,26 +160,18 @@ export function createUsers(context: Context): Users {
       }
       const pseudonymizeEntries = (page: Page) =>
         storage.pseudonymizeAudit(account_id, user, page, authorized)
-      for await (const _page of pagesOf(pseudonymizeEntries));
-      for await (const records of idempotencyPages(account_id)) {
-        for (const record of records) {
-          const replaced = withoutUser(record, user)
-          if (replaced) await storage.replaceIdempotencyRecord(record.key, replaced, authorized)
-        }
-      }
+      for await (const { changed } of pagesOf(pseudonymizeEntries)) found ||= changed > 0
       await storage.clearAnswers(user.project_id, authorized)
       await storage.emptyLog?.()
-      return { pseudonym: pseudonymOf(user), purchases: erased }
+      return { pseudonym: pseudonymOf(user), purchases: erased, found: found || erased > 0 }
     },
   }
 }
 
-/** Yields a JSON document: the members of `head`, then each list with one record per line. */
-async function* formatDocument(
-  head: object,
-  lists: { readonly [name: string]: AsyncIterable<readonly object[]> },
-): AsyncGenerator<string> {
-  yield JSON.stringify(head).slice(0, -1)
+/** Yields the end of a JSON object: further members, which are lists with one record per line. */
+async function* formatLists(lists: {
+  readonly [name: string]: AsyncIterable<readonly object[]>
+}): AsyncGenerator<string> {
   for (const [name, pages] of Object.entries(lists)) {
     yield `,\n${JSON.stringify(name)}: [`
     let separator = '\n'
@@ -211,23 +183,4 @@ async function* formatDocument(
     yield ']'
   }
   yield '}\n'
-}
-
-/**
- * Replaces a user's id in the key and the stored answer of an idempotency record. Returns undefined
- * if neither contains the id.
- */
-function withoutUser(record: IdempotencyRecord, user: UserKey): IdempotencyRecord | undefined {
-  const { user_id } = user
-  if (!record.key.includes(user_id) && !record.answer.includes(JSON.stringify(user_id))) {
-    return undefined
-  }
-  const pseudonym = pseudonymOf(user)
-  const key = replaceUser(record.key, user_id, pseudonym)
-  const answer = JSON.stringify(
-    JSON.parse(record.answer, (name, value) =>
-      name === 'user_id' && value === user_id ? pseudonym : value,
-    ),
-  )
-  return key === record.key && answer === record.answer ? undefined : { ...record, key, answer }
 }

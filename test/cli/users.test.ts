@@ -52,6 +52,17 @@ test('users erase needs --yes without a terminal, and then erases the user', asy
   assert.deepEqual(await users(), [undefined])
 })
 
+test('users erase of an unknown user says that nothing is stored of the user', async (t) => {
+  const { run, ofProject } = await setUp(t)
+
+  const { code, stderr } = await run('users', 'erase', 'nobody', ...ofProject, '--yes')
+
+  assert.deepEqual(
+    [code, stderr],
+    [0, 'Nothing is stored of this user. Check the id and --project\n'],
+  )
+})
+
 test('users erase asks for the id of the user on a terminal', async (t) => {
   const { db, users, ofProject } = await setUp(t)
   const answerWith = async (input: string) => {

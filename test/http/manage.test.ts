@@ -129,6 +129,17 @@ for (const route of manageRoutes) {
   })
 }
 
+test('HEAD is answered like GET, and writes no audit entry', async (t) => {
+  const { till, asOwn, own } = await startManaged(t)
+  const count = async () => (await till.operations.listAudit({ limit: 1000 })).entries.length
+  const before = await count()
+  for (const route of manageRoutes.filter(({ method }) => method === 'GET')) {
+    const { status } = await asOwn(lineOf(route, own.ids).replace('GET', 'HEAD'))
+    assert.equal(status, 200, route.path)
+  }
+  assert.equal(await count(), before)
+})
+
 test('without the option, no path of the management API exists', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
   const { account_key } = await till.accounts.create({ name: 'Studio' })

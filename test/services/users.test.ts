@@ -29,8 +29,7 @@ async function createUser(till: Till) {
     store_type: 'web',
   })
   const item = { display_name: 'Gold', price: '499', type: 'consumable' as const }
-  const options = { idempotencyKey: `gold for ${USER}` }
-  await till.items.create(account, { ...item, store_id: 'second', name: 'gold' }, options)
+  await till.items.create(account, { ...item, store_id: 'second', name: 'gold' })
   for (const store_id of ['main', 'second']) {
     const file = HEADER + rowOf('a', USER) + rowOf('b', 'other') + rowOf('c', USER)
     await till.purchases.import(account, { store_id, file: fileOf(file) })
@@ -57,9 +56,8 @@ describe('the export of a user', () => {
       'purchases',
       'revocations',
       'audit_entries',
-      'idempotency_records',
     ])
-    const { purchases, revocations, audit_entries, idempotency_records } = found
+    const { purchases, revocations, audit_entries } = found
     assert.deepEqual(
       purchases.map(({ store_id, transaction_id, purchased_at, metadata }: never) => [
         store_id,
@@ -76,8 +74,6 @@ describe('the export of a user', () => {
     const actions = audit_entries.map(({ action }: { action: string }) => action)
     assert.deepEqual(actions, ['tokens.revoke', 'users.export'])
     assert.doesNotMatch(audit_entries[1].subject, /player/)
-    assert.deepEqual(idempotency_records[0].key, `gold for ${USER}`)
-    assert.equal(idempotency_records[0].fingerprint, undefined)
     assert.equal(audit_entries[0].subject, `${project.id}/${USER}`)
   })
 
@@ -88,7 +84,6 @@ describe('the export of a user', () => {
     const found = await exported(till, account, { project_id: project.id, user_id: 'play' })
 
     assert.deepEqual([found.purchases, found.revocations], [[], []])
-    assert.deepEqual(found.idempotency_records, [])
   })
 
   test('contains every purchase, also when they need several pages', async () => {
@@ -131,13 +126,35 @@ describe('the erasure of a user', () => {
       named.map(({ action }) => action),
       ['tokens.revoke', 'users.erase'],
     )
-    const page = await storage.listIdempotencyRecords(account.account_id, { limit: 10 })
-    assert.deepEqual(
-      page.records.map(({ key }) => key),
-      [`gold for ${pseudonym}`],
-    )
     const again = await exported(till, account, user)
-    assert.deepEqual([again.purchases, again.idempotency_records], [[], []])
+    assert.deepEqual(again.purchases, [])
+  })
+
+  test('of a user whose id is a part of an idempotency key leaves the key as it is', async () => {
+    const till = memoryTill()
+    const { account, user } = await createUser(till)
+    const create = async () => {
+      const item = { name: 'axe', display_name: 'Axe', price: '1', type: 'consumable' as const }
+      const options = { idempotencyKey: 'create/1' }
+      return till.items.create(account, { ...item, store_id: 'main' }, options)
+    }
+    const first = await create()
+
+    await till.users.erase(account, { ...user, user_id: '1' })
+
+    assert.deepEqual(await create(), first)
+  })
+
+  test('says whether anything was stored: a purchase or a revocation', async () => {
+    const till = memoryTill()
+    const { account, user } = await createUser(till)
+    const { project_id } = user
+    const erase = async (user_id: string) =>
+      (await till.users.erase(account, { project_id, user_id })).found
+    await till.sessions.revoke(account, { project_id, user_id: 'revoked' })
+
+    for (const known of ['other', 'revoked']) assert.equal(await erase(known), true)
+    for (const unknown of ['nobody', 'other', 'revoked']) assert.equal(await erase(unknown), false)
   })
 
   test('can delete the purchases, which cannot be imported again then', async () => {

@@ -26,11 +26,6 @@ export interface AuditMethods {
    * include expired records.
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
-  /**
-   * Deletes the idempotency record of `key`. Inserts the record `by`, unless its own key is already
-   * in use.
-   */
-  replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Lists the audit log of one account, newest entries first. */

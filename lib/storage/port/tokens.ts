@@ -36,8 +36,11 @@ export interface TokenMethods {
   findWatermark(project_id: string, user_id: string): Promise<number>
   /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
-  /** Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. */
-  pseudonymizeWatermark(user: UserKey, write?: WriteOptions): Promise<void>
+  /**
+   * Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. Resolves to
+   * whether the user had a watermark.
+   */
+  pseudonymizeWatermark(user: UserKey, write?: WriteOptions): Promise<boolean>
 }
 
 export interface StoredSigningKey {

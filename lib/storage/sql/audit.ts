@@ -63,13 +63,6 @@ export function auditMethods(sql: Sql): AuditMethods {
         if (changed.length > 0) yield* run(updateFingerprints, changed)
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       }),
-    replaceIdempotencyRecord: (key, by, options = {}) =>
-      write(function* () {
-        yield* verifyAuthority(sql, options.authority)
-        yield* run(DELETE_IDEMPOTENCY_RECORD, by.account_id, key)
-        yield* run(INSERT_NEW_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(by))
-        yield* recordWrite(sql, options)
-      }),
     archiveAudit: (request) =>
       archiveInto(request, (step) => write(() => archivePage(step), { isAlone: true })),
     async pseudonymizeAudit(account_id, user, page, options = {}) {
@@ -97,9 +90,6 @@ const FIND_IDEMPOTENCY_RECORD = `
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
-const DELETE_IDEMPOTENCY_RECORD = 'DELETE FROM receipts WHERE account_id = ? AND key = ?'
-const INSERT_NEW_IDEMPOTENCY_RECORD = `
-  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO NOTHING`
 const PAGE_OF_FINGERPRINTS = `
   SELECT account_id, key, fingerprint FROM receipts
   WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`

@@ -75,6 +75,7 @@ export function tokenMethods(sql: Sql): TokenMethods {
           yield* run(DELETE_WATERMARK, project_id, user_id)
         }
         yield* recordWrite(sql, options)
+        return row !== undefined
       }),
   }
 }

@@ -5,16 +5,8 @@ import type { Erasure, Storage, StoreKey } from '../../../lib/storage/port.ts'
 import { pseudonymOf } from '../../../lib/storage/pseudonym.ts'
 import { all } from '../../support/collect.ts'
 import { importRows, openImport, purchaseOf, readPages, statuses } from '../fixtures/imports.ts'
-import {
-  AT,
-  FOREIGN,
-  insertProjects,
-  insertShops,
-  MAIN,
-  newRow,
-  SIDE,
-} from '../fixtures/records.ts'
-import { auditOf, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
+import { FOREIGN, insertProjects, insertShops, MAIN, newRow, SIDE } from '../fixtures/records.ts'
+import { auditOf, newEntry } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 const ANN = { project_id: 'prj_1', user_id: 'ann' }
@@ -243,8 +235,8 @@ export function describeErasure(open: OpenStorage): void {
     await storage.revokeTokens({ project_id: 'prj_1', user_id: 'bob', at: 200 })
     const audit = newEntry({ action: 'users.erase' })
 
-    await storage.pseudonymizeWatermark(ANN, { audit })
-    await storage.pseudonymizeWatermark(ANN, { audit })
+    assert.equal(await storage.pseudonymizeWatermark(ANN, { audit }), true)
+    assert.equal(await storage.pseudonymizeWatermark(ANN, { audit }), false)
 
     assert.deepEqual(await all((page) => storage.listWatermarks('prj_1', page)), [
       { project_id: 'prj_1', user_id: 'bob', not_after: 200 },
@@ -318,31 +310,5 @@ export function describeErasure(open: OpenStorage): void {
 
     await assert.rejects(refused, { code: 'account_key_required' })
     assert.deepEqual(await auditOf(storage), [entry])
-  })
-
-  test('an idempotency record is replaced under another key, and never over an existing one', async (t) => {
-    const storage = await open(t)
-    await insertProjects(storage)
-    const [old, other, foreign] = [
-      newIdempotencyRecord({ key: 'ann' }),
-      newIdempotencyRecord({ key: 'other' }),
-      newIdempotencyRecord({ key: 'ann', account_id: 'acc_2' }),
-    ]
-    await storage.insertAudit(...[old, other, foreign].map((idempotency) => ({ idempotency })))
-    const replaced = newIdempotencyRecord({ key: 'erased', answer: '{}' })
-    const records = (account_id: string) =>
-      all((page) => storage.listIdempotencyRecords(account_id, page))
-
-    const refused = storage.replaceIdempotencyRecord('ann', replaced, {
-      authority: { key_id: 'key_none' },
-    })
-    await assert.rejects(refused, { code: 'account_key_required' })
-    await storage.replaceIdempotencyRecord('ann', replaced, { audit: newEntry({ at: AT }) })
-    assert.deepEqual(await records('acc_1'), [replaced, other])
-    assert.deepEqual(await records('acc_2'), [foreign])
-    assert.equal((await auditOf(storage)).length, 1)
-
-    await storage.replaceIdempotencyRecord('erased', { ...other, answer: '{"a":1}' })
-    assert.deepEqual(await records('acc_1'), [other])
   })
 }
