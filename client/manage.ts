@@ -273,8 +273,11 @@ export function createManageClient(options: ManageOptions) {
       /** Give one of `from`, a sequence number, and `since`, a time. */
       replay: (id: string, input: { from?: number; since?: string }, options?: CallOptions) =>
         change<WebhookEndpoint>('POST', at`/webhooks/${id}/replay`, input, options),
-      confirm: (id: string, input: { url?: string } = {}, options?: CallOptions) =>
-        change<WebhookEndpoint>('POST', at`/webhooks/${id}/confirm`, input, options),
+      confirm: (
+        id: string,
+        input: { url?: string; unconfirmed_at?: string } = {},
+        options?: CallOptions,
+      ) => change<WebhookEndpoint>('POST', at`/webhooks/${id}/confirm`, input, options),
     },
 
     audit: {

@@ -11,10 +11,15 @@ export const webhooksConfirm = command({
   options: {
     ...ACCOUNT_OPTION,
     url: { value: 'URL', help: 'the expected URL; fails if another one waits meanwhile' },
+    'set-at': {
+      value: 'TIME',
+      help: 'the time that webhooks list printed; fails if the URL or secret was set again',
+    },
   },
   async run({ till, operand, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    const endpoint = await till.webhooks.confirm(account, operand, { url: options.url })
+    const { url, 'set-at': unconfirmed_at } = options
+    const endpoint = await till.webhooks.confirm(account, operand, { url, unconfirmed_at })
     output.record(endpoint)
     warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
   },

@@ -32,12 +32,13 @@ export const webhooksList = command({
     )
     for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
       warnOfUnsigned(io, endpoint_id, url, is_signed)
-      const { unconfirmed_url, unconfirmed_is_signed } = endpoint
+      const { unconfirmed_url, unconfirmed_is_signed, unconfirmed_at } = endpoint
       if (unconfirmed_url === undefined) continue
       const what = unconfirmed_url === url ? 'same URL' : 'new URL'
       const secret = unconfirmed_is_signed ? 'new secret' : 'no secret'
       const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
-      output.line(`A session set (${what}, ${secret}): ${command}`)
+      const time = unconfirmed_at ? ` --set-at ${unconfirmed_at}` : ''
+      output.line(`A session set (${what}, ${secret}): ${command}${time}`)
     }
     if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },

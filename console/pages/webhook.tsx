@@ -42,17 +42,19 @@ function Endpoint({ endpoint, onChanged }: Props) {
   const { webhooks } = useClient()
   const { endpoint_id: id, url, state, is_signed, last_failure, ...rest } = endpoint
   const act = (name: 'test' | 'pause' | 'resume') => () => webhooks[name](id).then(onChanged)
-  const confirm = (url: string) => () => webhooks.confirm(id, { url }).then(onChanged)
+  const { unconfirmed_url, unconfirmed_at } = rest
+  const seen = { url: unconfirmed_url ?? '', ...(unconfirmed_at && { unconfirmed_at }) }
+  const confirm = () => webhooks.confirm(id, seen).then(onChanged)
   return (
     <Section title={url || 'No confirmed URL'}>
-      {rest.unconfirmed_url && (
+      {unconfirmed_url && (
         <Notice tone="warning" title="A session made a change that is not active yet">
           <p>
-            {rest.unconfirmed_url === url ? 'Same URL' : 'New URL'},{' '}
+            {unconfirmed_url === url ? 'Same URL' : 'New URL'},{' '}
             {rest.unconfirmed_is_signed ? 'new secret' : 'no secret'}:{' '}
-            <code>{rest.unconfirmed_url}</code>
+            <code>{unconfirmed_url}</code>
           </p>
-          <ActionButton act={confirm(rest.unconfirmed_url)} isPrimary>
+          <ActionButton act={confirm} isPrimary>
             Confirm this URL
           </ActionButton>
         </Notice>

@@ -466,8 +466,8 @@ export const manageRoutes = [
   row(
     'POST /webhooks/:endpoint_id/confirm',
     ({ till, caller, params, input, options }) => {
-      const url = textOf(input, 'url')
-      return till.webhooks.confirm(caller, params.endpoint_id as string, { ...options, url })
+      const seen = { url: textOf(input, 'url'), unconfirmed_at: textOf(input, 'unconfirmed_at') }
+      return till.webhooks.confirm(caller, params.endpoint_id as string, { ...options, ...seen })
     },
     {
       id: 'confirmWebhook',

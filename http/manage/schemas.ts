@@ -80,6 +80,10 @@ export function createManagedSchemas() {
         ...text,
         description: 'The URL to confirm. The request fails unless it is the `unconfirmed_url`.',
       },
+      unconfirmed_at: {
+        ...time,
+        description: 'The request fails if a session has set the URL or the secret since.',
+      },
     }),
     ListQuery: inputs.ListQuery,
     ManagedStoreQuery: without(inputs.StoreQuery, 'project_id'),
@@ -217,13 +221,17 @@ export function createManagedSchemas() {
       {
         ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
         ...{ reason: text, unconfirmed_url: text, unconfirmed_is_signed: flag, is_signed: flag },
+        unconfirmed_at: time,
         ...{ cursor: count, lag: count, lag_seconds: count, failing_since: time },
         last_failure: record<lib.WebhookFailure>({ at: time, status: count, error: text }, [
           'status',
           'error',
         ]),
       },
-      ['reason', 'unconfirmed_url', 'unconfirmed_is_signed', 'failing_since', 'last_failure'],
+      [
+        ...(['reason', 'unconfirmed_url', 'unconfirmed_is_signed', 'unconfirmed_at'] as const),
+        ...(['failing_since', 'last_failure'] as const),
+      ],
     ),
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
     WebhookDelivery: record<lib.WebhookDelivery>(

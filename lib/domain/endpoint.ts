@@ -11,7 +11,7 @@ export interface StoredEndpoint extends EndpointOwner {
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
   /** The URL and secret that a session set and the account has not confirmed. */
-  readonly unconfirmed?: EndpointTarget
+  readonly unconfirmed?: UnconfirmedTarget
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
   /** When the endpoint stopped being active; Unix milliseconds. */
@@ -71,6 +71,12 @@ function targetOf({ webhook_url, webhook_secret }: JsonObject): EndpointTarget |
   return { url: webhook_url, ...(hasSecret && { secret: webhook_secret }) }
 }
 
+/** A target that the account has not confirmed. */
+export interface UnconfirmedTarget extends EndpointTarget {
+  /** When it was set; Unix milliseconds. Versions before 0.3.0 did not store it. */
+  readonly set_at?: number
+}
+
 interface TargetChange {
   readonly before: EndpointTarget | undefined
   readonly after: EndpointTarget | undefined
@@ -97,13 +103,13 @@ export function changeEndpoint(
     const { unconfirmed: _, ...confirmed } = known
     if (!after) return known.url === '' ? undefined : confirmed
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
-    return { ...known, ...stopped_at, unconfirmed: after }
+    return { ...known, ...stopped_at, unconfirmed: { ...after, set_at: now } }
   }
   if (before?.url === after?.url) {
     // The account changed something other than the URL. A URL that a session set stays unconfirmed,
     // and a URL that a session removed stays active.
     if (!after) return current
-    if (known.url !== after.url) return { ...known, unconfirmed: after }
+    if (known.url !== after.url) return { ...known, unconfirmed: { ...after, set_at: now } }
   }
   if (!after) return undefined
   if (!isKept || !current) return targeted(known, after, now, isSame)

@@ -55,6 +55,8 @@ export interface WebhookEndpoint {
   readonly unconfirmed_url?: string
   /** Whether messages to the `unconfirmed_url` would be signed. */
   readonly unconfirmed_is_signed?: boolean
+  /** When the unconfirmed URL or secret was set. Give it to `confirm`. */
+  readonly unconfirmed_at?: string
   /** Whether messages are signed. Without a `webhook_secret`, they are not. */
   readonly is_signed: boolean
   /** All changes with a lower `sequence` were delivered, or are no longer retried. */

@@ -62,14 +62,21 @@ export interface Webhooks {
    */
   resume(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Activates the URL that a session set. Throws `invalid_request` if `url` is given and differs
-   * from the unconfirmed URL.
+   * Activates the URL and the secret that a session set. Throws `invalid_request` if `url` is given
+   * and differs from the unconfirmed URL, or if `unconfirmed_at` is given and a session has changed
+   * the URL or the secret since.
    */
   confirm(
     account: Account,
     endpoint_id: string,
-    options?: CallOptions & { readonly url?: string | undefined },
+    options?: CallOptions & ExpectedTarget,
   ): Promise<WebhookEndpoint>
+}
+
+/** The unconfirmed change that an account has seen. */
+interface ExpectedTarget {
+  readonly url?: string | undefined
+  readonly unconfirmed_at?: string | undefined
 }
 
 export interface WebhookQuery extends ListQuery {
@@ -129,6 +136,7 @@ export function createWebhooks(context: Context): Webhooks {
       ...(unconfirmed && {
         unconfirmed_url: showWebhookUrl(unconfirmed.url),
         unconfirmed_is_signed: unconfirmed.secret !== undefined,
+        ...(unconfirmed.set_at && { unconfirmed_at: formatInstant(unconfirmed.set_at) }),
       }),
       is_signed: secrets.length > 0,
       cursor,
@@ -245,7 +253,7 @@ export function createWebhooks(context: Context): Webhooks {
         options,
       ),
 
-    async confirm(account, endpoint_id, { url, ...options } = {}) {
+    async confirm(account, endpoint_id, { url, unconfirmed_at, ...options } = {}) {
       const endpoint = await getEndpoint(account, endpoint_id)
       const isSame = sameSecret(context, placeOf(endpoint))
       const confirm = (current: StoredEndpoint) => {
@@ -255,6 +263,11 @@ export function createWebhooks(context: Context): Webhooks {
         }
         if (url !== undefined && showWebhookUrl(url) !== showWebhookUrl(unconfirmed.url)) {
           throw invalidField('url', 'mismatch', 'is not the unconfirmed URL any more')
+        }
+        const { set_at = 0 } = unconfirmed
+        if (unconfirmed_at !== undefined && unconfirmed_at !== formatInstant(set_at)) {
+          const message = 'is too old: the URL or the secret was set again'
+          throw invalidField('unconfirmed_at', 'mismatch', message)
         }
         return confirmEndpoint(current, unconfirmed, now(), isSame)
       }

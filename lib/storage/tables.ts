@@ -1,6 +1,6 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
-import type { EndpointSecret, EndpointTarget, StoredEndpoint } from '../domain/endpoint.ts'
+import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
 import type { Item, ItemFields, ItemType } from '../domain/item.ts'
@@ -341,7 +341,7 @@ export const ENDPOINTS = table<StoredEndpoint>('webhook_endpoints', {
   store_id: text(),
   url: text(),
   secrets: anyJson<readonly EndpointSecret[]>() as Column<readonly EndpointSecret[]>,
-  unconfirmed: anyJson<EndpointTarget>(),
+  unconfirmed: anyJson<UnconfirmedTarget>(),
   state: text<WebhookState>(),
   reason: optional(text<'gone' | 'secret'>()),
   stopped_at: optional(integer),

@@ -131,7 +131,7 @@ test('a URL that a session set waits for confirmation, and serve warns of it', a
   await till.projects.update(session, { id, config: { webhook_url: other } })
   await till.close()
 
-  const { state, unconfirmed_url } = await endpoint()
+  const { state, unconfirmed_url, unconfirmed_at } = await endpoint()
   assert.deepEqual([state, unconfirmed_url], ['unconfirmed', other])
   const { api, log } = await serve(ARGS, ENV)
   await eventuallyHolds(() =>
@@ -142,14 +142,16 @@ test('a URL that a session set waits for confirmation, and serve warns of it', a
   )
   await createItems(api, 0, 1)
   const { stdout } = await shop.run('webhooks', 'list')
-  const command = `tillkit webhooks confirm ${id} --url '${other}'`
+  const command = `tillkit webhooks confirm ${id} --url '${other}' --set-at ${unconfirmed_at}`
   assert.ok(stdout.endsWith(`A session set (new URL, no secret): ${command}\n`), stdout)
 
   await assert.rejects(
     json('webhooks', 'confirm', id, '--url', `${receiver.url}/x`),
     /ended with 1/,
   )
-  assert.equal((await json('webhooks', 'confirm', id, '--url', other)).state, 'active')
+  const confirm = ['webhooks', 'confirm', id, '--url', other, '--set-at']
+  await assert.rejects(json(...confirm, '2026-01-31T12:00:00.000Z'), /ended with 1/)
+  assert.equal((await json(...confirm, unconfirmed_at)).state, 'active')
   await createItems(api, 1, 1)
   await eventuallyHolds(() => assert.ok(itemsOf(receiver.received).has('sku_1')))
   assert.ok(receiver.received.every(({ path }) => path === '/other'))
@@ -201,7 +203,10 @@ test('no character of a URL that a session set reaches the terminal or the shell
     till.projects.update(session, { id, config: { webhook_url, webhook_secret: 'a' } })
   const list = async () => (await run('webhooks', 'list')).stdout
   await set("https://sh\u043ep.example/it's")
-  assert.match(await list(), /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s'\n$/)
+  assert.match(
+    await list(),
+    /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s' --set-at \S+\n$/,
+  )
   // As older versions stored it.
   const webhook_url = 'https://evil.example/\u001b[2J\u009b2J\u202e\n'
   const unconfirmed = { url: webhook_url }

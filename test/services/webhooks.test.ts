@@ -290,6 +290,27 @@ test('an unconfirmed change of only the secret is told apart from a new URL', as
   assert.deepEqual(await set({ webhook_url: URL }), [true, false])
 })
 
+test('confirm refuses a secret that a session replaced after the account had seen another', async (t) => {
+  let time = Date.parse('2026-01-31T12:00:00Z')
+  const till = memoryTill({ now: () => time })
+  t.after(() => till.close())
+  const { account, project, token } = await openHooks(till)
+  const session = await till.sessions.authenticate(token)
+  const set = async (webhook_secret: string) => {
+    time += 1
+    const config = { webhook_url: URL, webhook_secret }
+    await till.projects.update(session, { id: project.id, config })
+    const { unconfirmed_at } = await till.webhooks.get(account, project.id)
+    return { url: URL, unconfirmed_at }
+  }
+  const seen = await set('one')
+  const next = await set('two')
+
+  const confirm = (expected: object) => till.webhooks.confirm(account, project.id, expected)
+  await assert.rejects(confirm(seen), { code: 'invalid_request' })
+  assert.equal((await confirm(next)).unconfirmed_at, undefined)
+})
+
 test('a webhook_url that was stored before its rule works, also when it is sent unchanged', async (t) => {
   const storage = createMemoryStorage()
   const till = createTill({ storage })
