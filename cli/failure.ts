@@ -6,7 +6,7 @@ import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
 import { describeSystemError } from './system-errors.ts'
-import { formatValue } from './text.ts'
+import { formatJson, formatValue } from './text.ts'
 
 /** The exit codes of the program. */
 export const DONE = 0
@@ -30,7 +30,7 @@ export function reportFailure(
   // Prints no JSON document for a CommandFailure: the command has already printed one.
   const hasPrinted = error instanceof CommandFailure
   if (args.includes('--json') && !hasPrinted) {
-    stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
+    stdout.write(`${formatJson(problemDocument(error))}\n`)
     if (isExpected(error)) return code
   }
   const stack = (error as Error | undefined)?.stack || String(error)

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
+import { pipeline } from 'node:stream/promises'
 import type { OutputStream } from './io.ts'
 import { formatTable, type Narrowing } from './table.ts'
-import { formatValue, WIDTH, wrap } from './text.ts'
+import { escapeLines, formatJson, formatValue, WIDTH, wrap } from './text.ts'
 
 /** Prints the result of a command, as text or as one JSON document. */
 export interface Output {
@@ -23,7 +24,7 @@ export interface Output {
 export function createOutput(stdout: OutputStream, json: boolean): Output {
   const write = (text: string) => void stdout.write(`${text}\n`)
   if (json) {
-    const document = (value: unknown) => write(JSON.stringify(value, null, 2))
+    const document = (value: unknown) => write(formatJson(value))
     const list = (rows: AsyncIterable<object>) => writeArray(stdout, rows)
     return { record: document, table: document, list, line() {}, json }
   }
@@ -41,11 +42,19 @@ export function createOutput(stdout: OutputStream, json: boolean): Output {
   }
 }
 
-/** Streams the same text as `JSON.stringify(rows, null, 2)`, with backpressure. */
+/** Prints an exported file. On a terminal, escapes characters that could change what it shows. */
+export function printFile(chunks: AsyncIterable<string>, stdout: OutputStream): Promise<void> {
+  async function* escaped() {
+    for await (const chunk of chunks) yield escapeLines(chunk)
+  }
+  return pipeline(stdout.isTTY ? escaped() : chunks, stdout, { end: false })
+}
+
+/** Streams the same text as `formatJson(rows)`, with backpressure. */
 async function writeArray(stdout: OutputStream, rows: AsyncIterable<object>): Promise<void> {
   let before = '['
   for await (const row of rows) {
-    const text = JSON.stringify(row, null, 2).replaceAll('\n', '\n  ')
+    const text = formatJson(row).replaceAll('\n', '\n  ')
     if (!stdout.write(`${before}\n  ${text}`)) await once(stdout, 'drain')
     before = ','
   }

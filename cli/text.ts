@@ -1,14 +1,30 @@
 /** Characters that could change the terminal, the order of the text or the number of lines. */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+const UNSAFE_OR_LINE_END = new RegExp(`\\r?\\n|${UNSAFE.source}`, 'gu')
 
 /** Formats a value on one line. Escapes characters that could change what the terminal shows. */
 export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.replace(UNSAFE, (each) => {
-    // `JSON.stringify` escapes only the characters below U+0020.
-    const escaped = JSON.stringify(each).slice(1, -1)
-    return escaped === each ? `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}` : escaped
-  })
+  return text.replace(UNSAFE, escapeCharacter)
+}
+
+/** Formats a value as JSON of several lines, with the same escapes as `formatValue`. */
+export function formatJson(value: unknown): string {
+  return escapeLines(JSON.stringify(value, null, 2))
+}
+
+/** Escapes unsafe characters like `formatValue`, but keeps line ends. JSON keeps its value. */
+export function escapeLines(text: string): string {
+  return text.replace(UNSAFE_OR_LINE_END, (each) =>
+    each.endsWith('\n') ? each : escapeCharacter(each),
+  )
+}
+
+function escapeCharacter(character: string): string {
+  // `JSON.stringify` escapes only the characters below U+0020.
+  const escaped = JSON.stringify(character).slice(1, -1)
+  if (escaped !== character) return escaped
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** Formats a value as one argument of a shell command. */

@@ -1,7 +1,7 @@
-import { pipeline } from 'node:stream/promises'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { PROJECT_OPTION } from '../options.ts'
+import { printFile } from '../output.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 
 export const catalogExport = command({
@@ -19,7 +19,7 @@ export const catalogExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.ownerOf(project)
     const text = till.catalog.export(account, { project_id: project })
-    if (!file) return pipeline(text, io.stdout, { end: false })
+    if (!file) return printFile(text, io.stdout)
     await file.write(text)
     io.stderr.write(`Exported the catalog to ${out}\n`)
   },

@@ -1,7 +1,7 @@
-import { pipeline } from 'node:stream/promises'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { SELECTION_OPTIONS, STORE_OPTIONS, selectionOf } from '../options.ts'
+import { printFile } from '../output.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createStatusLine } from '../progress.ts'
 
@@ -23,7 +23,7 @@ export const purchasesExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
     const csv = till.purchases.export(account, { store_id: options.store, ...selectionOf(options) })
-    if (!file) return pipeline(csv, io.stdout, { end: false })
+    if (!file) return printFile(csv, io.stdout)
     const line = createStatusLine(io.stderr)
     let purchases = -1 // the first chunk is the header, not a purchase
     const counted = async function* () {

@@ -1,6 +1,6 @@
-import { pipeline } from 'node:stream/promises'
 import { command } from '../command.ts'
 import { accountOf, PROJECT_OPTIONS } from '../options.ts'
+import { printFile } from '../output.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 
 export const usersExport = command({
@@ -18,7 +18,7 @@ export const usersExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await accountOf(till, options)
     const document = till.users.export(account, { project_id: project, user_id: operand })
-    if (!file) return pipeline(document, io.stdout, { end: false })
+    if (!file) return printFile(document, io.stdout)
     await file.write(document)
     io.stderr.write(`Exported the user to ${out}\n`)
   },

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { OutputStream } from '../../cli/io.ts'
-import { createOutput, wrapLines } from '../../cli/output.ts'
+import { createOutput, printFile, wrapLines } from '../../cli/output.ts'
+import { createIo } from '../support/cli.ts'
 
 /** The lines of a table, printed to a terminal of some columns or to a pipe. */
 function print(
@@ -120,4 +121,40 @@ test('an error message fits a real terminal', (t) => {
     'See tillkit account list --help',
     '',
   ])
+})
+
+// The 8-bit form of ESC [, a right-to-left override, and characters that move the cursor.
+const HOSTILE = 'a\u009b2J\u202eb\rc\u007f\u2028'
+
+test('JSON has no character that changes the terminal, and keeps its value', async () => {
+  const sent: string[] = []
+  const stream = { write: (text: string) => sent.push(text) > 0 } as unknown as OutputStream
+  const output = createOutput(stream, true)
+  async function* rows() {
+    yield { name: HOSTILE }
+  }
+
+  output.record({ name: HOSTILE })
+  await output.list(rows(), [])
+
+  for (const text of sent) assert.match(text, /^[ -~\n]*$/)
+  const [record = '', ...list] = sent
+  assert.deepEqual(JSON.parse(record), { name: HOSTILE })
+  assert.deepEqual(JSON.parse(list.join('')), [{ name: HOSTILE }])
+})
+
+test('a file that is printed on a terminal does not change the terminal, and is complete in a pipe', async () => {
+  const printed = async (columns?: number) => {
+    const io = createIo(columns === undefined ? {} : { columns })
+    const chunks: string[] = []
+    io.stdout.on('data', (chunk) => chunks.push(String(chunk)))
+    async function* file() {
+      yield `id\r\n"${HOSTILE}"\r\n`
+    }
+    await printFile(file(), io.stdout)
+    return chunks.join('')
+  }
+  assert.equal(await printed(), `id\r\n"${HOSTILE}"\r\n`)
+  const escaped = 'a\\u009b2J\\u202eb\\rc\\u007f\\u2028'
+  assert.equal(await printed(80), `id\r\n"${escaped}"\r\n`)
 })
