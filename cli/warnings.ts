@@ -1,4 +1,4 @@
-import type { StoredSecret } from '../lib/index.ts'
+import type { Account, Project, Store, StoredSecret, Till } from '../lib/index.ts'
 import type { Config } from './config.ts'
 import { isFile } from './database.ts'
 import { sharedMode } from './file-permissions.ts'
@@ -54,4 +54,26 @@ export function warnOfUnsigned(
 ): void {
   if (!webhook_url || isSigned) return
   stderr.write(`warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`)
+}
+
+/** Warns of a project with a `webhook_url` and without a `webhook_secret`. */
+export async function warnOfProject(
+  till: Till,
+  io: Io,
+  account: Account,
+  { id, config }: Pick<Project, 'id' | 'config'>,
+): Promise<void> {
+  const secrets = await till.projects.listSecrets(account, id)
+  warnOfUnsigned(io, id, config.webhook_url, secrets.includes('webhook_secret'))
+}
+
+/** Warns of a store with a `webhook_url` and without a `webhook_secret`. */
+export async function warnOfStore(
+  till: Till,
+  io: Io,
+  account: Account,
+  { store_id, store_config }: Pick<Store, 'store_id' | 'store_config'>,
+): Promise<void> {
+  const secrets = await till.stores.listSecrets(account, store_id)
+  warnOfUnsigned(io, store_id, store_config.webhook_url, secrets.includes('webhook_secret'))
 }

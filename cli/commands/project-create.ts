@@ -2,7 +2,7 @@ import { type NewProject, PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { ACCOUNT_OPTION, NEW_STATUS_OPTION } from '../options.ts'
-import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
+import { warnOfProject, warnOfStatus } from '../warnings.ts'
 
 export const projectCreate = command({
   name: 'project create',
@@ -36,7 +36,6 @@ export const projectCreate = command({
     } satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>)
     output.record(project)
     warnOfStatus(io, options.status)
-    const secrets = await till.projects.listSecrets(account, project.id)
-    warnOfUnsigned(io, project.id, project.config.webhook_url, secrets.includes('webhook_secret'))
+    await warnOfProject(till, io, account, project)
   },
 })

@@ -2,7 +2,7 @@ import { PLATFORMS, type ProjectChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { accountOf, CHANGE_OPTIONS, PROJECT_OPTIONS } from '../options.ts'
-import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
+import { warnOfProject, warnOfStatus } from '../warnings.ts'
 
 export const projectUpdate = command({
   name: 'project update',
@@ -32,7 +32,6 @@ export const projectUpdate = command({
     const project = await till.projects.update(account, change)
     output.record(project)
     warnOfStatus(io, status)
-    const secrets = await till.projects.listSecrets(account, project.id)
-    warnOfUnsigned(io, project.id, project.config.webhook_url, secrets.includes('webhook_secret'))
+    await warnOfProject(till, io, account, project)
   },
 })

@@ -2,7 +2,7 @@ import { type NewStore, STORE_TYPES, type StoreType } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { accountOf, NEW_STATUS_OPTION, PROJECT_OPTIONS } from '../options.ts'
-import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
+import { warnOfStatus, warnOfStore } from '../warnings.ts'
 
 export const storeCreate = command({
   name: 'store create',
@@ -35,8 +35,6 @@ export const storeCreate = command({
     } satisfies Record<keyof NewStore, unknown>)
     output.record(store)
     warnOfStatus(io, options.status)
-    const { store_id, store_config } = store
-    const secrets = await till.stores.listSecrets(account, store_id)
-    warnOfUnsigned(io, store_id, store_config.webhook_url, secrets.includes('webhook_secret'))
+    await warnOfStore(till, io, account, store)
   },
 })

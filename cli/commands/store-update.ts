@@ -3,7 +3,7 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { oneOf } from '../option-values.ts'
 import { CHANGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
-import { warnOfStatus, warnOfUnsigned } from '../warnings.ts'
+import { warnOfStatus, warnOfStore } from '../warnings.ts'
 
 const BOOLEANS = ['true', 'false'] as const
 const trueOrFalse = oneOf(...BOOLEANS)
@@ -37,8 +37,6 @@ export const storeUpdate = command({
     } satisfies Record<keyof StoreChange, unknown>)
     output.record(store)
     warnOfStatus(io, status)
-    const { store_id, store_config } = store
-    const secrets = await till.stores.listSecrets(account, store_id)
-    warnOfUnsigned(io, store_id, store_config.webhook_url, secrets.includes('webhook_secret'))
+    await warnOfStore(till, io, account, store)
   },
 })

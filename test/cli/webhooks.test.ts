@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
@@ -244,6 +246,16 @@ test('a webhook_url without a secret warns', async (t) => {
   const store = ['store', 'update', '--store', 'main']
   assert.equal(await run(...store, ...config(url)), warning('main'))
   assert.equal(await run(...store, ...config(signed)), '')
+
+  const file = join(shop.folder, 'catalog.json')
+  const apply = (project: object, ...stores: object[]) => {
+    writeFileSync(file, JSON.stringify({ project: { id, config: project }, stores }))
+    return run('catalog', 'apply', file)
+  }
+  const url2 = { webhook_url: 'https://shop.example/2' }
+  const main = { store_id: 'main', store_config: url2, items: [] }
+  assert.equal(await apply(url2, main), warning(id) + warning('main'))
+  assert.equal(await apply(url2, main), '', 'nothing has changed')
 })
 
 test('invalid retries are wrong usage', async () => {
