@@ -1,7 +1,14 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { type ImportResult, type LayoutFile, PRESET_NAMES, TillError } from '../../lib/index.ts'
+import {
+  formatPassedOver,
+  formatUnequal,
+  type ImportResult,
+  type LayoutFile,
+  PRESET_NAMES,
+  TillError,
+} from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
@@ -10,7 +17,6 @@ import type { Io } from '../io.ts'
 import { fileContent, jsonFile, pairOf } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
-import { formatPassedOver, formatUnequal } from '../passed-over.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { createSkusTemplate } from '../skus-template.ts'

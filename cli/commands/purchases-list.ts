@@ -28,9 +28,11 @@ export const purchasesList = command({
       [
         ...(store_id === undefined ? ['store_id'] : []),
         ...'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
+        ...(purchases.some(({ expires_at }) => expires_at) ? ['expires_at'] : []),
       ],
       {
         purchased_at: 'shorten',
+        expires_at: 'shorten',
         quantity: 'omit',
         user_id: 'omit',
         currency: 'omit',

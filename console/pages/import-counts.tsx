@@ -1,4 +1,5 @@
 import type { ImportResult } from '../../client/manage.ts'
+import { formatPassedOver, formatUnequal } from '../../lib/domain/import-texts.ts'
 import { formatCount, formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
@@ -7,7 +8,8 @@ import { Table } from '../parts/table.tsx'
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { layout, rows, added, skipped, updated, passed_over, totals, ignored_columns } = result
-  const { passed_over_reasons } = result
+  const { passed_over_reasons, unequal } = result
+  const apps = passed_over_reasons.filter(({ app }) => app !== undefined)
   return (
     <>
       <Facts
@@ -21,12 +23,23 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
         ]}
       />
       {passed_over > 0 && (
-        <Notice title="Rows that are not imported">
+        <Notice title={formatPassedOver(passed_over, passed_over_reasons)}>
+          {apps.length > 0 && (
+            <ul>
+              {apps.map(({ app, rows }) => (
+                <li key={app}>
+                  <code>{app}</code>: {formatCount(rows)}
+                </li>
+              ))}
+            </ul>
+          )}
+        </Notice>
+      )}
+      {unequal.length > 0 && (
+        <Notice tone="warning" title="The stored purchases keep their values">
           <ul>
-            {passed_over_reasons.map(({ reason, app = '', rows }) => (
-              <li key={`${reason} ${app}`}>
-                {reason.replaceAll('_', ' ')} {app}: {formatCount(rows)}
-              </li>
+            {unequal.map(formatUnequal).map((text) => (
+              <li key={text}>{text}</li>
             ))}
           </ul>
         </Notice>

@@ -2,13 +2,20 @@ import { useEffect, useId, useState } from 'preact/hooks'
 import { formatBytes } from '../format.ts'
 
 interface FileChoiceProps {
+  /** The purpose of the file, if it is not the one of the page. */
+  readonly title?: string
+  readonly type?: keyof typeof TYPES
   readonly file: File | undefined
   readonly onChoose: (file: File) => void
   readonly isDisabled: boolean
 }
 
+/** The endings and types of files, for the browser's dialog. */
+const TYPES = { CSV: '.csv,.tsv,.txt,text/csv', JSON: '.json,application/json' }
+
 /** A field for a file, onto which a file can also be dropped. */
-export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
+export function FileChoice({ title, type = 'CSV', file, ...props }: FileChoiceProps) {
+  const { onChoose, isDisabled } = props
   const id = useId()
   const [isOver, setOver] = useState(false)
   // Otherwise the browser leaves the page for a file that is dropped beside the field.
@@ -41,7 +48,7 @@ export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
       <input
         type="file"
         id={id}
-        accept=".csv,.tsv,.txt,text/csv"
+        accept={TYPES[type]}
         disabled={isDisabled}
         onChange={({ currentTarget }) => {
           const [chosen] = currentTarget.files ?? []
@@ -51,7 +58,10 @@ export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
       />
       {/* The label stands for the input, whose own text would not name a dropped file. */}
       <label for={id} class="button">
-        {file ? `${file.name}, ${formatBytes(file.size)}` : 'Drop a CSV file here, or choose one'}
+        {title && `${title}: `}
+        {file
+          ? `${file.name}, ${formatBytes(file.size)}`
+          : `Drop a ${type} file here, or choose one`}
       </label>
     </div>
   )

@@ -33,7 +33,17 @@ const SETTINGS: readonly FieldInfo[] = [
     ...{ label: 'Prices are in major units', name: 'isMajor', kind: 'check' },
     hint: '4.99 instead of 499',
   },
+  {
+    ...{ label: 'Refunds only', name: 'refundsOnly', kind: 'check' },
+    hint: 'Only advances the statuses of stored purchases, and compares only the ids',
+  },
 ]
+
+/** The files that say how to read a file of purchases. */
+interface Helpers {
+  readonly skus?: File
+  readonly layout?: File
+}
 
 /** The request under way or the last one, and its result. */
 interface Progress {
@@ -51,7 +61,8 @@ const NOTHING: Progress = { step: 'check', sent: 0 }
 function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   const client = useClient()
   const [file, setFile] = useState<File>()
-  const [{ preset = '', isMajor }, setSettings] = useState<Values>({})
+  const [settings, setSettings] = useState<Values>({})
+  const [helpers, setHelpers] = useState<Helpers>({})
   const [progress, setProgress] = useState(NOTHING)
   const [round, setRound] = useState(0)
   const lookAgain = () => setRound((round) => round + 1)
@@ -62,9 +73,13 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
     // Forgets the check: an import that is stopped or lost may be stored.
     setProgress({ step, sent: 0 })
     controller.current = new AbortController()
+    const { preset, isMajor, refundsOnly } = settings
     const sending = client.imports.create(store_id, file, {
       ...(preset && { preset }),
       ...(isMajor && { priceUnit: 'major' as const }),
+      ...(refundsOnly && { refundsOnly: true }),
+      ...(helpers.skus && { skus: await helpers.skus.text() }),
+      ...(helpers.layout && { layout: parseLayout(await helpers.layout.text()) }),
       ...{ dryRun: step === 'check', signal: controller.current.signal },
       onProgress: ({ bytes }) => setProgress({ step, sent: bytes }),
     })
@@ -89,7 +104,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   // Checks a file as soon as it is chosen, and again with other settings.
   useEffect(() => {
     if (file) send.run(file, 'check')
-  }, [file, preset, isMajor])
+  }, [file, settings, helpers])
   const { step, sent, checked, done, isUnknown } = progress
   const { isRunning, error } = send
   const result = checked ?? done
@@ -102,11 +117,20 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
         <details>
           <summary>Settings for other formats</summary>
           <fieldset disabled={isRunning}>
-            <Filters
-              fields={SETTINGS}
-              values={{ preset, isMajor: isMajor ?? '' }}
-              onChange={setSettings}
+            <Filters fields={SETTINGS} values={settings} onChange={setSettings} />
+            <FileChoice
+              {...{ title: 'SKU map', file: helpers.skus, isDisabled: isRunning }}
+              onChoose={(skus) => setHelpers({ ...helpers, skus })}
             />
+            <FileChoice
+              {...{ title: 'Layout', type: 'JSON', file: helpers.layout, isDisabled: isRunning }}
+              onChoose={(layout) => setHelpers({ ...helpers, layout })}
+            />
+            {(helpers.skus || helpers.layout) && (
+              <button type="button" onClick={() => setHelpers({})}>
+                Without these files
+              </button>
+            )}
           </fieldset>
         </details>
       </Section>
@@ -180,6 +204,14 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
       <Imports {...{ store_id, round }} onUndone={lookAgain} />
     </>
   )
+}
+
+function parseLayout(text: string): object {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new TillError('invalid_request', 'The layout is not JSON')
+  }
 }
 
 function describe(step: Progress['step'], sent: number, size: number): string {

@@ -1,13 +1,17 @@
 import { useState } from 'preact/hooks'
+import type { Purchase } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { formatCount, formatMoney } from '../format.ts'
-import { allOr } from '../parts/fields.tsx'
+import { allOr, type FieldInfo } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
 import { Badge, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useClient } from '../session.ts'
 
+const FIND: FieldInfo = {
+  ...{ label: 'Transaction id', name: 'transaction_id', kind: 'search', hint: 'In all stores' },
+}
 const FILTERS = [
   { label: 'SKU', name: 'sku', kind: 'search' },
   { label: 'Status', name: 'status', options: allOr(PURCHASE_STATUSES) },
@@ -20,17 +24,23 @@ export function Purchases({ store_id, user_id }: { store_id: string; user_id?: s
   const client = useClient()
   const [values, setValues] = useState<Values>({})
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
-  const query = { store_id, ...(user_id && { user_id }), ...given }
+  const isEverywhere = given.transaction_id !== undefined
+  const query = { ...(!isEverywhere && { store_id }), ...(user_id && { user_id }), ...given }
   return (
     <>
-      <Filters fields={FILTERS} values={values} onChange={setValues} />
+      <Filters
+        fields={user_id ? FILTERS : [FIND, ...FILTERS]}
+        values={values}
+        onChange={setValues}
+      />
       <List
         label="Purchases"
         load={(page, options) => client.purchases.list({ ...query, ...page }, options)}
         of="purchases"
         inputs={[query]}
-        keyOf={({ transaction_id }) => transaction_id}
+        keyOf={({ store_id, transaction_id }) => `${store_id} ${transaction_id}`}
         columns={[
+          ...(isEverywhere ? [STORE] : []),
           { label: 'Time', cell: ({ purchased_at }) => <Time at={purchased_at} /> },
           { label: 'SKU', cell: ({ sku }) => <code>{sku}</code> },
           ...(user_id ? [] : [{ label: 'Player', cell: playerOf }]),
@@ -60,6 +70,8 @@ export function Purchases({ store_id, user_id }: { store_id: string; user_id?: s
   )
 }
 
-function playerOf({ user_id }: { readonly user_id?: string | undefined }) {
-  return user_id ? <a href={linkTo('player', user_id)}>{user_id}</a> : '–'
+const STORE = { label: 'Store', cell: ({ store_id }: Purchase) => <code>{store_id}</code> }
+
+function playerOf({ user_id, store_id: store }: Purchase) {
+  return user_id ? <a href={linkTo('player', user_id, { store })}>{user_id}</a> : '–'
 }

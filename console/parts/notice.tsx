@@ -44,9 +44,9 @@ export function Failure({ error, onRetry, shown = [] }: FailureProps) {
       {details.length === all.length && <p>{messageOf(error)}</p>}
       {details.length > 0 && (
         <ul>
-          {details.slice(0, 10).map(({ field, message }) => (
-            <li key={`${field} ${message}`}>
-              {field && <code>{field}</code>} {message}
+          {details.slice(0, 10).map(({ field, line, message }) => (
+            <li key={`${field} ${line} ${message}`}>
+              {field && <code>{field}</code>} {line && `line ${line}`} {message}
             </li>
           ))}
         </ul>

@@ -22,7 +22,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   const chooseFile = async (name: string) => {
     const text = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
     const file = { name, mimeType: 'text/csv', buffer: Buffer.from(text) }
-    await page.getByLabel(/Drop a CSV/).setInputFiles(file)
+    await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
   }
   await signIn(page, url, account.account_key)
 

@@ -216,6 +216,41 @@ test('a person performs the task of each page', { skip }, async (t) => {
     await row(page, 'Mistakes', /the preset stripe_payments needs it/).waitFor()
   })
 
+  await t.test('a SKU map, a layout and refunds only say how to read a file', async () => {
+    await page.getByLabel('Format').selectOption('Recognize it by the header')
+    const layout = {
+      columns: { transaction_id: 'Order', sku: 'Article', purchased_at: 'When', user_id: 'Buyer' },
+      zone: 'UTC',
+      skip: { Article: [''] },
+    }
+    const at = '2026-01-31 10:00'
+    const sales = `Order,Article,When,Buyer\nO-1,gold.1,${at},ann\nO-2,,${at},ann\n`
+    const skus = page.getByLabel(/^SKU map: /)
+    await skus.setInputFiles(fileOf('skus.csv', 'vendor_sku,item\ngold.1,sword\n'))
+    await page.getByLabel(/^Layout: /).setInputFiles(fileOf('shop.json', JSON.stringify(layout)))
+    await choose(page, 'orders.csv', sales)
+    await page.getByText('skus line 2 is not the name of an item of this store').waitFor()
+    await skus.setInputFiles(fileOf('skus.csv', 'vendor_sku,item\ngold.1,gold\n'))
+    await page.getByText('1 row passed over: 1 skipped by the layout').waitFor()
+    await press('Import 1 rows into main')
+    await page.getByText('Imported 1 new purchases').waitFor()
+
+    await press('Without these files')
+    await page.getByText('The file has mistakes. Nothing was stored').waitFor()
+    await choose(page, 'priced.csv', `${HEADER}O-1,gold,${at}Z,ann,499,USD\n`)
+    await page.getByText('1 row has a price that the stored purchase lacks').waitFor()
+    await page.getByLabel('Refunds only').check()
+    const refunds = 'transaction_id,status\nO-1,refunded\nO-9,refunded\n'
+    await choose(page, 'refunds.csv', refunds)
+    await page.getByText('1 row passed over: 1 without a stored purchase').waitFor()
+    await press('Import 1 rows into main')
+    await page.getByText('Imported 0 new purchases').waitFor()
+    await goTo(page, '#/player', 'Player')
+    await fill('Transaction id', 'O-1')
+    await row(page, 'Purchases', /main.*gold.*ann.*refunded.*O-1/).waitFor()
+    assert.equal(await page.getByRole('table').getByRole('row').count(), 2)
+  })
+
   await t.test('a player has owned items, an export and an erasure', async () => {
     for (const transaction_id of ['P-1', 'P-2']) {
       const purchase = { store_id: 'main', sku: 'gold', user_id: 'player/1', transaction_id }
@@ -337,8 +372,11 @@ function row(page: Page, table: string, name: RegExp): Locator {
 }
 
 async function choose(page: Page, name: string, text: string): Promise<void> {
-  const buffer = Buffer.from(text)
-  await page.getByLabel(/\.csv|Drop a CSV/).setInputFiles({ name, mimeType: 'text/csv', buffer })
+  await page.locator('input[type=file]').first().setInputFiles(fileOf(name, text))
+}
+
+function fileOf(name: string, text: string) {
+  return { name, mimeType: 'text/csv', buffer: Buffer.from(text) }
 }
 
 /** Presses `Refresh` until something is shown. */

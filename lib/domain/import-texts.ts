@@ -1,4 +1,5 @@
-import type { PassedOver, PassedOverCount, UnequalCount } from '../lib/index.ts'
+import type { PassedOver, PassedOverCount } from './import.ts'
+import type { UnequalCount } from './purchase.ts'
 
 const REASONS: Record<PassedOver['reason'], string> = {
   other_app: 'of other apps',
