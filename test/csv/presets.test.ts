@@ -367,56 +367,6 @@ test('a Shopify line without a SKU is passed over, and still counts in the numbe
   )
 })
 
-// Files of each vendor, and the ids that version 0.2.0 gave to their rows.
-const ids: {
-  readonly [preset: string]: readonly [file: readonly string[], ids: readonly string[]]
-} = {
-  google_play_sales: [
-    [GOOGLE, sale('GPA.3311-1'), sale('GPA.3311-1..0', { sku: 'gem' })],
-    ['GPA.3311-1/gold', 'GPA.3311-1..0/gem'],
-  ],
-  revenuecat_transactions: [
-    [
-      REVENUECAT,
-      'u1,pass,2024-01-01 10:00:00,1000,false,EUR,4.99,,1',
-      'u1,pass,2024-01-01 10:00:00,2000,false,EUR,4.99,,',
-    ],
-    ['1000/1', '2000'],
-  ],
-  stripe_payments: [
-    [
-      'id,Created date (UTC),Amount,Currency,Status,sku (metadata)',
-      'pi_1,2024-01-15 10:22,20.00,usd,Paid,gold',
-    ],
-    ['pi_1'],
-  ],
-  shopify_orders: [
-    [
-      'Name,Financial Status,Paid at,Currency,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku',
-      '#1,paid,2024-01-15 10:22:33 UTC,EUR,1,Gold,4.99,gold',
-      '#1,,,,1,Gold,4.99,gold',
-      '#2,paid,2024-01-15 10:22:33 UTC,EUR,1,Gold,4.99,gold',
-    ],
-    ['#1/1', '#1/2', '#2/1'],
-  ],
-}
-
-for (const [preset, [file, expected]] of Object.entries(ids)) {
-  test(`the transaction ids of ${preset} never change, with a map or without`, () => {
-    const skus = parseSkus('vendor_sku,item\ngold,gem\npass,gem\n')
-    const sku = { google_play_sales: 'Product Title', shopify_orders: 'Lineitem name' }[preset]
-    const choices = [{}, { preset }, { skus }, ...(sku ? [{ preset, map: { sku } }] : [])]
-    for (const choice of choices) {
-      const { purchases, errors } = read(file, choice)
-      assert.deepEqual(errors, [])
-      assert.deepEqual(
-        purchases.map((each) => (each as { transaction_id: string }).transaction_id),
-        expected,
-      )
-    }
-  })
-}
-
 const reports: { readonly [what: string]: readonly [file: readonly string[], message: RegExp] } = {
   'an App Store sales report': [
     [

@@ -4,6 +4,7 @@ import { createTill, type ImportRequest, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
+import { VERSION_0_2 } from './fixtures/version-0.2.ts'
 
 const NOW = Date.UTC(2026, 2, 1)
 const PLAY =
@@ -118,6 +119,37 @@ for (const { name, skip, open } of await allTargets()) {
         ['ann', 499, 'refunded', '2026-03-02T00:00:00.000Z'],
       )
     })
+
+    for (const [vendor, { file, stored }] of Object.entries(VERSION_0_2)) {
+      test(`a file of ${vendor} that version 0.2.0 imported adds no row, with a map or without`, async (t) => {
+        const till = createTill({ storage: await open(t), now: () => NOW })
+        const { account } = await createShop(till)
+        const gem = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' } as const
+        await till.items.create(account, { store_id: 'main', ...gem })
+        const load = (text: string, choice: object = {}) =>
+          till.purchases.import(account, { store_id: 'main', file: fileOf(text), ...choice })
+        const { added } = await load(stored)
+        assert.ok(added > 0)
+
+        for (const choice of [
+          {},
+          { preset: vendor },
+          { skus: 'vendor_sku,item\nx,gold\ngem,\n' },
+        ]) {
+          const again = await load(file, choice)
+          assert.deepEqual([again.layout, again.added, again.updated], [vendor, 0, 0])
+        }
+        // With other items, each row meets the stored purchase of its id.
+        const swapped = load(file, { skus: 'vendor_sku,item\ngold,gem\ngem,gold\n' })
+        const { details } = await failureOf(swapped)
+        assert.deepEqual(
+          new Set(details.map(({ code }) => code)),
+          new Set(['transaction_conflict']),
+        )
+        const ids = await collect(till.purchases.all(account, { store_id: 'main' }))
+        assert.equal(ids.length, added)
+      })
+    }
 
     test('an export has the end of a subscription, and can be imported again', async (t) => {
       const till = createTill({ storage: await open(t), now: () => NOW })
