@@ -642,6 +642,20 @@ test('the parts layout and skus say how to read a file, and a header counts the 
   assert.deepEqual([purchase?.sku, purchase?.purchased_at], ['gold', '2024-01-31T09:00:00.000Z'])
 })
 
+test('the part refunds_only advances statuses by the ids alone, and the header counts the other rows', async (t) => {
+  const { load, purchases } = await start(t)
+  await load(fileOf(2))
+  const refunds = 'order_id,status\nT-1,refunded\nT-9,refunded\nT-2,purchased\n'
+
+  const { status, text, headers } = await load(refunds, { refunds_only: 'true' })
+
+  assert.deepEqual([status, text], [200, '{"ok":true}'])
+  const counts = ['rows', 'updated', 'passed-over'].map((name) => headers.get(`import-${name}`))
+  assert.deepEqual(counts, ['1', '1', '2'])
+  const statuses = (await purchases()).map((purchase) => purchase.status)
+  assert.deepEqual(statuses, ['refunded', 'purchased'])
+})
+
 const reading: readonly [what: string, parts: { [name: string]: string }, string][] = [
   ['a layout that is no JSON', { layout: '{' }, 'layout'],
   ['a layout with a mistake', { layout: '{"columns":{"sku":1}}' }, 'layout.columns.transaction_id'],
@@ -652,6 +666,7 @@ const reading: readonly [what: string, parts: { [name: string]: string }, string
   ],
   ['a SKU map with an unknown item', { skus: 'vendor_sku,item\na,silver\n' }, 'skus'],
   ['a misspelled part', { Layout: '{}' }, 'Layout'],
+  ['a flag that is no flag', { refunds_only: 'yes' }, 'refunds_only'],
 ]
 for (const [what, parts, field] of reading) {
   test(`${what} is refused, and its part is named`, async (t) => {

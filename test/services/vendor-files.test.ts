@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { createTill, type ImportRequest, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
@@ -25,6 +25,23 @@ async function ownedBy(till: Till, account: Parameters<Till['purchases']['owned'
 
 for (const { name, skip, open } of await allTargets()) {
   describe(`vendor files in ${name}`, { skip }, () => {
+    const openShop = async (t: TestContext) => {
+      const till = createTill({ storage: await open(t), now: () => NOW })
+      const { account, project_id } = await createShop(till)
+      const store = { store_id: 'main' }
+      const gem = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' } as const
+      await till.items.create(account, { ...store, ...gem })
+      const load = (text: string, choice: object = {}) =>
+        till.purchases.import(account, { ...store, file: fileOf(text), ...choice })
+      return {
+        till,
+        account,
+        project_id,
+        load,
+        all: () => collect(till.purchases.all(account, store)),
+      }
+    }
+
     test('a live purchase that a Play file refunds is not owned, until the import is undone', async (t) => {
       const till = createTill({ storage: await open(t), now: () => NOW })
       const { account } = await createShop(till)
@@ -78,6 +95,9 @@ for (const { name, skip, open } of await allTargets()) {
       )
       assert.deepEqual(await ownedBy(till, account), [])
       assert.equal((await till.imports.get(account, import_id)).updated, 1)
+      await till.imports.undo(account, { import_id })
+      assert.deepEqual(await ownedBy(till, account), ['1 gold'])
+      await till.purchases.import(account, request(rows))
       const again = await till.purchases.import(account, request(rows))
       assert.deepEqual([again.rows, again.passed_over], [0, 4])
       const bad = await failureOf(till.purchases.import(account, request(['T-1,Currency Hold'])))
@@ -122,12 +142,7 @@ for (const { name, skip, open } of await allTargets()) {
 
     for (const [vendor, { file, stored }] of Object.entries(VERSION_0_2)) {
       test(`a file of ${vendor} that version 0.2.0 imported adds no row, with a map or without`, async (t) => {
-        const till = createTill({ storage: await open(t), now: () => NOW })
-        const { account } = await createShop(till)
-        const gem = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' } as const
-        await till.items.create(account, { store_id: 'main', ...gem })
-        const load = (text: string, choice: object = {}) =>
-          till.purchases.import(account, { store_id: 'main', file: fileOf(text), ...choice })
+        const { load, all } = await openShop(t)
         const { added } = await load(stored)
         assert.ok(added > 0)
 
@@ -146,8 +161,26 @@ for (const { name, skip, open } of await allTargets()) {
           new Set(details.map(({ code }) => code)),
           new Set(['transaction_conflict']),
         )
-        const ids = await collect(till.purchases.all(account, { store_id: 'main' }))
-        assert.equal(ids.length, added)
+        assert.equal((await all()).length, added)
+      })
+
+      test(`purchases of ${vendor} are exported, lose their users, and are undone`, async (t) => {
+        const { till, account, project_id, load, all } = await openShop(t)
+        const { import_id, added } = await load(file)
+        const users = new Set((await all()).flatMap(({ user_id = [] }) => user_id))
+        const csv = (await collect(till.purchases.export(account, { store_id: 'main' }))).join('')
+
+        const again = await load(csv)
+        await till.imports.undo(account, { import_id: again.import_id })
+        for (const user_id of users) await till.users.erase(account, { project_id, user_id })
+        const erased = await all()
+        await till.imports.undo(account, { import_id })
+
+        assert.deepEqual([again.added, again.skipped, again.unequal], [0, added, []])
+        const expected = { revenuecat_transactions: ['ann', 'bob'], stripe_payments: ['cus_1'] }
+        assert.deepEqual([...users], expected[vendor as keyof typeof expected] ?? [])
+        assert.deepEqual([erased.length, erased.some(({ user_id }) => user_id)], [added, false])
+        assert.deepEqual(await all(), [])
       })
     }
 
