@@ -31,6 +31,24 @@ export function writePurchases(path, rows, { random = false, nearly = false, fir
   closeSync(file)
 }
 
+/** Writes a sales report of Google Play. */
+export function writeSales(path, rows) {
+  const digits = createDigits()
+  const file = openSync(path, 'w')
+  let text =
+    'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Product ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer\n'
+  for (let i = 0; i < rows; i++) {
+    const id = `GPA.${String(i).padStart(10, '0')}`
+    text += `${id},2024-03-01,${1_709_296_496 + i * 20},Charged,px,Gold,com.example.game,inapp,${SKUS[Number(digits(2))]},USD,4.99,0.00,"1,234.99",Berlin,,10115,DE\n`
+    if (text.length > 1_000_000) {
+      writeSync(file, text)
+      text = ''
+    }
+  }
+  writeSync(file, text)
+  closeSync(file)
+}
+
 /** Random digits from a fixed seed. */
 function createDigits() {
   let state = 42

@@ -13,7 +13,7 @@ import {
 import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { COLUMNS, writePurchases } from './files.mjs'
+import { COLUMNS, SKUS, writePurchases, writeSales } from './files.mjs'
 import { answerOf, call, inFolder, removeDatabase, seed, startTillkit } from './servers.mjs'
 import { count, median, percentile, printTable, ratio } from './table.mjs'
 
@@ -24,6 +24,7 @@ export async function bench() {
   await inFolder(async (folder) => {
     for (const order of Object.keys(ORDERS)) await compare(folder, order)
     for (const random of [false, true]) userIndex(folder, random)
+    formats(folder)
     await probe(folder)
     await large(folder)
   })
@@ -142,9 +143,46 @@ function copyWithoutUserIndex(folder) {
   return copy
 }
 
-function importInProcess(build, folder, file) {
+/** A vendor's file with and without a SKU map, and a file that is imported again. */
+export function formats(folder) {
+  const file = join(folder, 'purchases.csv')
+  const sales = join(folder, 'sales.csv')
+  const skus = join(folder, 'skus.csv')
+  writePurchases(file, ROWS)
+  writeSales(sales, ROWS)
+  writeFileSync(skus, `vendor_sku,item\n${SKUS.map((sku) => `${sku},${sku}\n`).join('')}`)
+  const old = process.env.BENCH_OLD
+  const trials = [
+    ['canonical file', '.', file],
+    ['the same file again', '.', file, 'again'],
+    ['Google Play', '.', sales],
+    ['Google Play with a SKU map', '.', sales, '', skus],
+    ['canonical file, before', old, file],
+    ['the same file again, before', old, file, 'again'],
+    ['Google Play, before', old, sales],
+  ]
+    .filter(([, build]) => build)
+    .map(([name, build, ...given]) => ({ name, build, given, results: [] }))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { build, given, results } of trials) {
+      results.push(importInProcess(build, folder, ...given))
+    }
+  }
+  printTable(
+    `Formats: ${count(ROWS)} rows, ${ROUNDS} interleaved rounds`,
+    ['', 'CPU, s (median)', 'least', 'peak MiB'],
+    trials.map(({ name, results }) => [
+      name,
+      median(results.map(({ seconds }) => seconds)).toFixed(1),
+      Math.min(...results.map(({ seconds }) => seconds)).toFixed(1),
+      Math.round(Math.max(...results.map(({ peak }) => peak))),
+    ]),
+  )
+}
+
+function importInProcess(build, folder, file, again = '', skus = '') {
   const db = join(folder, 'library.db')
-  const args = ['bench/library-import.mjs', resolve(build), db, file]
+  const args = ['bench/library-import.mjs', resolve(build), db, file, again, skus]
   const { stdout, status } = spawnSync(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
