@@ -27,8 +27,8 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
   await till.accounts.revokeKey(account, key_id)
   const { session } = await till.sessions.init(public_key, { user_id: 'player' })
   const csv =
-    'transaction_id,sku,purchased_at,user_id,price\nT-1,gold,2026-01-31T12:00:00Z,ann,499\n'
-  const file = fileOf(csv, 'T-2,gold,2026-01-31T12:00:00Z,,\n')
+    'transaction_id,sku,purchased_at,user_id,price,expires_at\nT-1,gold,1769860800,ann,499,1769860900\n'
+  const file = fileOf(csv, 'T-2,gold,1769860800,,,\n')
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
   const { purchases } = await till.purchases.list(account, { store_id: 'main' })
   const by = [['day', 'sku', 'store'], ['week'], ['month']] as const
