@@ -1,6 +1,7 @@
 import { command } from '../command.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createElapsed } from '../progress.ts'
+import { formatValue } from '../text.ts'
 
 export const backup = command({
   name: 'backup',
@@ -13,5 +14,9 @@ export const backup = command({
     const elapsed = createElapsed(io.stderr, 'Copying')
     await till.operations.backup(operand).finally(elapsed.end)
     output.record({ backup: operand })
+    const files = databaseFiles(db).map(formatValue).join(', ')
+    output.line(
+      `To restore it: stop the servers, move ${files} away, copy the backup to ${formatValue(db)}, start the servers`,
+    )
   },
 })

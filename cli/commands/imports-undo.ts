@@ -1,22 +1,27 @@
 import { command } from '../command.ts'
+import { confirm } from '../confirm.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
 
 export const importsUndo = command({
   name: 'imports undo',
   summary: 'Remove the rows of an import and restore the statuses it changed',
-  example: 'tillkit imports undo imp_01J8Z3',
+  example: 'tillkit imports undo imp_01J8Z3 --yes',
   operand: 'ID',
   options: {
     ...ACCOUNT_OPTION,
     force: { help: 'remove rows too that a later import skipped as already present' },
+    yes: { help: 'do not ask; required without a terminal' },
   },
-  async run({ till, operand, options, output }) {
+  async run({ till, operand: import_id, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    const { force } = options
-    const { import_id, store_id, added, updated, undone_at } = await till.imports.undo(account, {
-      import_id: operand,
-      force,
-    })
-    output.record({ import_id, store_id, removed: added, restored: updated, undone_at })
+    const { force, yes } = options
+    if (!yes) {
+      const { store_id, added = 0, updated = 0 } = await till.imports.get(account, import_id)
+      const warning = `The undo removes ${added} rows of ${store_id} and restores ${updated} statuses`
+      await confirm(io, warning, 'Type yes to continue', 'yes')
+    }
+    const undone = await till.imports.undo(account, { import_id, force })
+    const { store_id, added: removed, updated: restored, undone_at } = undone
+    output.record({ import_id, store_id, removed, restored, undone_at })
   },
 })

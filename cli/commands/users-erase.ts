@@ -1,8 +1,5 @@
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { command } from '../command.ts'
-import { CommandFailure, UsageError } from '../command-errors.ts'
-import type { Io } from '../io.ts'
+import { confirm } from '../confirm.ts'
 import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 import { createStatusLine } from '../progress.ts'
 
@@ -19,7 +16,10 @@ export const usersErase = command({
   async run({ till, operand, options, output, io }) {
     const { project, delete: deletes } = options
     const account = await accountOf(till, options)
-    if (!options.yes) await confirm(io, operand)
+    if (!options.yes) {
+      const question = 'Type the id of the user to erase'
+      await confirm(io, 'An erasure can not be undone', question, operand)
+    }
     const line = createStatusLine(io.stderr)
     const user = { project_id: project, user_id: operand }
     const onProgress = (purchases: number) =>
@@ -32,18 +32,3 @@ export const usersErase = command({
       io.stderr.write('Nothing is stored of this user. Check the id and --project\n')
   },
 })
-
-/** Asks for the user's id on a terminal. Throws unless the answer is that id. */
-async function confirm(io: Io, user_id: string): Promise<void> {
-  const { isTTY } = io.stdin as { readonly isTTY?: boolean }
-  if (!isTTY || !io.stderr.isTTY) {
-    throw new UsageError('An erasure can not be undone: confirm it with --yes')
-  }
-  const lines = createInterface({ input: io.stdin, output: io.stderr })
-  const ended = once(lines, 'close').then(() => [''])
-  lines.setPrompt('An erasure can not be undone. Type the id of the user to erase: ')
-  lines.prompt()
-  const [answer] = await Promise.race([once(lines, 'line'), ended])
-  lines.close()
-  if (answer !== user_id) throw new CommandFailure('Nothing was erased: the id differs')
-}

@@ -372,10 +372,15 @@ describe('maintenance of a database', () => {
   })
 
   test('a backup is written while a server runs, and is a complete database', async (t) => {
-    const { json, folder, send, project, account_key } = await start(t)
+    const { json, run, folder, send, project, account_key } = await start(t)
     const copy = join(folder, 'copy.db')
 
     assert.deepEqual(await json('backup', copy), { backup: copy })
+    const { stdout } = await run('backup', join(folder, 'second.db'))
+    assert.match(
+      stdout,
+      /To restore it: stop the servers, move \S*till\.db, \S*-wal, \S*-shm away, copy/,
+    )
 
     const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
     assert.equal((await send('POST /api/v1/items', { account_key, json: item })).status, 200)

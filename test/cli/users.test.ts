@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { run } from '../../cli/run.ts'
-import { createIo } from '../support/cli.ts'
+import { tillkit } from '../support/cli.ts'
 import { createShopFile } from '../support/served.ts'
 
 async function setUp(t: TestContext) {
@@ -66,10 +65,8 @@ test('users erase of an unknown user says that nothing is stored of the user', a
 test('users erase asks for the id of the user on a terminal', async (t) => {
   const { db, users, ofProject } = await setUp(t)
   const answerWith = async (input: string) => {
-    const io = createIo({ input, columns: 80 })
-    Object.assign(io.stdin, { isTTY: true })
-    for (const stream of [io.stdout, io.stderr]) stream.on('data', () => {})
-    return run(['users', 'erase', 'ann', ...ofProject, '--db', db], io, {})
+    const erase = ['users', 'erase', 'ann', ...ofProject, '--db', db]
+    return (await tillkit(erase, { input, columns: 80 })).code
   }
 
   for (const wrong of ['', 'y\n', 'bob\n']) assert.equal(await answerWith(wrong), 1)

@@ -42,7 +42,7 @@ async function countStatuses(storage: Storage) {
 
 /** Starts an undo in another process, and kills it once `isReached` or when it has ended. */
 async function killUndo(t: TestContext, db: string, isReached: () => Promise<boolean>) {
-  const child = start(['imports', 'undo', 'imp_2', '--account', 'acc_1', '--db', db], {})
+  const child = start(['imports', 'undo', 'imp_2', '--account', 'acc_1', '--db', db, '--yes'], {})
   t.after(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')
   while (child.exitCode === null && !(await isReached())) await setTimeout(1)

@@ -18,14 +18,15 @@ const MAIN = 'dist/cli/main.js'
 interface Options {
   readonly input?: string | AsyncIterable<Buffer>
   readonly env?: NodeJS.ProcessEnv
-  /** The width of the terminal; without it, the output is not a terminal. */
+  /** The width of the terminal; without it, no stream is a terminal. */
   readonly columns?: number
 }
 
 /** Standard streams and signals for `run`. `emit` sends a signal. */
 export function createIo({ input = '', columns }: Options = {}) {
-  const stdin = Readable.from(typeof input === 'string' ? [Buffer.from(input)] : input)
   const terminal = columns === undefined ? {} : { isTTY: true, columns }
+  const typed = Readable.from(typeof input === 'string' ? [Buffer.from(input)] : input)
+  const stdin: Readable = Object.assign(typed, terminal)
   const stdout: OutputStream = Object.assign(new PassThrough(), terminal)
   const stderr: OutputStream = Object.assign(new PassThrough(), terminal)
   return Object.assign(new EventEmitter(), { stdin, stdout, stderr })
