@@ -14,6 +14,6 @@ export const importsShow = command({
     if (output.json) return output.record(found)
     const { totals = [], ...record } = found
     output.record(record)
-    if (totals.length > 0) printTotals(output, totals)
+    printTotals(output, totals)
   },
 })

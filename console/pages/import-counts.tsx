@@ -45,7 +45,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
         </Notice>
       )}
       <Table
-        label="Totals of the file"
+        label="Totals of the rows in the file"
         rows={totals}
         keyOf={({ status, currency }) => `${status} ${currency}`}
         columns={[
@@ -59,6 +59,9 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
           },
         ]}
       />
+      {totals.length > 1 && (
+        <p class="muted">The totals count rows: a purchase and its refund are two rows.</p>
+      )}
       {ignored_columns.length > 0 && (
         <Notice title="Columns that are not stored">
           <p>{ignored_columns.join(', ')}</p>

@@ -181,7 +181,7 @@ export function createManagedSchemas() {
     ImportTotal: exactly<lib.ImportTotal>({
       status: text,
       currency: text,
-      rows: count,
+      rows: { ...count, description: 'Rows of the file. A purchase and its refund are two rows.' },
       total: digits,
     }),
     PassedOver: record<lib.PassedOverCount>({ reason: text, app: text, rows: count }, ['app']),

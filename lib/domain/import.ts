@@ -10,7 +10,10 @@ import {
 } from './fields.ts'
 import type { PurchaseStatus } from './purchase.ts'
 
-/** The number of a file's rows with the same status and currency, and the sum of their prices. */
+/**
+ * The number of a file's rows with the same status and currency, and the sum of their prices. A
+ * purchase and its refund are two rows if the file has both.
+ */
 export interface ImportTotal {
   readonly status: PurchaseStatus
   /** The currency; '' for rows without a price. */

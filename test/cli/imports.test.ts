@@ -38,6 +38,17 @@ test('imports are listed and shown with their file and totals', async (t) => {
   assert.equal(purchases.purchases.length, 1)
 })
 
+test('the totals say that they count rows, not purchases', async (t) => {
+  const { load, run } = await setUp(t)
+  const sale = 'T-1,gold,2024-01-15T10:00:00Z,499,'
+  const id = await load('both.csv', `${sale}\n${sale}refunded\n`)
+
+  const { stdout } = await run('imports', 'show', id)
+
+  const [, totals = ''] = stdout.split('Totals of the rows in the file; a purchase and its refund ')
+  assert.match(totals, /^are two rows:\n.*\n.*purchased +USD +1 .*\n.*refunded +USD +1 /)
+})
+
 test('an undo removes the rows, and says how many', async (t) => {
   const { load, json } = await setUp(t)
   await load('april.csv', 'T-1,gold,2024-01-15T10:00:00Z,1,pending\n')

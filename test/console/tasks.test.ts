@@ -180,7 +180,7 @@ test('a person performs the task of each page', { skip }, async (t) => {
     )
 
     await choose(page, 'sales.csv', HEADER + ROW('T-1') + ROW('T-2'))
-    await row(page, 'Totals of the file', /purchased *USD *2 *\$9\.98/).waitFor()
+    await row(page, 'Totals of the rows in the file', /purchased *USD *2 *\$9\.98/).waitFor()
     await page.route('**/imports', (route) => route.abort())
     await press('Import 2 rows into main')
     await page.getByText('trying again is safe').waitFor()
