@@ -18,10 +18,14 @@ const ITEMS: readonly Omit<NewItem, 'store_id'>[] = [
   { name: 'season_pass', display_name: 'Season Pass', price: '999', type: 'subscription' },
 ]
 
+const SALES = 2_000
+const DAY_MS = 86_400_000
+
 /**
- * Creates an account, a project, a store and items. Returns undefined when accounts already exist.
+ * Creates an account, a project, a store, items and sales of the past year, so that the console has
+ * charts. Returns undefined when accounts already exist.
  */
-export async function createDemo(till: Till): Promise<Demo | undefined> {
+export async function createDemo(till: Till, now: number): Promise<Demo | undefined> {
   const { accounts } = await till.accounts.list({ limit: 1 })
   if (accounts.length > 0) return undefined
   const account = await till.accounts.create({ name: 'Demo' })
@@ -38,15 +42,36 @@ export async function createDemo(till: Till): Promise<Demo | undefined> {
     store_config: { currency: 'USD' },
   })
   for (const item of ITEMS) await till.items.create(account, { store_id: STORE_ID, ...item })
+  const file = [Buffer.from(createSales(now))]
+  await till.purchases.import(account, { store_id: STORE_ID, file, fileName: 'demo.csv' })
   const { id: project_id, public_key } = project
   return { account_id, account_key, project_id, public_key, store_id: STORE_ID }
+}
+
+/** A purchase file of the past year. Sales grow, and cheap items sell more often. */
+function createSales(now: number): string {
+  let seed = 1
+  // The generator of Park and Miller: each demo has the same sales.
+  const random = () => {
+    seed = (seed * 16_807) % 2_147_483_647
+    return seed / 2_147_483_647
+  }
+  const rows = Array.from({ length: SALES }, (_, i) => {
+    const at = new Date(now - 365 * DAY_MS * (1 - random() ** 0.7)).toISOString()
+    const { name, price } = ITEMS[Math.floor(ITEMS.length * random() ** 1.5)] as NewItem
+    const currency = random() < 0.3 ? 'EUR' : 'USD'
+    const user = 1_000 + Math.floor(700 * random() ** 1.5)
+    const status = i % 37 === 0 ? 'refunded' : i % 41 === 0 ? 'pending' : 'purchased'
+    return [`demo-${i + 1}`, name, at, `player-${user}`, price, currency, status].join()
+  })
+  return ['transaction_id,sku,purchased_at,user_id,price,currency,status', ...rows].join('\n')
 }
 
 /** Formats the demo's keys, and shell commands that call the API with them. */
 export function formatDemo(demo: Demo, url: string): string {
   const api = `${url}/api/v1`
   return `
-A demo account with a project, a store and items was created. Its keys are shown only once:
+A demo account with a project, a store, items and sales was created. Its keys are shown only once:
 
   account key   ${demo.account_key}
   public key    ${demo.public_key}

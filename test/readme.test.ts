@@ -140,6 +140,7 @@ test('every command of the README and of the page about commands works', async (
     const block = blocksUnder('Use the command line', 'sh').join('')
     const output = await runCommands(clone, block, {})
     assert.match(output, /sword.*gold_100.*potion.*price: 499 → 599.*Applied\./s)
+    assert.equal(output.match(/price: 499 → 599/g)?.length, 2, 'once in the plan, once applied')
   })
 
   await t.test('all commands work on a new database', async () => {

@@ -56,7 +56,7 @@ export const serve = command({
       help: 'processes that share the port and the database (default 1)',
     },
     lockdown: { help: 'tokens obtained with a public key can only read items' },
-    demo: { help: 'create a demo account in an empty database and print its keys' },
+    demo: { help: 'create a demo account with sales in an empty database and print its keys' },
     'cors-origin': {
       value: 'ORIGIN',
       multiple: true,
@@ -183,7 +183,7 @@ export const serve = command({
     // at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
-    const demo = options.demo ? await createDemo(till) : undefined
+    const demo = options.demo ? await createDemo(till, Date.now()) : undefined
     const server = workers === 1 ? await listenAndSend() : await startPool()
     const { url } = server
     log('info', `tillkit ${readVersion()} started on ${url}`)

@@ -111,7 +111,7 @@ test('a read-only database is rejected, and no other file is left beside it', as
   assert.deepEqual(readdirSync(folder), ['till.db'])
 })
 
-test('the demo prints working commands, and its keys only once', async (t) => {
+test('the demo prints working commands, has sales of a year, and prints its keys only once', async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const { lines, child, closed } = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   while (!lines.some((line) => line.includes('filename=purchases.csv'))) {
@@ -125,6 +125,8 @@ test('the demo prints working commands, and its keys only once', async (t) => {
   assert.match(answers, /"items":\[.*gold_100.*"name":"shield".*\{"ok":true\}$/)
   child.kill('SIGINT')
   assert.equal(await closed, 0)
+  const months = await tillkitJson(['purchases', 'summary', '--by', 'month', '--db', db])
+  assert.ok(new Set(months.map(({ month }: { month: string }) => month)).size >= 12)
 
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   await eventuallyHolds(() => assert.equal(again.lines.length, 1))
