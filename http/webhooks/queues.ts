@@ -1,13 +1,19 @@
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { OutgoingMessage } from '../../lib/index.ts'
 
-/** The maximum numbers of requests in flight: to one endpoint, and to all. */
-const ENDPOINT_IN_FLIGHT = 10
-const IN_FLIGHT = 500
 /**
- * The maximum number of requests in flight to failing endpoints, whose last request got no answer.
- * Each failing endpoint gets one request at a time, which may take the whole timeout. Without this
- * limit, such requests would delay the messages to other endpoints.
+ * The maximum numbers of requests in flight: to one endpoint, from one account to one host, and to
+ * all.
+ */
+const ENDPOINT_IN_FLIGHT = 10
+const HOST_IN_FLIGHT = 10
+const IN_FLIGHT = 500
+/** An endpoint is failing after this many rejected messages in a row, or after one timeout. */
+const REJECTIONS = 10
+/**
+ * The maximum number of requests in flight to failing endpoints. Each failing endpoint gets one
+ * request at a time, which may take the whole timeout. Without this limit, such requests would delay
+ * the messages to other endpoints.
  */
 const FAILING_IN_FLIGHT = IN_FLIGHT / 2
 
@@ -16,7 +22,7 @@ const ENOUGH = 100
 /** The sender claims no more messages when all queues together have this many messages or bytes. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
-/** The maximum number of endpoints whose state, failing or not, is remembered. */
+/** The maximum number of endpoints whose rejections are remembered. */
 const MAX_ENDPOINTS = 10_000
 
 interface Queue {
@@ -38,16 +44,18 @@ interface QueuedMessage {
   readonly message: OutgoingMessage
   /** The time by which the request for the message must start, as `performance.now()`. */
   readonly deadline: number
+  /** The account and the host name of the message's URL. */
+  readonly host: string
 }
 
 /** A message that may be sent now. The caller must call `finish` once. */
 export interface Turn extends QueuedMessage {
-  /**
-   * Reports that the request has ended. `hasAnswered` says whether the endpoint answered; it is
-   * undefined if no request was sent.
-   */
-  finish(hasAnswered?: boolean): void
+  /** Reports that the request has ended. `result` is undefined if no request was sent. */
+  finish(result?: TurnResult): void
 }
+
+/** `rejected`: the status was not 2xx. `slow`: the answer did not come in time. */
+export type TurnResult = 'delivered' | 'rejected' | 'slow'
 
 /** The claimed messages, in a queue for each endpoint. */
 export interface Queues {
@@ -70,7 +78,10 @@ export function createQueues(): Queues {
   const queues = new Map<string, Queue>()
   /** The queues from which the next message may be sent, in round-robin order. */
   const ready = new Set<Queue>()
-  const failing = new BoundedMap<boolean>(MAX_ENDPOINTS)
+  /** By endpoint: the number of rejected messages since the last delivered one. */
+  const rejections = new BoundedMap<number>(MAX_ENDPOINTS)
+  /** By account and host: the number of requests in flight. */
+  const hosts = new Map<string, number>()
   const all = noUsage()
   const accounts = new Map<string, Usage>()
 
@@ -82,7 +93,7 @@ export function createQueues(): Queues {
     if (usage.messages + usage.bytes + usage.inFlight > 0) accounts.set(account_id, usage)
     else accounts.delete(account_id)
   }
-  const isFailing = ({ endpoint_id }: Queue) => failing.get(endpoint_id) === true
+  const isFailing = ({ endpoint_id }: Queue) => (rejections.get(endpoint_id) ?? 0) >= REJECTIONS
   const schedule = (queue: Queue) => {
     const most = isFailing(queue) ? 1 : ENDPOINT_IN_FLIGHT
     if (queue.waiting.length > 0 && queue.inFlight < most) ready.add(queue)
@@ -98,14 +109,19 @@ export function createQueues(): Queues {
       queue.inFlight += sign
       if (wasFailing) use(queue.account_id, 'failing', sign)
       use(queue.account_id, 'inFlight', sign)
+      const ofHost = (hosts.get(queued.host) ?? 0) + sign
+      if (ofHost > 0) hosts.set(queued.host, ofHost)
+      else hosts.delete(queued.host)
     }
     change(1)
     count(queued.message, -1)
     return {
       ...queued,
-      finish(hasAnswered) {
+      finish(result) {
         change(-1)
-        if (hasAnswered !== undefined) failing.set(queue.endpoint_id, !hasAnswered)
+        const rejected = (rejections.get(queue.endpoint_id) ?? 0) + 1
+        const counts = { delivered: 0, rejected, slow: REJECTIONS }
+        if (result) rejections.set(queue.endpoint_id, counts[result])
         schedule(queue)
       },
     }
@@ -117,7 +133,9 @@ export function createQueues(): Queues {
   const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {
     const usage = usageOf(queue.account_id)
+    const host = queue.waiting[0]?.host ?? ''
     return (
+      (hosts.get(host) ?? 0) < HOST_IN_FLIGHT &&
       isWithin(usage, 'inFlight', IN_FLIGHT) &&
       !(isFailing(queue) && !isWithin(usage, 'failing', FAILING_IN_FLIGHT))
     )
@@ -132,12 +150,13 @@ export function createQueues(): Queues {
     fullAccounts: () => [...accounts].flatMap(([id, usage]) => (isFullAccount(usage) ? id : [])),
     isFull: (endpoint_id) => isFull(queues.get(endpoint_id)),
     add(message, deadline) {
-      const { account_id, endpoint_id } = message
+      const { account_id, endpoint_id, url } = message
+      const host = `${account_id} ${URL.canParse(url) ? new URL(url).hostname : ''}`
       const queue = queues.get(endpoint_id) ?? {
         ...{ endpoint_id, account_id, waiting: [], inFlight: 0 },
       }
       queues.set(endpoint_id, queue)
-      queue.waiting.push({ message, deadline })
+      queue.waiting.push({ message, deadline, host })
       count(message, 1)
       schedule(queue)
     },

@@ -139,8 +139,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     }
     settlement.add(toResult(message, outcome, performance.now() - started))
     if (isUnavailable(outcome)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
-    const isSlow = performance.now() - started > SLOW_MS
-    turn.finish(!isSlow && !(outcome instanceof RequestFailure))
+    const isSlow = outcome instanceof RequestFailure || performance.now() - started > SLOW_MS
+    turn.finish(isSlow ? 'slow' : reason === undefined ? 'delivered' : 'rejected')
     sendAll()
     if (hasMore && !queues.isFull(endpoint_id)) alarm.ring()
   }

@@ -8,10 +8,12 @@ function fill(
   count: number,
   body = '{}',
   account_id = endpoint_id,
+  host = endpoint_id,
 ): void {
+  const url = `https://${host.replace(' ', '-')}.example/`
   for (let sequence = 0; sequence < count; sequence++) {
     const key = { account_id, endpoint_id, sequence, part: 0 }
-    queues.add({ ...key, attempt: 1, url: '', headers: {}, body }, Number.POSITIVE_INFINITY)
+    queues.add({ ...key, attempt: 1, url, headers: {}, body }, Number.POSITIVE_INFINITY)
   }
 }
 
@@ -37,7 +39,7 @@ test('endpoints take turns, and each has at most 10 requests in flight', () => {
   const turns = takeAll(queues)
   const order = turns.map(({ message }) => message.endpoint_id).join('')
   assert.equal(order, `ababab${'a'.repeat(7)}`)
-  turns[0]?.finish(true)
+  turns[0]?.finish('delivered')
   assert.equal(queues.next()?.message.sequence, 10)
   assert.equal(queues.next(), undefined)
 })
@@ -45,18 +47,49 @@ test('endpoints take turns, and each has at most 10 requests in flight', () => {
 test('an endpoint that does not answer has one request in flight, until it answers', () => {
   const queues = createQueues()
   fill(queues, 'a', 30)
-  for (const turn of takeAll(queues)) turn.finish(false)
+  for (const turn of takeAll(queues)) turn.finish('slow')
   const [only = assert.fail(), ...others] = takeAll(queues)
   assert.deepEqual(others, [])
-  only.finish(true)
+  only.finish('delivered')
   assert.equal(takeAll(queues).length, 10)
+})
+
+test('an endpoint that rejects 10 messages in a row gets one request, until it accepts one', () => {
+  const queues = createQueues()
+  fill(queues, 'a', 60)
+  const [first = assert.fail(), ...others] = takeAll(queues)
+  for (const turn of others) turn.finish('rejected')
+  assert.equal(takeAll(queues).length, 9)
+  first.finish('rejected') // the tenth rejection
+  assert.equal(takeAll(queues).length, 0)
+  const again = createQueues()
+  fill(again, 'a', 60)
+  for (const turn of takeAll(again)) turn.finish('rejected')
+  for (const result of ['rejected', 'rejected', 'delivered'] as const) {
+    const [only = assert.fail(), ...more] = takeAll(again)
+    assert.deepEqual(more, [])
+    only.finish(result)
+  }
+  assert.equal(takeAll(again).length, 10)
+})
+
+test('one account has 10 requests in flight to one host, whatever the number of endpoints', () => {
+  const queues = createQueues()
+  for (let i = 0; i < 20; i++) fill(queues, `large ${i}`, 5, '{}', 'large', 'shared')
+  fill(queues, 'small', 5, '{}', 'small', 'shared')
+  fill(queues, 'large other', 5, '{}', 'large')
+  const turns = takeAll(queues)
+  const { small, 'large other': other, ...shared } = countByEndpoint(turns)
+  assert.deepEqual([small, other, Object.values(shared)], [5, 5, Array(10).fill(1)])
+  turns[0]?.finish('delivered')
+  assert.deepEqual(countByEndpoint(takeAll(queues)), { 'large 10': 1 })
 })
 
 test('endpoints that do not answer have at most half of all requests in flight', () => {
   const queues = createQueues()
   const dead = Array.from({ length: 400 }, (_, i) => `dead ${i}`)
   for (const each of dead) fill(queues, each, 1)
-  for (const turn of takeAll(queues)) turn.finish(false)
+  for (const turn of takeAll(queues)) turn.finish('slow')
   for (const each of dead) fill(queues, each, 1)
   assert.equal(takeAll(queues).length, 250)
   for (let i = 0; i < 40; i++) fill(queues, `live ${i}`, 10)
@@ -87,7 +120,7 @@ test('one account has at most half of the requests in flight, and others the res
   for (let i = 0; i < 100; i++) fill(queues, `large ${i}`, 10, '{}', 'large')
   const turns = takeAll(queues)
   assert.equal(turns.length, 250)
-  turns[0]?.finish(true)
+  turns[0]?.finish('delivered')
   assert.equal(takeAll(queues).length, 1)
   fill(queues, 'small', 5)
   assert.equal(takeAll(queues).length, 5)
@@ -103,7 +136,7 @@ test('large accounts share the requests in flight, and leave some to another', (
     shares.map(({ length }) => length),
     [250, 125, 63],
   )
-  for (const turn of shares.flat()) turn.finish(true)
+  for (const turn of shares.flat()) turn.finish('delivered')
   const later = takeAll(queues).map(({ message }) => message.account_id)
   for (const account of ['first', 'second', 'third']) {
     assert.ok(later.filter((each) => each === account).length >= 100, account)
@@ -116,7 +149,7 @@ test('endpoints of one account that do not answer leave half of their requests t
   const queues = createQueues()
   for (const account of ['large', 'small']) {
     for (let i = 0; i < 200; i++) fill(queues, `${account} ${i}`, 1, '{}', account)
-    for (const turn of takeAll(queues)) turn.finish(false)
+    for (const turn of takeAll(queues)) turn.finish('slow')
   }
   for (const account of ['large', 'small']) {
     for (let i = 0; i < 200; i++) fill(queues, `${account} ${i}`, 1, '{}', account)
@@ -132,7 +165,7 @@ test('an account that has half of the messages or of their bytes gets no more', 
   const large = createQueues()
   fill(large, 'a', 128, 'x'.repeat(65_536))
   assert.deepEqual([large.fullAccounts(), large.hasRoom()], [['a'], true])
-  for (const turn of takeAll(large)) turn.finish(true)
+  for (const turn of takeAll(large)) turn.finish('delivered')
   assert.deepEqual(large.fullAccounts(), [])
 })
 

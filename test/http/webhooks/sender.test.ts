@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { startWebhooks, type WebhookSenderOptions } from '../../../http/index.ts'
 import {
@@ -192,9 +193,10 @@ test('a receiver that never answers does not delay others, and gets 10 requests'
   const dead = await startReceiver(t)
   const released = createSignal()
   dead.answer = (response) => void released.given.then(() => response.writeHead(204).end())
-  const store_config = { webhook_enabled: true, webhook_url: dead.url, webhook_secret: SECRET }
+  const webhook_url = `http://dead.test:${dead.port}` // an account has 10 requests to one host
+  const store_config = { webhook_enabled: true, webhook_url, webhook_secret: SECRET }
   await till.stores.update(account, { store_id: 'main', store_config })
-  send()
+  send({ resolve: async () => ['127.0.0.1'] })
   for (let i = 0; i < 25; i++) {
     await till.stores.update(account, { store_id: 'main', is_sandbox: i % 2 === 0 })
   }
@@ -204,6 +206,29 @@ test('a receiver that never answers does not delay others, and gets 10 requests'
   assert.equal(new Set(sequences(receiver.received)).size, 31)
   released.give()
   await eventuallyHolds(() => assert.equal(new Set(sequences(dead.received)).size, 25))
+})
+
+test('a receiver that rejects everything gets one request at a time, until it accepts one', async (t) => {
+  const { receiver, send, change, caughtUp } = await start(t)
+  const inFlight: number[] = []
+  let open = 0
+  let status = 500
+  receiver.answer = async (response) => {
+    inFlight.push(++open)
+    await setTimeout(5)
+    open--
+    response.writeHead(status).end()
+  }
+  send()
+  await change(40)
+  await eventuallyHolds(() => assert.ok(inFlight.length >= 40))
+  assert.ok(
+    inFlight.slice(20).every((each) => each === 1),
+    `${inFlight}`,
+  )
+  status = 204
+  await caughtUp()
+  assert.equal(new Set(sequences(receiver.received)).size, 40)
 })
 
 test('nothing is sent to a private address unless it is allowed', async (t) => {
