@@ -109,7 +109,7 @@ export interface EndpointsOf {
 export interface EndpointMove {
   /**
    * The new position: after the newest entry, or before the entry with this `seq`. A `seq` can move
-   * the position only back.
+   * the position only back. Throws `invalid_request` for a `seq` while an earlier replay is unread.
    */
   readonly to?: 'newest' | number | undefined
   /** Whether all waiting messages become due now. */

@@ -517,6 +517,8 @@ export const MIGRATIONS: readonly string[] = [
     value text NOT NULL
   );
   `,
+  // Finds a replay that an endpoint has not read yet.
+  "CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';",
 ]
 
 /**

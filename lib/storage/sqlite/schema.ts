@@ -510,6 +510,8 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT;
   `,
+  // Finds a replay that an endpoint has not read yet.
+  "CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';",
 ]
 
 function totalTriggers(): string {

@@ -1,4 +1,5 @@
 import type { EndpointWrite, StoredEndpoint } from '../../domain/endpoint.ts'
+import { invalidField } from '../../domain/fields.ts'
 import { maybe, numberOf } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { EndpointLag, EndpointMove, EndpointsOf, Page } from '../port.ts'
@@ -14,6 +15,10 @@ export function endpointPrograms(dialect: WebhookDialect) {
   const isReceived = `(e.store_id = '' OR a.store_id = e.store_id)
     AND a.action IN ${dialect.each.text}
     AND (a.action <> 'webhooks.test' OR a.subject = e.endpoint_id)`
+  /** The request of a replay that the endpoint has not read yet: it has not read all events again. */
+  const unreadReplay = `
+    SELECT a.seq FROM webhook_endpoints e JOIN audit a ON a.subject = e.endpoint_id
+      AND a.action = 'webhooks.replay' AND ${isUnread} WHERE e.endpoint_id = ?`
   const updateEndpointRow = ENDPOINTS.updateWhere('endpoint_id = ?')
 
   const sql = {
@@ -45,6 +50,11 @@ export function endpointPrograms(dialect: WebhookDialect) {
         endpoint_id,
       )
     } else if (to !== undefined) {
+      const replay = yield* find(unreadReplay, endpoint_id)
+      if (replay) {
+        const reason = `has a replay under way: wait until its cursor is above ${replay.seq}`
+        throw invalidField('endpoint_id', 'replaying', reason)
+      }
       const back = `
         UPDATE webhook_endpoints AS e SET ${setXid} ${setBack} read_seq = a.seq - 1, read_rest = ''
         FROM (SELECT a.* FROM audit a JOIN webhook_endpoints o ON o.project_id = a.project_id

@@ -178,15 +178,19 @@ export function describeWebhooks(open: OpenStorage): void {
     const purchasesOf = (messages: readonly OutgoingMessage[]) =>
       bodies(messages).flatMap(({ data }) => data.purchases ?? [])
 
-    // The second holder continues where the first one stopped, between two parts.
-    await claimSome(till, 2, 'one', 2)
+    // A replay starts again with the first part of the entry that is half read.
+    const begun = await claimSome(till, 2, 'one', 2)
+    const newest = Math.max(...begun.map(({ sequence }) => sequence))
+    await till.webhooks.replay(account, { endpoint_id, from: newest })
     await till.outbox.release('one')
     const first = await claimAll('two')
     await settle(till, first, OK, 'two')
-    const sequences = first.map(({ sequence }) => sequence)
-    await till.webhooks.replay(account, { endpoint_id, from: Math.min(...sequences) })
+    // The next holder continues where the last one stopped, between two parts.
+    await eventuallyHolds(async () => {
+      const from = Math.min(...begun.map(({ sequence }) => sequence))
+      await till.webhooks.replay(account, { endpoint_id, from })
+    })
     await claimSome(till, 2, 'two', 2)
-    await till.webhooks.replay(account, { endpoint_id, from: Math.max(...sequences) })
     await till.outbox.release('two')
     const again = await claimAll('three')
 
@@ -462,6 +466,25 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal(found[0].data.item.name, 'new')
     const both = till.webhooks.replay(account, { endpoint_id, from: 1, since: '2026-02-01' })
     await assert.rejects(both, { code: 'invalid_request' })
+  })
+
+  test('a second replay waits until the endpoint has read all events of the first', async (t) => {
+    const { till, account, store, endpoint_id } = await openHooks(t)
+    for (const name of ['a', 'b', 'c']) await newItem(till, account, store.store_id, name)
+    const sent = await claimSome(till, 3)
+    await settle(till, sent, OK)
+    const from = Math.min(...sent.map(({ sequence }) => sequence))
+    const replay = () => till.webhooks.replay(account, { endpoint_id, from })
+
+    await Promise.allSettled([replay(), replay()]) // one of them is refused
+    await claimSome(till, 2, 'sender', 2)
+    await assert.rejects(replay(), { code: 'invalid_request', message: /a replay under way/ })
+    await settle(till, await claimSome(till, 1), DOWN)
+
+    await eventuallyHolds(async () => {
+      await claim(till)
+      await replay()
+    })
   })
 
   test('an endpoint that answers 410 is disabled, and one that sends Retry-After is retried later', async (t) => {
