@@ -35,7 +35,9 @@ export function createStream(
   let prepared: IteratorResult<Buffer> | undefined = first
   let release = () => {}
   let isOver = false
-  const timer = setTimeout(() => reader.destroy(), limits.answerTimeout).unref()
+  let isReading = true
+  const expire = () => (isReading ? reader.destroy() : timer.refresh())
+  const timer = setTimeout(expire, limits.answerTimeout).unref()
   const end: StreamEnd = (isWhole, failure) => {
     if (isOver) return
     isOver = true
@@ -54,10 +56,12 @@ export function createStream(
     },
     async pull(controller) {
       release()
-      timer.refresh()
+      isReading = false
       try {
         const { done, value } = prepared ?? (await rest.next())
         prepared = undefined
+        isReading = true
+        timer.refresh()
         if (isOver) return
         if (done) {
           controller.close()

@@ -106,7 +106,10 @@ function setAnswerTimeout(
   limits: Limits,
 ): void {
   if (!socket.setTimeout) return // not a real socket, as in Fastify's `inject`
-  response.setTimeout(limits.answerTimeout, () => socket.destroy())
+  response.setTimeout(limits.answerTimeout, () => {
+    // With nothing to read, the client waits for us.
+    if (response.writableLength > 0) socket.destroy()
+  })
   // Removes the timeout: the next request on this connection may take longer.
   response.prependOnceListener('finish', () => socket.setTimeout(0))
 }

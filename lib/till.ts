@@ -6,6 +6,7 @@ import { observeCommits } from './services/commits.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
+import { createLongCalls } from './services/long-calls.ts'
 import { createOperations, type Operations } from './services/operations.ts'
 import { createOutbox, type Outbox } from './services/outbox.ts'
 import { createProjects, type Projects } from './services/projects.ts'
@@ -176,6 +177,7 @@ function createContext(options: TillOptions): Context {
   return {
     ...observeCommits(storage),
     ...parseRetries(webhooks),
+    longCalls: createLongCalls(storage.poolState?.().size),
     now,
     keyring,
     platforms,

@@ -1,15 +1,14 @@
 import type { Answer } from '../call.ts'
-import { runWhenFree } from '../concurrency.ts'
 import { StreamedBody } from '../representation.ts'
 import { waitForTurn } from '../scheduler.ts'
 import type { ManageCall } from './row.ts'
 
 /**
  * Answers with a JSON file whose text is created while it is sent. The request counts in the
- * concurrency limit only while a chunk is created, not while a slow client reads.
+ * concurrency limit only until its first chunk, not while a slow client reads.
  */
 export async function streamFile(
-  { caller, context: { concurrency, limits } }: ManageCall,
+  { caller }: ManageCall,
   fileName: string,
   chunks: AsyncIterable<string>,
 ): Promise<Answer> {
@@ -17,8 +16,7 @@ export async function streamFile(
   const first = await source.next() // before the headers: an error becomes a problem document
   const next = async () => {
     await waitForTurn(caller.account_id)
-    const { reports } = concurrency
-    return runWhenFree(reports, caller.account_id, limits.answerTimeout, () => source.next())
+    return source.next()
   }
   async function* rest() {
     for (let chunk = first; !chunk.done; chunk = await next()) yield Buffer.from(chunk.value)

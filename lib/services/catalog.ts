@@ -46,30 +46,35 @@ export interface CatalogApplication extends CatalogRequest {
 }
 
 export function createCatalog(context: Context): Catalogs {
-  const { storage, sealer } = context
+  const { storage, sealer, longCalls } = context
+
+  async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
+    const project = await getNamedProject(storage, account, project_id, 'project_id')
+    const { id, name, bundle_id, platform, status, dlscheme } = project
+    const endpoint = await storage.findEndpoint(id)
+    const confirmed = endpoint ? confirmedConfig(project.config, endpoint) : project.config
+    const config = withReferences(confirmed, PROJECT_SECRETS, 'project')
+    const fields = { id, name, bundle_id, platform, status, dlscheme, config }
+    const described = fields satisfies Record<keyof CatalogProject, unknown>
+    yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
+    let before = ''
+    for await (const store of recordsOf((page) => storage.listStores(id, page))) {
+      const { store_id, store_type, is_sandbox, status } = store
+      const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
+      const fields = { store_id, store_type, is_sandbox, status, store_config }
+      const text = format(fields satisfies Record<StoreField, unknown>, 4)
+      yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
+      before = ','
+      yield* formatItems(catalogPages(storage, store))
+      yield ']\n    }'
+    }
+    yield before === '' ? ']\n}\n' : '\n  ]\n}\n'
+  }
+
   return {
-    async *export(account, { project_id }) {
+    async *export(account, query) {
       assertAccount(account)
-      const project = await getNamedProject(storage, account, project_id, 'project_id')
-      const { id, name, bundle_id, platform, status, dlscheme } = project
-      const endpoint = await storage.findEndpoint(id)
-      const confirmed = endpoint ? confirmedConfig(project.config, endpoint) : project.config
-      const config = withReferences(confirmed, PROJECT_SECRETS, 'project')
-      const fields = { id, name, bundle_id, platform, status, dlscheme, config }
-      const described = fields satisfies Record<keyof CatalogProject, unknown>
-      yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
-      let before = ''
-      for await (const store of recordsOf((page) => storage.listStores(id, page))) {
-        const { store_id, store_type, is_sandbox, status } = store
-        const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
-        const fields = { store_id, store_type, is_sandbox, status, store_config }
-        const text = format(fields satisfies Record<StoreField, unknown>, 4)
-        yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
-        before = ','
-        yield* formatItems(catalogPages(storage, store))
-        yield ']\n    }'
-      }
-      yield before === '' ? ']\n}\n' : '\n  ]\n}\n'
+      yield* longCalls.each(account.account_id, exportCatalog(account, query))
     },
 
     async plan(account, request) {

@@ -1,6 +1,7 @@
 import type { AuditedStorage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
 import type { Commits } from './commits.ts'
+import type { LongCalls } from './long-calls.ts'
 import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
@@ -20,6 +21,7 @@ export interface Context {
   readonly sealer: Sealer
   readonly quotas: Quotas
   readonly commits: Commits
+  readonly longCalls: LongCalls
   /** The delay before each retry in milliseconds. The last value applies to all further retries. */
   readonly retries: readonly number[]
   /** The time in milliseconds after which a message is no longer retried. */

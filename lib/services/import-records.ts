@@ -3,7 +3,7 @@ import { type ImportRecord, type ImportUndoRequest, parseImportUndo } from '../d
 import { formatInstant } from '../domain/instant.ts'
 import { type ImportQuery, pageFor, parseImportQuery } from '../domain/query.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
-import { undoImport } from '../storage/open-import.ts'
+import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { UndoOutcome } from '../storage/port.ts'
 import { assertAccount, getNamedStore } from './access.ts'
@@ -39,7 +39,7 @@ export interface ImportPage {
 const MAX_WAIT_MS = 10 * 60_000
 
 export function createImports(context: Context): Imports {
-  const { storage, now } = context
+  const { storage, now, longCalls } = context
   const imports: Imports = {
     async list(account, query) {
       assertAccount(account)
@@ -75,7 +75,9 @@ export function createImports(context: Context): Imports {
       const about = { subject: import_id, project_id: store.project_id, store_id, data }
       const write = auditedWrite(context, account, 'imports.undo', about, options)
       const undo = { import_id, force, undone_at: formatInstant(now()) }
-      const outcome = await undoImport(storage, store, undo, write, MAX_WAIT_MS)
+      const undoImport = () => storage.undoImport(store, undo, write)
+      const inTurn = () => longCalls.run(account.account_id, undoImport)
+      const outcome = await afterImport(inTurn, MAX_WAIT_MS)
       if (outcome.outcome !== 'undone') throw refusalOf(outcome)
       return imports.get(account, import_id)
     },

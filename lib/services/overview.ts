@@ -37,7 +37,7 @@ const FIRST = Date.UTC(100, 0)
 const MOST_CURRENCIES = 50
 const MOST_COUNTS = 200
 
-export function createOverview({ storage, now }: Context): Overview {
+export function createOverview({ storage, now, longCalls }: Context): Overview {
   const counts = new BoundedMap<Count>(MOST_COUNTS)
   /** The accounts for which a count runs in the background. Each has one at most. */
   const busy = new Set<string>()
@@ -48,7 +48,9 @@ export function createOverview({ storage, now }: Context): Overview {
       const store = await getNamedStore(storage, account, store_id)
       const day = new Date(from)
       const month = Date.UTC(day.getUTCFullYear(), day.getUTCMonth())
-      const totals = await storage.readTotals(store, { from, month, by })
+      const totals = await longCalls.run(store.account_id, () =>
+        storage.readTotals(store, { from, month, by }),
+      )
       if (typeof totals === 'number') return { remaining: totals }
       return { remaining: 0, figures: figuresOf(totals, by) }
     },
@@ -80,7 +82,10 @@ export function createOverview({ storage, now }: Context): Overview {
       async function countAgain() {
         try {
           const read_at = formatInstant(now())
-          const buyers = { read_at, buyers: await storage.countBuyers(store, from) }
+          const counted = await longCalls.run(store.account_id, () =>
+            storage.countBuyers(store, from),
+          )
+          const buyers = { read_at, buyers: counted }
           count.found = { version, buyers }
           return buyers
         } finally {

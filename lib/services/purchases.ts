@@ -132,7 +132,7 @@ export interface ImportResult extends ImportSummary {
 }
 
 export function createPurchases(context: Context): Purchases {
-  const { storage, now } = context
+  const { storage, now, longCalls } = context
   const purchases: Purchases = {
     ...createOverview(context),
 
@@ -214,7 +214,8 @@ export function createPurchases(context: Context): Purchases {
     async *all(account, selection) {
       const list = ({ limit, after: cursor }: Page) =>
         purchases.list(account, { ...selection, limit, cursor })
-      for await (const page of pagesOf(list, ALL_PAGE)) yield* page.purchases
+      const pages = longCalls.each(account.account_id, pagesOf(list, ALL_PAGE))
+      for await (const page of pages) yield* page.purchases
     },
 
     async *export(account, selection) {
@@ -233,7 +234,9 @@ export function createPurchases(context: Context): Purchases {
       const isTop = top !== undefined
       const limit = isTop ? top : maxGroups && maxGroups + 1
       const most = limit === undefined ? undefined : { isTop, limit }
-      const groups = await storage.summarizePurchases(stores, filter, by, most)
+      const groups = await longCalls.run(account_id, () =>
+        storage.summarizePurchases(stores, filter, by, most),
+      )
       if (groups.length === 0) await assertImport(storage, account, filter, store_id)
       if (isTop || maxGroups === undefined || groups.length <= maxGroups) return groups
       const message = `gives more than ${maxGroups} groups: select less, or only the top ones`

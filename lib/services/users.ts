@@ -45,7 +45,7 @@ const BATCH = 500
 const MAX_WAIT_MS = 10 * 60_000
 
 export function createUsers(context: Context): Users {
-  const { storage, now } = context
+  const { storage, now, longCalls } = context
 
   const storesOf = (project_id: string) =>
     recordsOf((page) => storage.listStoreSummaries(project_id, page))
@@ -125,19 +125,23 @@ export function createUsers(context: Context): Users {
     }
   }
 
+  async function* exportUser(account: Account, input: UserQuery, options: CallOptions) {
+    const user = parseUserQuery(input)
+    const { account_id } = account
+    await getNamedProject(storage, account, user.project_id, 'project_id')
+    yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
+    await storage.insertAudit(write(account, user, 'users.export', options))
+    yield* formatLists({
+      purchases: purchasesOf(account_id, user),
+      revocations: revocationsOf(user),
+      audit_entries: entriesAbout(account_id, user),
+    })
+  }
+
   return {
     async *export(account, input, options = {}) {
       assertAccount(account)
-      const user = parseUserQuery(input)
-      const { account_id } = account
-      await getNamedProject(storage, account, user.project_id, 'project_id')
-      yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
-      await storage.insertAudit(write(account, user, 'users.export', options))
-      yield* formatLists({
-        purchases: purchasesOf(account_id, user),
-        revocations: revocationsOf(user),
-        audit_entries: entriesAbout(account_id, user),
-      })
+      yield* longCalls.each(account.account_id, exportUser(account, input, options))
     },
 
     async erase(account, input, options = {}) {

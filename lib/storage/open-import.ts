@@ -1,13 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import type {
-  ImportUndo,
-  PurchaseImport,
-  Storage,
-  StoreKey,
-  UndoOutcome,
-  WriteOptions,
-} from './port.ts'
+import type { PurchaseImport, Storage, StoreKey } from './port.ts'
 
 const PAUSE_MS = 50
 
@@ -22,21 +15,14 @@ export function openImport(
   patience: number,
   signal?: AbortSignal,
 ): Promise<PurchaseImport> {
-  return inTurn(() => storage.openImport(store, import_id), patience, signal)
+  return afterImport(() => storage.openImport(store, import_id), patience, signal)
 }
 
-/** Undoes an import after the running one in the same store has ended. Throws like `openImport`. */
-export function undoImport(
-  storage: Storage,
-  store: StoreKey,
-  undo: ImportUndo,
-  write: WriteOptions,
-  patience: number,
-): Promise<UndoOutcome> {
-  return inTurn(() => storage.undoImport(store, undo, write), patience)
-}
-
-async function inTurn<T>(
+/**
+ * Repeats `attempt` until it resolves to a value. It resolves to undefined while another import
+ * into the same store runs. Throws like `openImport`.
+ */
+export async function afterImport<T>(
   attempt: () => Promise<T | undefined>,
   patience: number,
   signal?: AbortSignal,

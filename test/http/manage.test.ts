@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { manageRoutes } from '../../http/manage/routes.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
+import { createMemoryStorage, TillError } from '../../lib/index.ts'
 import {
   assertProblem,
   createSignal,
@@ -308,6 +309,35 @@ test('a plain page of items or purchases is served while the account has its sha
   assert.equal((await get('purchases?limit=1')).status, 200)
   release()
   assert.equal((await summary).status, 200)
+})
+
+test('an export whose next page takes longer than the limit for slow readers is sent whole', async (t) => {
+  const storage = createMemoryStorage()
+  const { listCatalogItems } = storage
+  storage.listCatalogItems = async (...args) => {
+    await setTimeout(200)
+    return listCatalogItems(...args)
+  }
+  const options = { manage: true }
+  const shop = await serveShop(t, { storage, options, limits: { answerTimeout: 50 } })
+  const { send, account_key, project_id } = shop
+
+  const { text } = await send(`GET /manage/v1/projects/${project_id}/catalog`, { account_key })
+
+  assert.equal(JSON.parse(text).stores[0].items[0].name, 'gold')
+})
+
+test('an export that fails after its beginning breaks the connection', async (t) => {
+  const storage = createMemoryStorage()
+  const { send, account_key, project_id } = await serveShop(t, {
+    storage,
+    options: { manage: true },
+  })
+  storage.listCatalogItems = async () => {
+    throw new TillError('storage_unavailable', 'The database is away')
+  }
+
+  await assert.rejects(send(`GET /manage/v1/projects/${project_id}/catalog`, { account_key }))
 })
 
 /** A storage whose summaries wait. */

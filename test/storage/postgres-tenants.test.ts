@@ -4,6 +4,7 @@ import { createTill, type Storage, type Till } from '../../lib/index.ts'
 import { hashAccountKey } from '../../lib/services/ids.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, startPostgres } from '../support/postgres.ts'
+import { createSignal } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 const server = await startPostgres()
@@ -93,6 +94,39 @@ test('after each change another server reads the same as without a cache', async
     assert.deepEqual(after, truth, name)
     if (name !== 'erasure') assert.notDeepEqual(after, before, name)
   }
+})
+
+test("two accounts with eight summaries each leave connections for a third account's writes", async (t) => {
+  const url = await server.emptySchema(t)
+  const { given, give: release } = createSignal()
+  let running = 0
+  const postgres = drivenBy((sql, send) => {
+    if (!sql.includes('count(DISTINCT')) return send()
+    running++
+    return given.then(send)
+  })
+  const storage = await openPostgres(t, url, { postgres, poolTimeout: 500 })
+  const till = createTill({ storage })
+  const [first, second, third] = [
+    await createShop(till),
+    await createShop(till),
+    await createShop(till),
+  ]
+  const summaries = [first, second].flatMap(({ account }) =>
+    Array.from({ length: 8 }, () => till.purchases.summarize(account, {})),
+  )
+  await eventuallyHolds(() => assert.equal(running, 3))
+
+  const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '1' } as const
+  await till.items.create(third.account, { ...gem, type: 'consumable' })
+  const purchase = { transaction_id: 'T-1', sku: 'gem', purchased_at: '2026-01-01T00:00:00Z' }
+  await till.purchases.record(third.account, { store_id: 'main', ...purchase })
+  const file = [Buffer.from('transaction_id,sku,purchased_at\nT-2,gem,1700000000')]
+  await till.purchases.import(third.account, { store_id: 'main', file })
+
+  assert.equal(running, 3)
+  release()
+  assert.deepEqual(await Promise.all(summaries), Array(16).fill([]))
 })
 
 type Shop = Awaited<ReturnType<typeof createShop>>
