@@ -302,14 +302,13 @@ export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {
   created_at: text(),
 })
 
-export const WATERMARKS = table<Watermark>('token_bounds', {
+export const WATERMARKS = table<Watermark>('watermarks', {
   project_id: text(),
   user_id: text(),
   not_after: integer,
 })
 
-/** The table is still named `receipts`, so that older servers can write idempotency records too. */
-export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('receipts', {
+export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('idempotency_records', {
   account_id: text(),
   key: text(),
   fingerprint: text(),

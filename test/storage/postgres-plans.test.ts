@@ -55,9 +55,9 @@ const OTHERS = `
     SELECT store, 0, 0, import, 0, '', 0, 1, 0 FROM purchases WHERE seq = 100;
   INSERT INTO totalled_purchases (store, last) SELECT seq, 1 FROM stores;
   INSERT INTO purchase_versions (store, version) SELECT seq, 1 FROM stores;
-  INSERT INTO token_bounds (project_id, user_id, not_after)
+  INSERT INTO watermarks (project_id, user_id, not_after)
     SELECT id, '', 1 FROM projects;
-  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
+  INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     SELECT '', '', '', '', account_id, '' FROM accounts;

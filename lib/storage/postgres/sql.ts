@@ -177,8 +177,8 @@ const insertionOfAll = memoize(insertionOfMany<unknown>)
 
 const PUT_IDEMPOTENCY_RECORD = `
   WITH expired AS (
-    DELETE FROM receipts WHERE (account_id, key) IN (
-      SELECT account_id, key FROM receipts
+    DELETE FROM idempotency_records WHERE (account_id, key) IN (
+      SELECT account_id, key FROM idempotency_records
       WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
       ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
   ${PUT}`

@@ -19,7 +19,7 @@ import { recordWrite } from './write.ts'
 export function auditMethods(sql: Sql): AuditMethods {
   const { read, write } = sql
   const updateFingerprints = `
-    UPDATE receipts AS r SET fingerprint = n.fingerprint
+    UPDATE idempotency_records AS r SET fingerprint = n.fingerprint
     FROM ${sql.rows({ account_id: text(), key: text(), fingerprint: text() })} n
     WHERE r.account_id = n.account_id AND r.key = n.key`
   const deleteEntries = `DELETE FROM audit WHERE seq IN ${sql.each.bigint}`
@@ -86,12 +86,12 @@ export function auditMethods(sql: Sql): AuditMethods {
 }
 
 const FIND_IDEMPOTENCY_RECORD = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key = ?`
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 const PAGE_OF_FINGERPRINTS = `
-  SELECT account_id, key, fingerprint FROM receipts
+  SELECT account_id, key, fingerprint FROM idempotency_records
   WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
 
 export const PAGE_OF_AUDIT = pageOf(AUDIT)

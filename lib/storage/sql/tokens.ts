@@ -14,13 +14,13 @@ export function tokenMethods(sql: Sql): TokenMethods {
   const listSigningKeys = `
     SELECT kid, ${sql.bytes('secret')} AS secret, created_at FROM signing_keys ORDER BY seq`
   const revoke = `
-    INSERT INTO token_bounds (project_id, user_id, not_after)
-    SELECT ?, ?, ${greatest}(?, coalesce(max(not_after), 0) + 1) FROM token_bounds
+    INSERT INTO watermarks (project_id, user_id, not_after)
+    SELECT ?, ?, ${greatest}(?, coalesce(max(not_after), 0) + 1) FROM watermarks
     WHERE project_id = ? AND (? = '' OR user_id IN ('', ?, ?))
     ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`
   const raiseWatermark = `
     ${WATERMARKS.insertion} ON CONFLICT (project_id, user_id)
-    DO UPDATE SET not_after = ${greatest}(token_bounds.not_after, excluded.not_after)`
+    DO UPDATE SET not_after = ${greatest}(watermarks.not_after, excluded.not_after)`
 
   function* listKeys(): Program<StoredSigningKey[]> {
     return (yield* all(listSigningKeys)).map(SIGNING_KEYS.read)

@@ -512,6 +512,12 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Finds a replay that an endpoint has not read yet.
   "CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';",
+  `
+  ALTER TABLE token_bounds RENAME TO watermarks;
+  ALTER TABLE receipts RENAME TO idempotency_records;
+  DROP INDEX receipts_expiry;
+  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
+  `,
 ]
 
 function totalTriggers(): string {

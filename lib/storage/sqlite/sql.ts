@@ -97,8 +97,9 @@ const CHANGES_OF_IMPORT = `
 
 /** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
 const DELETE_EXPIRED = `
-  DELETE FROM receipts WHERE (account_id, key) IN (
-    SELECT account_id, key FROM receipts WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
+  DELETE FROM idempotency_records WHERE (account_id, key) IN (
+    SELECT account_id, key FROM idempotency_records
+    WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
 
 /** Runs a program in one turn of the event loop. */
 export function execute<T>(db: Connection, program: Program<T>): T {
