@@ -30,7 +30,7 @@ const RECORDS = `
     SELECT 'itm_gold', seq, 'gold', 'Item', '', 499, 'consumable', '{}', '${AT}' FROM stores;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     VALUES ('${AT}', 'operator', 'item.create', 'itm_gold', 'acc_1', '');
-  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
+  INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
     VALUES ('acc_1', 'key', 'print', '{}', '2024-01-01', '2024-01-02');
 `
 const BYTES = Buffer.byteLength('{"text":"üü234567"}{"text":"01234567890123456789"}')
