@@ -25,7 +25,9 @@ export interface Table<R> {
   readonly names: readonly string[]
   /** The names of the columns, separated by commas. */
   readonly list: string
-  /** The fields of a record with their PostgreSQL types, separated by commas. */
+  /** The names of the columns, and of the fields of the reference. */
+  readonly fields: readonly string[]
+  /** These fields with their PostgreSQL types, separated by commas. */
   readonly typedFields: string
   /** The SQL to insert one row, unless another row has the same values in the `unique` columns. */
   readonly insertion: string
@@ -103,6 +105,7 @@ export function table<R>(
     columns,
     names,
     list,
+    fields,
     typedFields: fields.map((field, i) => `${field} ${each[i]?.type ?? 'text'}`).join(', '),
     insertion: `INSERT INTO ${name} (${targets}) VALUES (${selected(() => '?')})${conflict}`,
     insertionFrom: (source, value = () => '?') =>

@@ -1,7 +1,6 @@
 import { TillError } from '../errors.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { assertWhole, copyMethods } from './postgres/copies.ts'
@@ -22,6 +21,7 @@ import { totalsWriter } from './postgres/totals.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
+import { catalogMethods } from './sql/catalog.ts'
 import { itemMethods } from './sql/items.ts'
 import { projectMethods } from './sql/projects.ts'
 import { storeMethods } from './sql/stores.ts'
@@ -142,7 +142,7 @@ function storageOn(db: Database): Storage {
     ...projectMethods(sql),
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db), queueItem: createItemQueue(db) }),
-    ...catalogMethods(db),
+    ...catalogMethods(sql),
     ...purchaseMethods(db, totalizer),
     ...tokenMethods(sql),
     ...auditMethods(sql),

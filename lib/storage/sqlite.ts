@@ -4,13 +4,13 @@ import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
+import { catalogMethods } from './sql/catalog.ts'
 import { itemMethods } from './sql/items.ts'
 import { projectMethods } from './sql/projects.ts'
 import { storeMethods } from './sql/stores.ts'
 import { tokenMethods } from './sql/tokens.ts'
 import { webhookMethods } from './sql/webhooks.ts'
 import { writeBackup } from './sqlite/backup.ts'
-import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { assertWhole, copyMethods } from './sqlite/copies.ts'
@@ -110,7 +110,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...projectMethods(sql),
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db) }),
-    ...catalogMethods(db),
+    ...catalogMethods(sql),
     ...purchaseMethods(db, users, totalizer, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),

@@ -11,7 +11,7 @@ import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
 import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
-import { insertionOfMany } from './statements.ts'
+import { insertionOfMany, JSON_TEXT, rowsInOrder } from './statements.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
 export function sqlOn(db: Database): Sql {
@@ -94,6 +94,11 @@ export const DIALECT: Dialect = {
   isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
   rows: WEBHOOK_DIALECT.rows,
+  rowOf: ({ fields }, record) =>
+    Object.fromEntries(fields.map((name) => [name, record[name as keyof typeof record]])),
+  rowsOfText: ({ typedFields }) =>
+    `(SELECT * FROM json_to_recordset(${JSON_TEXT}) AS c (${typedFields}))`,
+  rowsInOrder: (table) => rowsInOrder(table, JSON_TEXT),
   each: WEBHOOK_DIALECT.each,
 }
 

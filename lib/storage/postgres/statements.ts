@@ -13,12 +13,16 @@ export const numbered = memoize((sql: string) => {
  */
 export const JSON_TEXT = 'CAST(? AS text)::json'
 
+/** The SQL after FROM for the rows `r` of a JSON array, in its order. */
+export function rowsInOrder<R>({ typedFields }: Table<R>, array = '?', under = ''): string {
+  const rows = `ROWS FROM (json_to_recordset(${array}) AS (${typedFields})) WITH ORDINALITY AS r`
+  return `${under && `${under}, `}${rows} ORDER BY ordinality`
+}
+
 /**
- * The SQL to insert the records of a JSON array, in its order. `array` is the SQL of the array. If
- * `under` names a subquery, the records are inserted once for each of its rows.
+ * The SQL to insert the records of a JSON array, in its order. If `under` names a subquery, the
+ * records are inserted once for each of its rows.
  */
-export function insertionOfMany<R>(table: Table<R>, { under = '', array = '?' } = {}): string {
-  const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`
-  const source = under === '' ? rows : `${under}, ${rows}`
-  return table.insertionFrom(`${source} ORDER BY ordinality`, (field) => `r.${field}`)
+export function insertionOfMany<R>(table: Table<R>, { under = '' } = {}): string {
+  return table.insertionFrom(rowsInOrder(table, '?', under), (field) => `r.${field}`)
 }

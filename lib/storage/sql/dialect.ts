@@ -56,6 +56,12 @@ export interface Dialect {
   readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: { readonly type: string } }): string
+  /** Makes the element of a JSON array from which `rowsOfText` and `rowsInOrder` read a record. */
+  rowOf<R>(table: Table<R>, record: R): unknown
+  /** The SQL of a table with these columns, from a JSON array that is sent as text. */
+  rowsOfText<R>(table: Table<R>): string
+  /** The SQL after FROM for the rows `r` of such an array, in its order. */
+  rowsInOrder<R>(table: Table<R>): string
   /** The SQL of a table with one column, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
 }

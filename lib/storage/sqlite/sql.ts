@@ -1,3 +1,4 @@
+import type { Table } from '../columns.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { PAGE_OF_AUDIT } from '../sql/audit.ts'
 import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
@@ -81,7 +82,16 @@ export const DIALECT: Dialect = {
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,
   rows: WEBHOOK_DIALECT.rows,
+  // Reads from arrays, because reading a member of an object takes twice as long.
+  rowOf: ({ values }, record) => values(record),
+  rowsOfText,
+  rowsInOrder: (table) => `${rowsOfText(table)} r WHERE true`,
   each: WEBHOOK_DIALECT.each,
+}
+
+function rowsOfText<R>({ fields }: Table<R>): string {
+  const columns = fields.map((name, i) => `value ->> ${i} AS ${name}`)
+  return `(SELECT ${columns.join(', ')} FROM json_each(?))`
 }
 
 const FINISHED = `
