@@ -9,20 +9,14 @@ export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): bool
   return user_id === undefined && [sku, status, from, to].some((each) => each !== undefined)
 }
 
-interface Condition {
-  /** The SQL of a comparison up to its operator, such as `p.user_id =`. */
-  readonly sql: string
-  readonly value: string | number
-}
-
 /**
- * Returns an SQL condition for each given field of a filter. In the query, `p` is the table of
- * purchases, `t` that of items and `i` that of imports.
+ * The SQL conditions for the given fields of a filter, each after an AND. In the query, `p` is the
+ * table of purchases, `t` that of items and `i` that of imports.
  */
-export function conditionsOf(
+export function conditionsAfter(
   { user_id, sku, status, import_id, from, to }: PurchaseFilter,
   statusColumn: string,
-): Condition[] {
+): { readonly sql: string; readonly values: (string | number)[] } {
   const all = [
     { sql: 'p.user_id =', value: user_id },
     { sql: 't.name =', value: sku },
@@ -31,5 +25,9 @@ export function conditionsOf(
     { sql: 'p.purchased_at >=', value: from },
     { sql: 'p.purchased_at <', value: to },
   ]
-  return all.flatMap(({ sql, value }) => (value === undefined ? [] : [{ sql, value }]))
+  const given = all.filter(({ value }) => value !== undefined)
+  return {
+    sql: given.map(({ sql }) => `AND ${sql} ?`).join(' '),
+    values: given.map(({ value }) => value as string | number),
+  }
 }

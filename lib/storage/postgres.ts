@@ -143,7 +143,7 @@ function storageOn(db: Database): Storage {
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db), queueItem: createItemQueue(db) }),
     ...catalogMethods(sql),
-    ...purchaseMethods(db, totalizer),
+    ...purchaseMethods(db, sql, totalizer),
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql, WEBHOOKS),

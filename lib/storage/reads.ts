@@ -1,17 +1,8 @@
-import type { StoredPurchase } from '../domain/purchase.ts'
-import { maybe, type Row, type Table } from './columns.ts'
+import type { Row, Table } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type { CopyMethods, Page, PurchaseMethods, StoredPurchasePage } from './port.ts'
-import { IS_RECORDING } from './recorded.ts'
-import {
-  ERASED_PURCHASES,
-  IMPORT_DETAILS,
-  IMPORT_OVERLAPS,
-  importRecord,
-  PURCHASES,
-  STATUS_CHANGES,
-  storedImport,
-} from './tables.ts'
+import type { CopyMethods, Page } from './port.ts'
+import { finishedImports } from './sql/purchases.ts'
+import { IMPORT_OVERLAPS, STATUS_CHANGES, storedImport } from './tables.ts'
 
 // The reads that both SQL adapters do with the same statement.
 
@@ -21,34 +12,6 @@ type Value = string | number
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
-}
-
-type ImportReads = 'findImport' | 'listImports'
-
-/** Reads finished imports. `created_at` is the SQL for the time at which import `i` started. */
-export function importReads(db: Reader, created_at: string): Pick<PurchaseMethods, ImportReads> {
-  const finished = finishedImports(created_at)
-  const find = `${finished} AND s.account_id = ? AND i.import_id = ?`
-  const list = `${finished} AND s.account_id = ? AND s.store_id = ? AND NOT ${IS_RECORDING}
-    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
-  return {
-    async findImport(account_id, import_id) {
-      return maybe(importRecord, await db.find(find, account_id, import_id))
-    },
-    async listImports({ account_id, store_id }, page) {
-      const rows = await db.all(list, account_id, store_id, page.after ?? '0', page.limit + 1)
-      return recordPage(rows, page, importRecord, ({ seq }) => seq)
-    },
-  }
-}
-
-function finishedImports(created_at: string): string {
-  const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
-  return `
-    SELECT i.seq, i.import_id, s.account_id, s.store_id, ${created_at} AS created_at, i.undone_at,
-      ${details}
-    FROM imports i JOIN stores s ON s.seq = i.store
-    WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
 }
 
 type CopyReads = 'listAllImports' | 'listStatusChanges' | 'listOverlaps'
@@ -91,40 +54,4 @@ export function copyReads(
 // The `?` have no casts: with casts, SQLite would use only the first column of the index.
 function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
-}
-
-/**
- * Makes a page of the rows that `purchaseColumns` selects. `lastExamined` is the `seq` of the last
- * purchase that the query examined, if there are further purchases.
- */
-export function purchasePage(
-  rows: readonly Row[],
-  page: Page,
-  store_id: string,
-  lastExamined?: number | string,
-): StoredPurchasePage {
-  const read = (row: Row) => PURCHASES.readInto({ store_id }, row)
-  const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
-  const next = lastExamined === undefined ? {} : { next: String(lastExamined) }
-  return { purchases: [...records], ...next, ...further }
-}
-
-/** Reads a purchase from a row that also has the id of its store. */
-export function storedPurchaseOf(row: Row): StoredPurchase {
-  return PURCHASES.readInto({ store_id: row.store_id as string }, row)
-}
-
-const PAGE_OF_ERASED_PURCHASES = `
-  SELECT ${ERASED_PURCHASES.list} FROM erased_purchases WHERE store =
-    (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?) AND transaction_id > ?
-  ORDER BY transaction_id LIMIT ?`
-
-export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listErasedPurchases'> {
-  return {
-    async listErasedPurchases({ account_id, store_id }, page) {
-      const { after = '', limit } = page
-      const rows = await db.all(PAGE_OF_ERASED_PURCHASES, account_id, store_id, after, limit + 1)
-      return recordPage(rows, page, ERASED_PURCHASES.read, (row) => row.transaction_id)
-    },
-  }
 }

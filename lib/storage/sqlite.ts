@@ -111,7 +111,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db) }),
     ...catalogMethods(sql),
-    ...purchaseMethods(db, users, totalizer, importThreadRows),
+    ...purchaseMethods(db, sql, users, totalizer, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql, WEBHOOKS),

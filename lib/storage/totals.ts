@@ -1,7 +1,7 @@
 import { MOST_CHARTS, MOST_PERIODS, type Period, type PurchaseTotal } from '../domain/overview.ts'
 import type { Row } from './columns.ts'
 import type { StoreTotals } from './port.ts'
-import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
+import { type SummaryDialect, totalOf, totalsOf } from './sql/summaries.ts'
 
 /**
  * The table `purchase_totals` holds counts and sums of purchases: by day (kind 0), and by month and

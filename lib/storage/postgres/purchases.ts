@@ -1,21 +1,70 @@
-import { conditionsOf, isScan } from '../filter.ts'
-import { EXAMINED, recordPage } from '../pages.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
+import { conditionsAfter } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { erasedPurchaseReads, importReads, purchasePage, storedPurchaseOf } from '../reads.ts'
-import { storesWhere } from '../summaries.ts'
-import { OWNED, purchaseColumns } from '../tables.ts'
+import type { Query, Sql } from '../sql/dialect.ts'
+import { find } from '../sql/program.ts'
+import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase } from './record.ts'
-import { countBuyers, summarizePurchases } from './summaries.ts'
+import { DIALECT as SUMMARIES } from './summaries.ts'
 import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 
-const STATUS = 'p.status'
+export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): PurchaseMethods {
+  return {
+    ...purchaseReads(sql, DIALECT),
+    insertErasedPurchases: (store, erased) => markErased(db, store, erased),
+    openImport: (store, import_id) => openImport(db, store, import_id),
+    undoImport: (store, undo, write) => undoImport(db, store, undo, write),
+    recordPurchase: (store, import_id, purchase, write = {}) =>
+      recordPurchase(db, store, import_id, purchase, write),
+    readTotals: (store, query) => readTotals(db, store, query, totalizer.wake),
+    async completeTotals({ account_id, store_id }) {
+      const row = await db.find(FIND_STORE, account_id, store_id)
+      await totalizer.run(row?.seq as number)
+    },
+  }
+}
+
+const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
+
 export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-const COLUMNS = purchaseColumns(STATUS)
+
+const DIALECT: PurchaseDialect = {
+  ...SUMMARIES,
+  startedAt: CREATED_AT,
+  details: `JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+    WHERE i.undone_at IS NULL AND p.seq <= s.last_purchase`,
+  *lastExamined({ account_id, store_id }, filter, after, examine) {
+    const within = withinImport(filter)
+    const owner = [account_id, store_id, account_id, store_id]
+    const values = [...owner, after, ...within.values, examine - 1]
+    return (yield* find(lastExamined(within.sql), ...values))?.seq as string | undefined
+  },
+  listed(columns, { account_id, store_id }, filter, after, last) {
+    const within = withinImport(filter)
+    const conditions = conditionsAfter(filter, 'p.status')
+    return {
+      sql: `SELECT ${columns}
+        FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+        WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.seq > ? AND p.seq <= CAST(? AS bigint)
+          ${within.sql} ${conditions.sql}
+        ORDER BY p.seq`,
+      values: [
+        ...[account_id, store_id, account_id, store_id],
+        ...[after, last ?? AFTER_ALL, ...within.values, ...conditions.values],
+      ],
+    }
+  },
+  owned: ({ account_id, store_id }, user_id, after, now) => ({
+    sql: LIST_OWNED,
+    values: [account_id, store_id, account_id, store_id, user_id, after, now],
+  }),
+  version: ({ account_id, store_id }) => ({ sql: FIND_VERSION, values: [account_id, store_id] }),
+}
 
 /**
  * An SQL condition that limits the purchases `p` to the range of an import's rows. If an import has
@@ -40,88 +89,10 @@ const lastExamined = (within: string) => `
 
 const AFTER_ALL = '9223372036854775807'
 
-export function purchaseMethods(db: Database, totalizer: Totalizer): PurchaseMethods {
-  return {
-    ...importReads(db, CREATED_AT),
-    ...erasedPurchaseReads(db),
-    async insertErasedPurchases(store, erased) {
-      await markErased(db, store, erased)
-    },
-    openImport: (store, import_id) => openImport(db, store, import_id),
-    undoImport: (store, undo, write) => undoImport(db, store, undo, write),
-    recordPurchase: (store, import_id, purchase, write = {}) =>
-      recordPurchase(db, store, import_id, purchase, write),
-    async listPurchases({ account_id, store_id }, filter, page) {
-      const conditions = conditionsOf(filter, STATUS)
-      const { import_id } = filter
-      const range = import_id === undefined ? [] : [import_id, import_id]
-      const within = import_id === undefined ? '' : WITHIN_IMPORT
-      const { after = '0', limit, examine = EXAMINED } = page
-      const owner = [account_id, store_id, account_id, store_id]
-      const end = isScan(filter)
-        ? await db.find(lastExamined(within), ...owner, after, ...range, examine - 1)
-        : undefined
-      const last = end?.seq as string | undefined
-      const rows = await db.all(
-        `SELECT ${COLUMNS}
-         FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-         WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.seq > ? AND p.seq <= CAST(? AS bigint)
-           ${within}
-           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
-         ORDER BY p.seq LIMIT ?`,
-        ...owner,
-        after,
-        last ?? AFTER_ALL,
-        ...range,
-        ...conditions.map(({ value }) => value),
-        limit + 1,
-      )
-      return purchasePage(rows, page, store_id, last)
-    },
-    async findTransactions(stores, transaction_id, filter, limit) {
-      const selected = storesWhere(stores)
-      const conditions = conditionsOf(filter, STATUS)
-      const rows = await db.all(
-        `SELECT ${COLUMNS}, s.store_id FROM stores s
-         JOIN purchases p ON p.store = s.seq AND p.transaction_id = ? AND p.seq <= s.last_purchase
-         JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-         WHERE i.undone_at IS NULL AND ${selected.sql}
-           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
-         ORDER BY s.seq LIMIT ?`,
-        ...[transaction_id, ...selected.values, ...conditions.map(({ value }) => value), limit],
-      )
-      return rows.map(storedPurchaseOf)
-    },
-    async listOwned({ account_id, store_id }, user_id, page, now) {
-      const rows = await db.all(
-        LIST_OWNED,
-        account_id,
-        store_id,
-        account_id,
-        store_id,
-        user_id,
-        page.after ?? '',
-        now,
-        page.limit + 1,
-      )
-      return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
-    },
-    summarizePurchases: (stores, filter, by, most) =>
-      summarizePurchases(db, stores, filter, by, most),
-    readTotals: (store, query) => readTotals(db, store, query, totalizer.wake),
-    async completeTotals({ account_id, store_id }) {
-      const row = await db.find(FIND_STORE, account_id, store_id)
-      await totalizer.run(row?.seq as number)
-    },
-    async findPurchaseVersion({ account_id, store_id }) {
-      const row = await db.find(FIND_VERSION, account_id, store_id)
-      return `${row?.version}.${row?.last}`
-    },
-    countBuyers: (store, from) => countBuyers(db, store, from),
-  }
+function withinImport({ import_id }: PurchaseFilter): Query {
+  if (import_id === undefined) return { sql: '', values: [] }
+  return { sql: WITHIN_IMPORT, values: [import_id, import_id] }
 }
-
-const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
 
 const FIND_VERSION = `
   SELECT coalesce(v.version, 0)::text AS version, s.last_purchase::text AS last
@@ -134,4 +105,4 @@ const LIST_OWNED = `
   FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.user_id = ? AND p.status = 0 AND t.name > ?
     AND (p.expires_at IS NULL OR p.expires_at > ?)
-  GROUP BY t.name ORDER BY t.name LIMIT ?`
+  GROUP BY t.name ORDER BY t.name`

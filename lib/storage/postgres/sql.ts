@@ -5,29 +5,33 @@ import { PAGE_TEXT } from '../pages.ts'
 import type { WriteOptions } from '../port.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { lockOf } from '../sql/authority.ts'
-import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
+import type { Dialect, Sql } from '../sql/dialect.ts'
 import { all, find, type Program, reading, run, type Statement, Undone } from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
 import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
 import { insertionOfMany, JSON_TEXT, rowsInOrder } from './statements.ts'
+import { TIMEOUT_MS } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
 export function sqlOn(db: Database): Sql {
   return {
     ...DIALECT,
     read: (program) => execute(db, program),
-    async write<T>(program: () => Program<T>, { timeout }: WriteMode = {}): Promise<T> {
-      const limits = timeout === undefined ? undefined : { timeout }
+    async write<T>(program: () => Program<T>): Promise<T> {
       try {
-        return await db.transaction((tx) => execute(tx, program()), limits)
+        return await db.transaction((tx) => execute(tx, program()))
       } catch (error) {
         if (error instanceof Undone) return error.result as T
         throw error
       }
     },
     writeOnce: (program) => execute(db, program()),
+    readLong(stores, queryOf) {
+      const { sql, values } = queryOf(stores)
+      return db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
+    },
   }
 }
 

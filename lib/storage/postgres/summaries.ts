@@ -1,15 +1,4 @@
-import type { BuyerCount } from '../../domain/overview.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
-import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { MostGroups, StoreKey, StoresOfAccount } from '../port.ts'
-import {
-  buyerCounts,
-  buyersStatement,
-  type SummaryDialect,
-  summaryOf,
-  summaryStatement,
-} from '../summaries.ts'
-import type { Database } from './connection.ts'
+import type { SummaryDialect } from '../sql/summaries.ts'
 
 const FROM = `
   FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
@@ -27,28 +16,5 @@ export const DIALECT: SummaryDialect = {
   },
 }
 
+/** The timeout of a statement that reads all purchases of a store. */
 export const TIMEOUT_MS = 10 * 60_000
-
-export async function summarizePurchases(
-  db: Database,
-  stores: StoresOfAccount,
-  filter: PurchaseFilter,
-  by: readonly SummaryKey[],
-  most?: MostGroups,
-): Promise<PurchaseSummary[]> {
-  const { sql, values } = summaryStatement(DIALECT, stores, filter, by, most)
-  const rows = await db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
-  return rows.map((row) => summaryOf(row, by))
-}
-
-export async function countBuyers(
-  db: Database,
-  { account_id, store_id }: StoreKey,
-  from: number,
-): Promise<BuyerCount[]> {
-  const values = [from, from, from, account_id, store_id]
-  const limits = { timeout: TIMEOUT_MS }
-  return buyerCounts(await db.transaction((tx) => tx.all(COUNT_BUYERS, ...values), limits))
-}
-
-const COUNT_BUYERS = buyersStatement(DIALECT)

@@ -1,7 +1,7 @@
 import type { EndpointWrite } from '../../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
-import type { Table } from '../columns.ts'
-import type { Page, SettledPage, WriteOptions } from '../port.ts'
+import type { Row, Table } from '../columns.ts'
+import type { Page, SettledPage, StoresOfAccount, WriteOptions } from '../port.ts'
 import type { Program, Statement, Value } from './program.ts'
 
 /** The SQL and the programs that differ between SQLite and PostgreSQL. */
@@ -82,15 +82,19 @@ export interface Sql extends Dialect {
   read<T>(program: Program<T>): Promise<T>
   /** Runs a program in a transaction, which may be repeated. */
   write<T>(program: () => Program<T>, mode?: WriteMode): Promise<T>
+  /**
+   * Runs a query that may take minutes. SQLite runs it in another thread if `stores` have many
+   * purchases, and passes the only store to `queryOf` if the account has one store.
+   */
+  readLong(stores: StoresOfAccount, queryOf: (stores: StoresOfAccount) => Query): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>
 }
 
+/** How SQLite writes. */
 export interface WriteMode {
-  /** Whether the transaction is not shared with other writes. SQLite only. */
+  /** Whether the transaction is not shared with other writes. */
   readonly isAlone?: true
-  /** Whether there is no fsync: a later commit makes the writes durable. SQLite only. */
+  /** Whether there is no fsync: a later commit makes the writes durable. */
   readonly isLazy?: true
-  /** The timeout of each statement in milliseconds. PostgreSQL only. */
-  readonly timeout?: number
 }

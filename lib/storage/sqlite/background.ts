@@ -15,37 +15,35 @@ const scans: ThreadQueue = new WeakMap()
  * thread in batches. Without worker threads, and for a database in memory, runs the query in this
  * thread.
  */
-export async function readInThread<T>(
+export async function readInThread(
   db: Connection,
-  read: (row: Row) => T,
   sql: string,
   values: readonly SqliteValue[],
   queue = scans,
-): Promise<T[]> {
+): Promise<Row[]> {
   const before = queue.get(db)
   const result = (async () => {
     await before?.catch(() => {})
     db.assertInPlace()
-    return (await tryThread(db, read, sql, values)) ?? db.all(sql, ...values).map(read)
+    return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
   })()
   queue.set(db, result)
   return result
 }
 
-async function tryThread<T>(
+async function tryThread(
   db: Connection,
-  read: (row: Row) => T,
   sql: string,
   values: readonly SqliteValue[],
-): Promise<T[] | undefined> {
+): Promise<Row[] | undefined> {
   const worker = startFileThread(db, 'reader', YOUNG_MB, { sql, values })
   if (!worker) return undefined
-  const found: T[] = []
+  const found: Row[] = []
   let hasBegun = false
   return new Promise((resolve, reject) => {
     worker.on('message', (rows: readonly Row[]) => {
       hasBegun = true
-      for (const row of rows) found.push(read(row))
+      for (const row of rows) found.push(row)
     })
     // In Node 20, threads cannot run TypeScript, even with tsx: this thread then runs the query.
     worker.on('error', (error) => {

@@ -17,6 +17,7 @@ import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
+import { readLong } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
 export function sqlOn(db: Connection): Sql {
@@ -33,7 +34,13 @@ export function sqlOn(db: Connection): Sql {
       throw error
     }
   }
-  return { ...DIALECT, read: async (program) => execute(db, program), write, writeOnce: write }
+  return {
+    ...DIALECT,
+    read: async (program) => execute(db, program),
+    write,
+    writeOnce: write,
+    readLong: (stores, queryOf) => readLong(db, stores, queryOf),
+  }
 }
 
 export const DIALECT: Dialect = {

@@ -1,17 +1,9 @@
-import type { BuyerCount } from '../../domain/overview.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
-import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { MostGroups, StoreKey, StoresOfAccount } from '../port.ts'
-import {
-  buyerCounts,
-  buyersStatement,
-  type SummaryDialect,
-  storesWhere,
-  summaryOf,
-  summaryStatement,
-} from '../summaries.ts'
+import type { StoresOfAccount } from '../port.ts'
+import type { Query } from '../sql/dialect.ts'
+import { type SummaryDialect, storesWhere } from '../sql/summaries.ts'
 import { readInThread } from './background.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Row } from './connection.ts'
+import type { SqliteValue } from './drivers.ts'
 
 // The `+` keeps SQLite from building an index of all purchases only for this statement.
 const FROM = `
@@ -60,35 +52,17 @@ function sizeOf(db: Connection, stores: StoresOfAccount) {
 /** A summary of up to this many rows takes 20 ms, less than the start of a thread. */
 const FEW_ROWS = 5_000
 
-export async function summarizePurchases(
+/** Runs a query of purchases, in another thread if there are many. */
+export async function readLong(
   db: Connection,
   stores: StoresOfAccount,
-  filter: PurchaseFilter,
-  by: readonly SummaryKey[],
-  most?: MostGroups,
-): Promise<PurchaseSummary[]> {
+  queryOf: (stores: StoresOfAccount) => Query,
+): Promise<readonly Row[]> {
   const size = sizeOf(db, stores)
   // If the account has only one store, uses the statement for one store, which is faster.
   const { account_id } = stores
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
-  const { sql, values } = summaryStatement(DIALECT, wanted, filter, by, most)
-  const read = (row: object) => summaryOf(row as Record<string, unknown>, by)
-  if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...values).map(read)
-  return readInThread(db, read, sql, values)
+  const { sql, values } = queryOf(wanted)
+  if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...(values as SqliteValue[]))
+  return readInThread(db, sql, values as SqliteValue[])
 }
-
-export async function countBuyers(
-  db: Connection,
-  { account_id, store_id }: StoreKey,
-  from: number,
-): Promise<BuyerCount[]> {
-  const values = [from, from, from, account_id, store_id]
-  const size = sizeOf(db, { account_id, store_id })
-  const rows =
-    (size?.rows as number) <= FEW_ROWS
-      ? db.all(COUNT_BUYERS, ...values)
-      : await readInThread(db, (row) => row, COUNT_BUYERS, values)
-  return buyerCounts(rows)
-}
-
-const COUNT_BUYERS = buyersStatement(DIALECT)

@@ -48,7 +48,7 @@ export async function readTotals(
   const isSmall = remaining <= FEW_READ && !db.find(FIND_MANY_TOTALS, store)
   const rows = isSmall
     ? db.all(statementBy(by), ...values)
-    : await readInThread(db, (row) => row, statementBy(by), values, reads)
+    : await readInThread(db, statementBy(by), values, reads)
   return storeTotals(rows, by)
 }
 

@@ -1,9 +1,9 @@
-import type { BuyerCount, Period } from '../domain/overview.ts'
-import type { PurchaseFilter } from '../domain/query.ts'
-import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
-import { numberOf, type Row } from './columns.ts'
-import { conditionsOf } from './filter.ts'
-import type { MostGroups, StoresOfAccount } from './port.ts'
+import type { BuyerCount, Period } from '../../domain/overview.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
+import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
+import { numberOf, type Row } from '../columns.ts'
+import { conditionsAfter } from '../filter.ts'
+import type { MostGroups, StoresOfAccount } from '../port.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
@@ -58,7 +58,7 @@ export function summaryStatement(
   const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
   const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
   const groups = groupsOf(by)
-  const conditions = conditionsOf(filter, status)
+  const conditions = conditionsAfter(filter, status)
   return {
     sql: `SELECT ${groups.map((key, i) => `${shown[key]?.(`g.key_${i}`) ?? `g.key_${i}`} AS group_${i}`).join(', ')},
       ${totalsOf(dialect)}, ${sumOf('users', 0)} AS buyers
@@ -67,13 +67,13 @@ export function summaryStatement(
           count(*) AS purchases, count(DISTINCT ${user}) AS users, ${sums}
         ${from} ${needsItems ? 'LEFT JOIN items t ON t.seq = p.item' : ''}
         WHERE ${selected.sql}
-          ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
+          ${conditions.sql}
         GROUP BY ${[...groups, 'status'].map((_, i) => i + 1).join(', ')}
       ) g
       GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
       ORDER BY ${most?.isTop ? 'purchased DESC, ' : ''}${groups.map((_, i) => `group_${i}`).join(', ')}
       ${most ? `LIMIT ${most.limit}` : ''}`,
-    values: [...selected.values, ...conditions.map(({ value }) => value)],
+    values: [...selected.values, ...conditions.values],
   }
 }
 
