@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, StoreKey } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
-import { RECORD_IMPORT } from '../statements.ts'
+import { RECORD_IMPORT } from '../sql/record.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'

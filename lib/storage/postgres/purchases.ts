@@ -4,11 +4,12 @@ import type { PurchaseMethods } from '../port.ts'
 import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
+import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
-import { recordPurchase } from './record.ts'
+import { recordDialect } from './record.ts'
 import { DIALECT as SUMMARIES } from './summaries.ts'
 import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
@@ -19,8 +20,7 @@ export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): P
     insertErasedPurchases: (store, erased) => markErased(db, store, erased),
     openImport: (store, import_id) => openImport(db, store, import_id),
     undoImport: (store, undo, write) => undoImport(db, store, undo, write),
-    recordPurchase: (store, import_id, purchase, write = {}) =>
-      recordPurchase(db, store, import_id, purchase, write),
+    recordPurchase: recordMethod(sql, recordDialect(db)),
     readTotals: (store, query) => readTotals(db, store, query, totalizer.wake),
     async completeTotals({ account_id, store_id }) {
       const row = await db.find(FIND_STORE, account_id, store_id)

@@ -86,7 +86,10 @@ export interface Sql extends Dialect {
    * Runs a query that may take minutes. SQLite runs it in another thread if `stores` have many
    * purchases, and passes the only store to `queryOf` if the account has one store.
    */
-  readLong(stores: StoresOfAccount, queryOf: (stores: StoresOfAccount) => Query): Promise<readonly Row[]>
+  readLong(
+    stores: StoresOfAccount,
+    queryOf: (stores: StoresOfAccount) => Query,
+  ): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>
 }

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pause } from '../cleanup.ts'
+import { find, type Program, run } from '../sql/program.ts'
 import type { Connection } from './connection.ts'
+import { execute } from './sql.ts'
 
 const SLICE_ROWS = 2_000
 
@@ -27,7 +29,7 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
   const applySlice = () =>
     db.transaction(() => {
       const changes = db.all(`${FIND_CHANGES} LIMIT ?`, SLICE_ROWS)
-      for (const change of changes as unknown as Change[]) applyChange(db, change)
+      for (const change of changes as unknown as Change[]) execute(db, applyChange(change))
       return changes.length
     })
   while (db.find('SELECT 1 FROM purchase_changes')) {
@@ -40,14 +42,14 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
  * Sets the status of a purchase for an import. If `purchase_changes` still has an earlier change of
  * the purchase, applies the earlier change first.
  */
-export function changeStatus(db: Connection, seq: number, purchase: number, status: number): void {
-  const waiting = db.find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)
-  if (waiting) applyChange(db, waiting as unknown as Change)
-  applyChange(db, { purchase, import: seq, status, undoes: null })
+export function* changeStatus(seq: number, purchase: number, status: number): Program<void> {
+  const waiting = yield* find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)
+  if (waiting) yield* applyChange(waiting as unknown as Change)
+  yield* applyChange({ purchase, import: seq, status, undoes: null })
 }
 
-function applyChange(db: Connection, { purchase, import: seq, status, undoes }: Change): void {
-  if (undoes === null) db.run(RECORD_CHANGE, seq, status, purchase)
-  db.run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
-  db.run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
+function* applyChange({ purchase, import: seq, status, undoes }: Change): Program<void> {
+  if (undoes === null) yield* run(RECORD_CHANGE, seq, status, purchase)
+  yield* run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
+  yield* run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
 }

@@ -4,12 +4,13 @@ import type { PurchaseMethods } from '../port.ts'
 import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
+import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import type { UserIndexer } from './indexer.ts'
-import { recordPurchase, STATUS } from './record.ts'
+import { recordDialect, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
 import { DIALECT as SUMMARIES } from './summaries.ts'
 import { readTotals } from './totals.ts'
@@ -34,8 +35,7 @@ export function purchaseMethods(
     async undoImport(store, undo, write) {
       return undoImport(db, seqOfStore(db, store), undo, write)
     },
-    recordPurchase: (store, import_id, purchase, write = {}) =>
-      recordPurchase(db, store, import_id, purchase, write),
+    recordPurchase: recordMethod(sql, recordDialect(db)),
     readTotals: async (store, query) =>
       readTotals(db, seqOfStore(db, store), query, totalizer.wake),
     completeTotals: async (store) => totalizer.run(seqOfStore(db, store)),
