@@ -76,6 +76,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
    * be mistyped.
    */
   readonly makesDatabase?: boolean
+  /** Whether to upgrade a database of an earlier tillkit. The other commands refuse it. */
+  readonly upgradesDatabase?: boolean
   /**
    * Whether the command stores secrets. If so, the program first checks that the master key
    * decrypts the stored ones.

@@ -46,6 +46,7 @@ import { storeList } from './commands/store-list.ts'
 import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
+import { upgrade } from './commands/upgrade.ts'
 import { usersErase } from './commands/users-erase.ts'
 import { usersExport } from './commands/users-export.ts'
 import { webhooksConfirm } from './commands/webhooks-confirm.ts'
@@ -103,7 +104,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     webhooksConfirm,
   ],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
-  Database: [auditList, auditArchive, backup, copy, check],
+  Database: [upgrade, auditList, auditArchive, backup, copy, check],
   Shell: [completion],
 }
 

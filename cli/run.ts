@@ -39,7 +39,8 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const given = { operand, args, config, env, io, output, commands, db }
   if (command.needsNoDatabase) return command.run({ ...given, options } as unknown as Invocation)
   const wasThere = existsSync(db)
-  const storage = await openStorage(db, { create: command.makesDatabase ?? false })
+  const { makesDatabase: create = false, upgradesDatabase: upgrade = false } = command
+  const storage = await openStorage(db, { create, upgrade })
   const isNew = !wasThere && existsSync(db)
   const till = createTill({ storage, ...tillOptions(config) })
   try {

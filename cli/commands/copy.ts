@@ -15,7 +15,7 @@ export const copy = command({
   },
   async run({ storage, options, output, io }) {
     if (options.from === options.to) throw new UsageError('--from and --to are the same database')
-    const target = await openStorage(options.to, { create: true, forCopy: true })
+    const target = await openStorage(options.to, { create: true, forCopy: true, upgrade: false })
     const line = createStatusLine(io.stderr)
     try {
       const inventory = await copyStorage(storage, target, (step, kind, count) => {

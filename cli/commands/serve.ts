@@ -47,6 +47,7 @@ export const serve = command({
   example: 'tillkit serve --port 8080 --workers 2 --lockdown',
   storesSecrets: true,
   makesDatabase: true,
+  upgradesDatabase: true,
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
     port: { value: 'N', parse: portNumber, help: 'the port, 0 for any free one (default 3000)' },

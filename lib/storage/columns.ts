@@ -6,10 +6,22 @@ export type Row = { readonly [column: string]: unknown }
 /** A value that both databases store as it is. */
 export type PlainValue = string | number | null | Uint8Array
 
+/** The type of a column in PostgreSQL. */
+export type ColumnType =
+  | 'text'
+  | 'smallint'
+  | 'integer'
+  | 'bigint'
+  | 'boolean'
+  | 'json'
+  | 'bytea'
+  | 'timestamptz'
+
 /** How a field of a record is stored and read. */
 export interface Column<T> {
-  /** The column's type in PostgreSQL. */
-  readonly type: string
+  readonly type: ColumnType
+  /** Whether the column may be NULL. */
+  readonly isOptional?: true
   /** Converts the stored value of either database to the value of the field. */
   read(stored: unknown): T
   /** Converts the value of the field for SQLite. Missing if SQLite stores the value as it is. */
@@ -155,11 +167,15 @@ export function text<T extends string = string>(): Column<T> {
 export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
   return {
     ...(column as Column<T | undefined>),
+    isOptional: true,
     read: (stored) => (stored === null ? undefined : read(stored)),
   }
 }
 
 export const integer: Column<number> = { type: 'bigint', read: numberOf }
+
+/** An integer of 32 bits. */
+export const int32: Column<number> = { type: 'integer', read: numberOf }
 
 export const bool: Column<boolean> = { type: 'boolean', read: Boolean, toSqlite: Number }
 

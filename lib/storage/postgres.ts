@@ -9,7 +9,6 @@ import { DIALECT as WEBHOOKS } from './postgres/endpoints.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
-import { migrate } from './postgres/migrations.ts'
 import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
@@ -18,6 +17,7 @@ import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { sqlOn } from './postgres/sql.ts'
 import { totalsWriter } from './postgres/totals.ts'
+import { upgrade } from './postgres/upgrade.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { accountMethods } from './sql/accounts.ts'
 import { auditMethods } from './sql/audit.ts'
@@ -32,15 +32,16 @@ import { createTotalizer } from './totalizer.ts'
 export type { PostgresOptions } from './postgres/options.ts'
 
 /**
- * Opens a storage in a PostgreSQL database (14 or later). Creates and migrates the tables as
+ * Opens a storage in a PostgreSQL database (14 or later). Creates and upgrades the tables as
  * needed, in the first schema of the search path; `?search_path=shop` in the URL chooses one. Any
  * number of servers may have the same database open. `?sslmode=` chooses TLS, as in postgres.js.
  * Behind pgbouncer in transaction mode, add `?prepare=false` to the URL, and set
  * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout` in pgbouncer.
  *
- * Throws `storage_unavailable` when the database cannot be reached or used, when a newer tillkit
- * has migrated it, and for an unfinished copy. Methods throw it too while the server is away. The
- * storage reconnects by itself.
+ * Throws `storage_unavailable` when the database cannot be reached or used, for the schema of a
+ * newer tillkit or of one before 0.2.0, and for an unfinished copy; with `upgrade: false`, also for
+ * that of an earlier tillkit. Methods throw it too while the server is away. The storage reconnects
+ * by itself.
  */
 export async function openPostgresStorage(
   url: string,
@@ -48,7 +49,7 @@ export async function openPostgresStorage(
 ): Promise<Storage> {
   const db = await connect(url, options)
   try {
-    await migrate(db)
+    await upgrade(db, options.upgrade)
     await renumberRestored(db)
     if (!options.forCopy) await assertWhole(db)
     return withCache(storageOn(db), db, cacheBytesOf(url, options))

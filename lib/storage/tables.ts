@@ -24,6 +24,7 @@ import {
   bool,
   bytes,
   type Column,
+  int32,
   integer,
   json,
   numberOf,
@@ -215,19 +216,14 @@ export function purchaseColumns(status: string): string {
     .join(', ')
 }
 
-/** A column for any JSON value. NULL means that the record lacks the field. */
-function anyJson<T>(): Column<T | undefined> {
+/** A column for any JSON value but null. */
+function anyJson<T>(): Column<T> {
   return {
     type: 'json',
-    read(stored) {
-      if (typeof stored === 'string') return JSON.parse(stored)
-      return (stored ?? undefined) as T | undefined
-    },
+    read: (stored) => (typeof stored === 'string' ? JSON.parse(stored) : stored) as T,
     toSqlite: JSON.stringify,
   }
 }
-
-const totals = anyJson<readonly ImportTotal[]>()
 
 /** The columns of an import that its commit writes. */
 export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
@@ -241,7 +237,7 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   skipped: optional(integer),
   updated: optional(integer),
   passed_over: optional(integer),
-  totals,
+  totals: optional(anyJson<readonly ImportTotal[]>()),
   finished_at: optional(text()),
 })
 
@@ -339,30 +335,30 @@ export const ENDPOINTS = table<StoredEndpoint>('webhook_endpoints', {
   project_id: text(),
   store_id: text(),
   url: text(),
-  secrets: anyJson<readonly EndpointSecret[]>() as Column<readonly EndpointSecret[]>,
-  unconfirmed: anyJson<UnconfirmedTarget>(),
+  secrets: anyJson<readonly EndpointSecret[]>(),
+  unconfirmed: optional(anyJson<UnconfirmedTarget>()),
   state: text<WebhookState>(),
   reason: optional(text<'gone' | 'secret'>()),
   stopped_at: optional(integer),
   due_at: integer,
   failing_since: optional(integer),
-  last_failure: anyJson<WebhookFailure>(),
+  last_failure: optional(anyJson<WebhookFailure>()),
 })
 
 export const MESSAGES = table<StoredMessage>('webhook_messages', {
   endpoint_id: text(),
   sequence: integer,
-  part: integer,
+  part: int32,
   type: text<WebhookEventType>(),
   webhook_id: text(),
   part_range: optional(text()),
   state: text<WebhookDeliveryState>(),
-  attempts: integer,
+  attempts: int32,
   created_at: integer,
   at: optional(integer),
   next_at: integer,
   holder: optional(text()),
-  status: optional(integer),
+  status: optional(int32),
   error: optional(text()),
   answer: optional(text()),
   duration_ms: optional(integer),

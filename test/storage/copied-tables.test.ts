@@ -18,7 +18,6 @@ const NOT_COPIED: { readonly [table: string]: string } = {
   purchase_changes: 'a source moves its rows into purchases before the copy',
   purchase_totals: 'is filled again from the purchases',
   purchase_versions: 'counts the changes of one database',
-  rate_buckets: 'is no longer used',
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',
   totalled_purchases: 'the target has no totals yet',

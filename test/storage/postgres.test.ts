@@ -96,10 +96,7 @@ describe('shared PostgreSQL databases', () => {
     const [first] = storages
     assert.equal((await first?.listAccounts({ limit: 99 }))?.records.length, 10)
     const versions = await rawPostgres(t, url)`SELECT version FROM tillkit_migrations`
-    assert.deepEqual(
-      versions.map(({ version }) => version),
-      versions.map((_, index) => index + 1),
-    )
+    assert.equal(versions.length, 1)
   })
 
   test('the audit log refuses updates, deletions and truncation', async (t) => {

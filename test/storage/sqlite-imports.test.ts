@@ -12,9 +12,9 @@ import { startWorker } from '../support/worker.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
 import {
+  createSchema,
   giveAway,
   importOne,
-  migrate,
   NO_ROWS,
   newPath,
   open,
@@ -58,7 +58,7 @@ function describeRoom(driver: SqliteDriverName): void {
   test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when secrets are sealed', async (t) => {
     const path = newPath(t)
     const old = await raw(t, path, driver)
-    migrate(old)
+    createSchema(old)
     const storage = await open(t, path, driver)
     await insertShops(storage)
     const abortOne = async (import_id: string) => {

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openSqliteStorage } from '../../lib/index.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { hurry } from '../support/clock.ts'
 import { all } from '../support/collect.ts'
 import { pragma, raw, watchConnections } from '../support/connections.ts'
@@ -12,7 +11,7 @@ import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newAccount, newKey, newRow, stage } from './fixtures/records.ts'
-import { NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
+import { NEWEST, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
@@ -25,11 +24,11 @@ function describeRefusals(driver: SqliteDriverName): void {
     const path = newPath(t)
     await (await openSqliteStorage(path, { driver })).close()
     const db = await raw(t, path, driver)
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`)
+    db.exec(`PRAGMA user_version = ${NEWEST + 1}`)
 
     await assertRefused(path, driver, 'newer tillkit')
 
-    assert.equal(pragma(db, 'user_version'), MIGRATIONS.length + 1)
+    assert.equal(pragma(db, 'user_version'), NEWEST + 1)
   })
 
   test("another program's SQLite file is refused and not changed", async (t) => {

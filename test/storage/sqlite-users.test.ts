@@ -2,28 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { userKey } from '../../lib/storage/sqlite/user-key.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
-import { eventuallyHolds } from '../support/eventually.ts'
 import { importRows, openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
-import { migrate, newPath, open } from './fixtures/sqlite.ts'
+import { createSchema, newPath, open } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`the index of users in SQLite with ${driver}`, { skip }, () => describeIndex(driver))
 }
 
-const BEFORE_INDEX = MIGRATIONS.findIndex((step) => step.includes('CREATE TABLE purchase_users'))
-
-const OLD_DATA = `
-  INSERT INTO accounts VALUES (1, 'acc_1', '', '', 0);
+const DATA = `
+  INSERT INTO accounts (seq, account_id, name, created_at) VALUES (1, 'acc_1', '', '');
   INSERT INTO projects VALUES (1, 'prj_1', 'acc_1', '', '', '', 'active', '', 'pk', '{}', '');
   INSERT INTO stores VALUES (1, 'acc_1', 'prj_1', 'main', 'web', 0, 'active', '{}', '');
-  INSERT INTO items (seq, id, store, name, display_name, description, price, type, metadata, created_at)
-    VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '');
-  INSERT INTO imports VALUES (1, 'imp_1', 1, NULL, 0, 1, 2, ''), (2, 'imp_2', 1, NULL, 0, 3, 4, '');
+  INSERT INTO items (seq, id, store, name, display_name, description, price, type, metadata,
+    created_at, version) VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '', 1);
+  INSERT INTO imports (seq, import_id, store, alive_at, first_purchase, last_purchase, created_at)
+    VALUES (1, 'imp_1', 1, 0, 1, 2, ''), (2, 'imp_2', 1, 0, 3, 4, '');
   INSERT INTO purchases (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
     VALUES (1, 1, 'a', 1, 0, 'ann', 1, 0), (2, 1, 'b', 1, 0, NULL, 1, 0),
       (3, 2, 'c', 1, 0, 'bob', 1, 0), (4, 2, 'd', 1, 0, 'ann', 1, 0);
@@ -54,20 +51,6 @@ function usersWithOneKey(): [string, string] {
 }
 
 function describeIndex(driver: SqliteDriverName): void {
-  test('a file of an earlier version is indexed in the background', async (t) => {
-    const path = newPath(t)
-    const db = await raw(t, path, driver)
-    migrate(db, BEFORE_INDEX)
-    db.exec(OLD_DATA)
-
-    const storage = await open(t, path, driver)
-
-    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
-    await eventuallyHolds(() => assert.deepEqual([indexed(db, 'ann'), indexed(db, 'bob')], [2, 1]))
-    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
-    assert.deepEqual(await storage.check(), [])
-  })
-
   test('reads are exact after a direct change of a user, and the index is completed', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
@@ -141,10 +124,8 @@ function describeIndex(driver: SqliteDriverName): void {
   test('a block that was interrupted is indexed again, and no row is listed twice', async (t) => {
     const path = newPath(t)
     const db = await raw(t, path, driver)
-    migrate(db)
-    const columns =
-      'seq, import_id, store, owner, alive_at, first_purchase, last_purchase, created_at'
-    db.exec(OLD_DATA.replace('INTO imports', `INTO imports (${columns})`))
+    createSchema(db)
+    db.exec(DATA)
     db.exec(`INSERT INTO purchase_users VALUES (${userKey(1, 'ann')}, 4)`)
 
     const storage = await open(t, path, driver)

@@ -4,7 +4,6 @@ import { describe, test } from 'node:test'
 import { openSqliteStorage } from '../../lib/index.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { all } from '../support/collect.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
@@ -25,14 +24,21 @@ import {
   SIDE,
   stage,
 } from './fixtures/records.ts'
-import { migrate, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
-import { LATER, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
+import {
+  createSchema,
+  NEWEST,
+  NO_ROWS,
+  newPath,
+  open,
+  rowsIn,
+  transactions,
+} from './fixtures/sqlite.ts'
+import { LATER, newIdempotencyRecord } from './fixtures/writes.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
     describe('that are shared and reopened', () => describeSharing(driver))
     describe('and their settings', () => describeSettings(driver))
-    describe('of earlier versions', () => describeMigrations(driver))
     describe('and many processes', () => describeProcesses(driver))
   })
 }
@@ -162,7 +168,7 @@ function describeSettings(driver: SqliteDriverName): void {
     ])
   })
 
-  test('a file is migrated once, and opening it again changes nothing', async (t) => {
+  test('the schema is created once, and opening it again changes nothing', async (t) => {
     const path = newPath(t)
     await (await openSqliteStorage(path, { driver })).close()
     const before = readFileSync(path)
@@ -170,53 +176,20 @@ function describeSettings(driver: SqliteDriverName): void {
     await (await openSqliteStorage(path, { driver })).close()
 
     assert.ok(readFileSync(path).equals(before))
-    assert.equal(pragma(await raw(t, path, driver), 'user_version'), MIGRATIONS.length)
-  })
-}
-
-/** The number of migrations before audit logs could be archived. */
-const WITHOUT_ARCHIVE = 3
-
-function describeMigrations(driver: SqliteDriverName): void {
-  test('a file with an audit log that could not be archived keeps its entries and triggers', async (t) => {
-    const path = newPath(t)
-    const old = await raw(t, path, driver)
-    migrate(old, WITHOUT_ARCHIVE)
-    const columns = 'seq, at, actor, action, subject, account_id, request_id'
-    const insert = `INSERT INTO audit (${columns})
-      VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')`
-    for (const seq of [1, 2, 5]) old.prepare(insert).run(seq, `${seq}`)
-    const before = old.prepare(`SELECT ${columns} FROM audit`).all()
-
-    const storage = await open(t, path, driver)
-
-    const db = await raw(t, path, driver)
-    assert.deepEqual(db.prepare(`SELECT ${columns} FROM audit`).all(), before)
-    assert.equal((await storage.listAudit('a', { limit: 10 })).entries.length, 3)
-    assert.throws(() => db.exec('DELETE FROM audit'), /append-only/)
-    assert.throws(() => db.exec("UPDATE audit SET actor = ''"), /append-only/)
-    const file = `${path}.jsonl`
-    assert.equal(await storage.archiveAudit({ before: '2024-01-02', file }), 3)
-    await storage.insertAudit({ audit: newEntry() })
-    const seqs = db.prepare('SELECT seq FROM audit').all()
-    assert.deepEqual(
-      seqs.map((row) => ({ ...(row as object) })),
-      [{ seq: 6 }],
-    )
-    assert.deepEqual(await storage.check(), [])
+    assert.equal(pragma(await raw(t, path, driver), 'user_version'), NEWEST)
   })
 }
 
 function describeProcesses(driver: SqliteDriverName): void {
   for (const statement of [1, 2, 3]) {
-    test(`opening a file succeeds when another process migrates it before statement ${statement}`, async (t) => {
+    test(`opening a file succeeds when another process creates its schema before statement ${statement}`, async (t) => {
       const path = newPath(t)
       const other = await raw(t, path, driver)
       const prototype = await prototypeOf(driver)
       const { prepare } = prototype
       let statements = 0
       t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
-        if (++statements === statement) migrate(other)
+        if (++statements === statement) createSchema(other)
         return prepare.call(this, sql)
       })
 
@@ -241,7 +214,7 @@ function describeProcesses(driver: SqliteDriverName): void {
         ({ account_id }) => account_id,
       )
       assert.deepEqual(ids.sort(), ['acc_0', 'acc_1', 'acc_2', 'acc_3', 'acc_4', 'acc_5'])
-      assert.equal(pragma(await raw(t, path, driver), 'user_version'), MIGRATIONS.length)
+      assert.equal(pragma(await raw(t, path, driver), 'user_version'), NEWEST)
     }
 
     const last = await open(t, paths.at(-1) ?? '', driver)

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   readonly idleTimeout?: number
   /** The maximum number of bytes of memory for cached reads; 0 for no cache. Default: 32 MiB. */
   readonly cacheBytes?: number
+  /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */
+  readonly upgrade?: boolean
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean
 }

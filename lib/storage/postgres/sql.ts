@@ -38,7 +38,6 @@ export function sqlOn(db: Database): Sql {
 export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
-  seqOfKeys: 'seq',
   greatest: 'greatest',
   // As hex, because postgres.js reads bytes only if `bytea_output` has its default.
   bytes: (column) => `encode(${column}, 'hex')`,

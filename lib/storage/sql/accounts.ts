@@ -10,12 +10,11 @@ import { recordWrite } from './write.ts'
 
 export function accountMethods(sql: Sql): AccountMethods {
   const { read, write } = sql
-  const pageOfKeys = pageOf(ACCOUNT_KEYS, 'account_id', sql.seqOfKeys)
   return {
     findAccount: (id) => read(findRecord<Account>(ACCOUNTS.read, FIND_ACCOUNT, id)),
     findAccountByKeyHash: (hash) => read(findRecord(keyedAccount, FIND_ACCOUNT_BY_KEY, hash)),
     listAccounts: (page) => read(listBySeq(ACCOUNTS, PAGE_OF_ACCOUNTS, page)),
-    listAccountKeys: (id, page) => read(listBySeq(ACCOUNT_KEYS, pageOfKeys, page, id)),
+    listAccountKeys: (id, page) => read(listBySeq(ACCOUNT_KEYS, PAGE_OF_KEYS, page, id)),
     insertAccount: (account, key, options = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
@@ -53,6 +52,7 @@ const FIND_ACCOUNT_BY_KEY = `
   SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
   WHERE k.hash = ? AND k.revoked_at IS NULL`
 const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
+const PAGE_OF_KEYS = pageOf(ACCOUNT_KEYS, 'account_id')
 const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
 const REVOKE_KEY = `
   UPDATE account_keys SET revoked_at = ?

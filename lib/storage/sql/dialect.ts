@@ -10,8 +10,6 @@ export interface Dialect {
   readonly forUpdate: '' | ' FOR NO KEY UPDATE'
   /** Appended to a SELECT, keeps other transactions from changing its rows. */
   readonly forShare: '' | ' FOR SHARE'
-  /** The column that numbers the rows of a table of keys. */
-  readonly seqOfKeys: 'seq' | 'rowid'
   /** The function that returns the greater of two values. */
   readonly greatest: 'max' | 'greatest'
   /** The SQL that reads a column of bytes. */

@@ -4,15 +4,14 @@ import type { Page, RecordPage } from '../port.ts'
 import type { ConfiguredQuery } from './dialect.ts'
 import { all, find, type Program, some, type Value } from './program.ts'
 
-/** The SQL for a page of rows after a `seq`. SQLite tables without a column `seq` use `rowid`. */
+/** The SQL for a page of rows after a `seq`. */
 export function pageOf(
   { list, name }: { readonly list: string; readonly name: string },
   owner?: string,
-  seq: 'seq' | 'rowid' = 'seq',
 ): string {
   const condition = owner === undefined ? '' : `${owner} = ? AND `
-  return `SELECT ${seq} AS seq, ${list} FROM ${name}
-    WHERE ${condition}${seq} > CAST(? AS bigint) ORDER BY ${seq} LIMIT ?`
+  return `SELECT seq, ${list} FROM ${name}
+    WHERE ${condition}seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`
 }
 
 /** Reads a page of the records that a statement of `pageOf` selects. */

@@ -9,7 +9,6 @@ import { insertOnce, recordWrite } from './write.ts'
 
 export function projectMethods(sql: Sql): ProjectMethods {
   const { read, write } = sql
-  const pageOfKeys = pageOf(FORMER_PUBLIC_KEYS, 'project_id', sql.seqOfKeys)
   const pageOfProjects = sql.pageOfConfigured(PROJECTS, 'account_id', 'config')
 
   function* lockProject(id: string, { authority }: WriteOptions) {
@@ -24,7 +23,7 @@ export function projectMethods(sql: Sql): ProjectMethods {
     findProject: (id) => read(findRecord(PROJECTS.read, FIND_PROJECT, id)),
     findProjectByPublicKey: (key) => read(findRecord(PROJECTS.read, FIND_BY_PUBLIC_KEY, key)),
     findFormerPublicKey: (key) => read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
-    listFormerPublicKeys: (id, page) => read(listBySeq(FORMER_PUBLIC_KEYS, pageOfKeys, page, id)),
+    listFormerPublicKeys: (id, page) => read(listBySeq(FORMER_PUBLIC_KEYS, PAGE_OF_KEYS, page, id)),
     listProjects: (id, page) => read(listConfigured(PROJECTS, pageOfProjects, id, page)),
     updateProject: (id, change, options = {}) =>
       write(function* () {
@@ -55,5 +54,6 @@ const FIND_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_k
 const FIND_FORMER_KEY = `
   SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
 export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
+const PAGE_OF_KEYS = pageOf(FORMER_PUBLIC_KEYS, 'project_id')
 const SHORTEN_FORMER_KEYS = `
   UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`

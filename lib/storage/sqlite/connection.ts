@@ -57,7 +57,7 @@ export interface Connection {
  * How long SQLite itself waits for another process's lock. Transactions set this to 0 and retry
  * instead.
  */
-export const BUSY_TIMEOUT_MS = 5_000
+const BUSY_TIMEOUT_MS = 5_000
 
 /**
  * Uses a driver that has opened `path`, or a database in memory. `pause` waits before the next
@@ -225,6 +225,7 @@ export function connect(
       return closing
     },
   }
+  connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return connection
 }
 

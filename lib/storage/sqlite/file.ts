@@ -1,13 +1,14 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
-import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
+import { newestVersion, stepsFrom } from '../schema.ts'
+import { type Connection, connect } from './connection.ts'
 import { assertWhole } from './copies.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
-import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
+import { APPLICATION_ID, SCHEMA } from './schema.ts'
 
-/** Opens a database file. Creates and migrates it as needed. */
+/** Opens a database file. Creates and upgrades it as needed. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
   if (options.create === false) assertExists(path)
   createPrivately(path)
@@ -15,8 +16,9 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   const driver = openSqliteDriver(path, options.driver)
   const db = connect(driver, path)
   try {
+    stepsOf(db, options.upgrade) // rejects a file before changing its journal mode
     await configure(db, driver)
-    await migrate(db)
+    await upgrade(db, options.upgrade)
     if (!options.forCopy) assertWhole(db)
     return db
   } catch (error) {
@@ -29,20 +31,8 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
 export function openMemory(driver?: SqliteDriverName): Connection {
   const db = connect(openSqliteDriver(':memory:', driver))
   db.exec('PRAGMA foreign_keys = ON')
-  for (const step of wholeSchema ? [wholeSchema] : MIGRATIONS) db.exec(step)
-  wholeSchema ??= readSchema(db)
+  db.exec(SCHEMA.create)
   return db
-}
-
-/** Creates in 3 ms the schema that the migrations create in 14 ms. */
-let wholeSchema: string | undefined
-
-/** Puts the triggers last: each of them makes the statements after it slower. */
-function readSchema(db: Connection): string {
-  const made = db.all(`
-    SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'
-    ORDER BY type = 'trigger', rowid`)
-  return [...made.map(({ sql }) => sql), 'INSERT INTO cache_version VALUES (0)'].join(';')
 }
 
 // Rejects an empty file too: SQLite would create a new database in it.
@@ -84,8 +74,6 @@ function assertWritable(path: string): void {
 
 /** Sets the PRAGMAs of a connection. */
 export async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
-  db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  versionOf(db) // rejects another program's file before changing its journal mode
   releaseFreePages(db)
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
@@ -116,28 +104,23 @@ async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   }
 }
 
-async function migrate(db: Connection): Promise<void> {
-  if (versionOf(db) === MIGRATIONS.length) return
+async function upgrade(db: Connection, isAllowed?: boolean): Promise<void> {
+  if (stepsOf(db, isAllowed).length === 0) return
   await db.transaction(() => {
-    const version = versionOf(db)
-    for (const step of MIGRATIONS.slice(version)) db.exec(step)
+    for (const step of stepsOf(db, isAllowed)) db.exec(step)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
+    db.exec(`PRAGMA user_version = ${newestVersion(SCHEMA)}`)
   })
 }
 
-/** The number of migrations in a file. Throws for a file of another program or a newer tillkit. */
-function versionOf(db: Connection): number {
-  // Looks for tables before it reads the id: another process may migrate an empty file in between.
+/** The steps to the newest schema. Throws for a file that this tillkit cannot or may not use. */
+function stepsOf(db: Connection, mayUpgrade = true): readonly string[] {
+  // Looks for tables before it reads the id: another process may create the schema in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id
   if (application !== APPLICATION_ID && !isEmpty) {
     throw new TillError('storage_unavailable', 'it is a SQLite file of another program')
   }
-  if (version > MIGRATIONS.length) {
-    const found = `its schema is version ${version}, this tillkit knows ${MIGRATIONS.length}`
-    throw new TillError('storage_unavailable', `${found}: use the newer tillkit that wrote it`)
-  }
-  return version
+  return stepsFrom(version, SCHEMA, mayUpgrade)
 }

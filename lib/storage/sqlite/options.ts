@@ -12,6 +12,8 @@ export interface SqliteOptions {
   readonly importThreadRows?: number
   /** Whether to create a database in a missing or empty file. Default: true. */
   readonly create?: boolean
+  /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */
+  readonly upgrade?: boolean
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean
 }

@@ -46,7 +46,6 @@ export function sqlOn(db: Connection): Sql {
 export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
-  seqOfKeys: 'rowid',
   greatest: 'max',
   bytes: (column) => column,
   lock: () => undefined,

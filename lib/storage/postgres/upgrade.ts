@@ -1,29 +1,34 @@
 import { TillError } from '../../errors.ts'
+import { newestVersion, stepsFrom } from '../schema.ts'
 import type { Connection, Database } from './connection.ts'
-import { MIGRATIONS } from './schema.ts'
+import { SCHEMA } from './schema.ts'
 
-/** An arbitrary number for the lock of all migrations: the letters "till". */
+/** An arbitrary number for the lock of all upgrades: the letters "till". */
 const LOCK = 0x74696c6c
 const TIMEOUT_MS = 10 * 60_000
 
-/** Migrates the schema to the newest version. If many servers start at once, only one migrates. */
-export async function migrate(db: Database): Promise<void> {
-  if ((await versionOf(db)) === MIGRATIONS.length) return
+/**
+ * Creates the schema, or upgrades it to the newest version. If many servers start at once, only one
+ * of them does. Throws for a schema that this tillkit cannot or may not use.
+ */
+export async function upgrade(db: Database, mayUpgrade = true): Promise<void> {
+  if (stepsFrom(await versionOf(db), SCHEMA, mayUpgrade).length === 0) return
   await db.transaction(
     async (tx) => {
       await tx.run('SELECT pg_advisory_xact_lock($1)', LOCK)
       const version = await versionOf(tx)
       if (version === 0) await assertEncoding(tx)
-      for (const [index, step] of MIGRATIONS.slice(version).entries()) {
-        await tx.exec(step)
-        await tx.run('INSERT INTO tillkit_migrations (version) VALUES ($1)', version + index + 1)
-      }
+      const steps = stepsFrom(version, SCHEMA, mayUpgrade)
+      if (steps.length === 0) return
+      for (const step of steps) await tx.exec(step)
+      const newest = newestVersion(SCHEMA)
+      await tx.run('INSERT INTO tillkit_migrations (version) VALUES ($1)', newest)
     },
     { timeout: TIMEOUT_MS },
   )
 }
 
-/** The number of migrations applied to the schema. Throws if a newer tillkit has migrated it. */
+/** The version of the schema; 0 for a database without tillkit's tables. */
 async function versionOf(on: Connection): Promise<number> {
   // Does not use to_regclass: after the wait for the lock, it may return an outdated result.
   const table = await on.find(
@@ -32,12 +37,7 @@ async function versionOf(on: Connection): Promise<number> {
   )
   if (!table) return 0
   const row = await on.find('SELECT max(version) AS version FROM tillkit_migrations')
-  const version = row?.version as number
-  if (version > MIGRATIONS.length) {
-    const found = `its schema is version ${version}, this tillkit knows ${MIGRATIONS.length}`
-    throw new TillError('storage_unavailable', `${found}: use the newer tillkit that wrote it`)
-  }
-  return version
+  return row?.version as number
 }
 
 async function assertEncoding(on: Connection): Promise<void> {

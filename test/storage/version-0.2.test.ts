@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import {
+  createTill,
+  openPostgresStorage,
+  openSqliteStorage,
+  type Storage,
+} from '../../lib/index.ts'
+import { tillkit } from '../support/cli.ts'
+import { pragma, raw } from '../support/connections.ts'
+import { smallDisk } from '../support/disk.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { fileOf } from '../support/till.ts'
+import { startWorker } from '../support/worker.ts'
+import { newPath } from './fixtures/sqlite.ts'
+
+// The databases were made by version 0.2.0: see fixtures/version-0.2.mjs.
+const fixture = (name: string) =>
+  gunzipSync(readFileSync(join('test/storage/fixtures', `version-0.2.${name}.gz`)))
+
+const server = await startPostgres()
+
+interface Place {
+  open(options?: { readonly upgrade?: boolean }): Promise<Storage>
+  run(sql: string): Promise<void>
+  /** Each table, column, index and trigger, and the version of the schema. */
+  schema(): Promise<unknown>
+}
+
+const places: readonly {
+  readonly name: string
+  readonly skip: string | false
+  readonly facts: 'sqlite' | 'postgres'
+  /** A database of version 0.2.0, or an empty one. */
+  readonly create: (t: TestContext, isEmpty?: boolean) => Promise<Place>
+}[] = [
+  ...(await sqliteDrivers()).map(({ driver, skip }) => ({
+    name: `SQLite with ${driver}`,
+    skip,
+    facts: 'sqlite' as const,
+    async create(t: TestContext, isEmpty = false) {
+      const path = newPath(t)
+      if (!isEmpty) writeFileSync(path, fixture('db'))
+      const all = async (sql: string) => {
+        const db = await raw(t, path, driver)
+        const rows = db.prepare(sql).all()
+        db.close()
+        const text = JSON.stringify(rows)
+        return JSON.parse(text.replaceAll(/(\\n| )+/g, ' '))
+      }
+      return {
+        open: (options: object = {}) => openSqliteStorage(path, { driver, ...options }),
+        async run(sql: string) {
+          const db = await raw(t, path, driver)
+          db.exec(sql)
+          db.close()
+        },
+        schema: async () => [
+          await all('PRAGMA user_version'),
+          await all(`SELECT type, name, tbl_name, iif(type IN ('index', 'trigger'), sql, '') AS sql
+            FROM sqlite_schema WHERE name NOT LIKE 'sqlite_autoindex%' ORDER BY type, name`),
+          await all(`SELECT m.name AS "table", c.name, c.type, c."notnull", c.pk
+            FROM sqlite_schema m, pragma_table_info(m.name) c
+            WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.name`),
+        ],
+      }
+    },
+  })),
+  {
+    name: 'PostgreSQL',
+    skip: false,
+    facts: 'postgres',
+    async create(t: TestContext, isEmpty = false) {
+      const url = await server.createDatabase(t)
+      if (!isEmpty) await rawPostgres(t, url).unsafe(fixture('sql').toString())
+      const sql = rawPostgres(t, url)
+      return {
+        open: (options = {}) => openPostgresStorage(url, { ...PATIENT, ...options }),
+        async run(statements) {
+          await sql.unsafe(statements)
+        },
+        schema: async () => [
+          await sql`SELECT max(version) FROM tillkit_migrations`,
+          await sql`SELECT table_name, column_name, data_type, collation_name, is_nullable,
+              is_identity FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2`,
+          await sql`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1`,
+          await sql`SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+              WHERE connamespace = 'public'::regnamespace AND contype <> 'n' ORDER BY 1`,
+          await sql`SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+              ORDER BY 1`,
+          await sql`SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+              ORDER BY 1`,
+        ],
+      }
+    },
+  },
+]
+
+for (const { name, skip, facts, create } of places) {
+  const known = JSON.parse(fixture(`${facts}.json`).toString())
+  const main = { store_id: 'main' }
+
+  const openOld = async (t: TestContext) => {
+    const storage = await (await create(t)).open()
+    let time = Date.parse(known.at)
+    const masterKeys = [Buffer.from(known.master_key, 'hex')]
+    const till = createTill({ storage, masterKeys, now: () => ++time })
+    t.after(() => till.close())
+    const account = await till.accounts.authenticate(known.account_key)
+    const [{ id: project_id }] = known.read.projects
+    const pass = (ms: number) => {
+      time += ms
+    }
+    return { till, account, project_id, pass }
+  }
+
+  describe(`a database of version 0.2 in ${name}`, { skip }, () => {
+    test('has the schema of a new database after its upgrade, and is sound', async (t) => {
+      const [old, fresh] = [await create(t), await create(t, true)]
+      for (const place of [old, old, fresh]) {
+        const storage = await place.open()
+        assert.deepEqual(await storage.check(), [])
+        await storage.close()
+      }
+      assert.deepEqual(await old.schema(), await fresh.schema())
+    })
+
+    test('is not changed by an open without an upgrade, which names the command', async (t) => {
+      const place = await create(t)
+      const before = await place.schema()
+      await assert.rejects(place.open({ upgrade: false }), /run "tillkit upgrade"/)
+      assert.deepEqual(await place.schema(), before)
+    })
+
+    test('is as it was after an upgrade that failed in the middle', async (t) => {
+      const place = await create(t)
+      const before = await place.schema()
+      await place.run('CREATE TABLE key_check (id integer)')
+      await assert.rejects(place.open(), { code: 'storage_unavailable' })
+      await place.run('DROP TABLE key_check')
+      assert.deepEqual(await place.schema(), before)
+      await (await place.open()).close()
+    })
+
+    test('of an earlier version is refused', async (t) => {
+      const place = await create(t)
+      const set =
+        facts === 'sqlite'
+          ? 'PRAGMA user_version = 13'
+          : 'DELETE FROM tillkit_migrations WHERE version = 14'
+      await place.run(set)
+      const before = await place.schema()
+      await assert.rejects(place.open(), /open it once with version 0.2.0/)
+      assert.deepEqual(await place.schema(), before)
+    })
+
+    test('reads the same', async (t) => {
+      const { till, account, project_id } = await openOld(t)
+      const [endpoint] = (await till.webhooks.list(account)).endpoints
+      assert.deepEqual(
+        {
+          accounts: (await till.accounts.list()).accounts,
+          projects: (await till.projects.list(account)).projects,
+          stores: (await till.stores.list(account, { project_id })).stores,
+          items: (await till.items.list(account, main)).items,
+          purchases: (await till.purchases.list(account, main)).purchases,
+          none: (await till.purchases.list(account, { store_id: 'side' })).purchases,
+          owned: await till.purchases.owned(account, { ...main, user_id: 'ann' }),
+          imports: (await till.imports.list(account, main)).imports,
+          sums: await till.purchases.summarize(account, main),
+          audit: (await till.operations.listAudit({ limit: 1000 })).entries,
+          log: (await till.webhooks.log(account, { endpoint_id: endpoint?.endpoint_id as string }))
+            .deliveries,
+        },
+        known.read,
+      )
+    })
+
+    test('keeps account keys, sealed secrets, public keys, tokens and revocations', async (t) => {
+      const { till, account } = await openOld(t)
+      const revoked = till.accounts.authenticate(known.revoked_account_key)
+      await assert.rejects(revoked, { code: 'account_key_required' })
+      await till.accounts.addKey(account)
+      assert.deepEqual(await till.operations.listUnreadableSecrets(), [])
+
+      for (const key of [known.public_key, known.former_public_key]) {
+        const { session } = await till.sessions.init(key, { user_id: 'cat' })
+        assert.equal((await till.sessions.authenticate(session.token)).user_id, 'cat')
+      }
+      assert.equal((await till.sessions.authenticate(known.valid_token)).user_id, 'bob')
+      await assert.rejects(till.sessions.authenticate(known.revoked_token), {
+        code: 'token_required',
+      })
+    })
+
+    test('answers a repeated call with the first record', async (t) => {
+      const { till, account } = await openOld(t)
+      const repeat = { idempotencyKey: 'item-1' }
+      const item = await till.items.create(account, known.item, repeat)
+      assert.equal(item.id, known.item_id)
+      const changed = till.items.create(account, { ...known.item, price: '500' }, repeat)
+      await assert.rejects(changed, { code: 'invalid_request' })
+    })
+
+    test('undoes an import, and an import adds to the purchases', async (t) => {
+      const { till, account } = await openOld(t)
+      const list = async () => {
+        const { purchases } = await till.purchases.list(account, main)
+        return purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
+      }
+      await till.imports.undo(account, { import_id: known.refunds_id })
+      const kept = ['T-1 purchased', 'T-2 purchased', 'T-3 pending']
+      assert.deepEqual(await list(), [...kept, 'R-1 purchased'])
+      const file = fileOf(`transaction_id,sku,purchased_at,expires_at
+T-3,gold,2026-01-03T00:00:00Z,
+T-6,pet,2026-01-30T00:00:00Z,2026-02-01T00:00:00Z
+`)
+      const { added, updated } = await till.purchases.import(account, { ...main, file })
+      assert.deepEqual([added, updated], [1, 1])
+      assert.deepEqual((await list()).slice(2), ['T-3 purchased', 'R-1 purchased', 'T-6 purchased'])
+      assert.deepEqual(await till.operations.check(), [])
+    })
+
+    test('delivers its webhook backlog in order, and each new change', async (t) => {
+      const { till, account, pass } = await openOld(t)
+      await till.items.create(account, { ...known.item, name: 'new' })
+      const sent: string[] = []
+      for (let i = 0; i < 10; i++) {
+        pass(3_600_000)
+        const { messages } = await till.outbox.claim({ holder: 'two' })
+        const settled = messages.map(({ endpoint_id, sequence, part, body }) => {
+          const { type, data } = JSON.parse(body)
+          sent.push(data.item ? `${type} ${data.item.name}` : type)
+          return { endpoint_id, sequence, part, status: 204 }
+        })
+        await till.outbox.settle('two', settled)
+      }
+      assert.deepEqual(sent, [
+        ...['store.created', 'store.created', 'item.created gold', 'item.created pet'],
+        ...['item.updated pet', 'item.created cup', 'item.archived cup', 'purchases.imported'],
+        ...['purchases.imported', 'purchases.refunded', 'purchases.imported', 'purchases.undone'],
+        ...['purchase.recorded', 'user.erased', 'item.created new'],
+      ])
+    })
+  })
+}
+
+test('only "upgrade" and "serve" change a file of version 0.2', async (t) => {
+  const path = newPath(t)
+  const old = fixture('db')
+  writeFileSync(path, old)
+  for (const command of [['check'], ['account', 'create', '--name', 'New']]) {
+    const { code, stderr } = await tillkit([...command, '--db', path])
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /an earlier tillkit wrote it: make a backup, then run "tillkit upgrade"\n$/,
+    )
+    assert.deepEqual(readFileSync(path), old)
+    assert.deepEqual(readdirSync(dirname(path)), ['till.db'])
+  }
+  assert.equal((await tillkit(['upgrade', '--db', path])).code, 0)
+  const { stdout } = await tillkit(['check', '--db', path])
+  assert.match(stdout, /sound/)
+})
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  test(`a killed upgrade leaves a file as it was, with ${driver}`, { skip }, async (t) => {
+    const path = newPath(t)
+    writeFileSync(path, fixture('db'))
+    await assert.rejects(startWorker(t).ask('openAndDie', path, driver), /died of openAndDie/)
+    assert.equal(pragma(await raw(t, path, driver), 'user_version'), 14)
+    const refused = openSqliteStorage(path, { driver, upgrade: false })
+    await assert.rejects(refused, /an earlier tillkit wrote it/)
+    await (await openSqliteStorage(path, { driver })).close()
+  })
+
+  test(`an upgrade on a full disk leaves a file as it was, with ${driver}`, { skip }, async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const path = join(disk, 'till.db')
+    writeFileSync(path, fixture('db'))
+    const filler = join(disk, 'filler')
+    assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * 2 ** 20)), { code: 'ENOSPC' })
+    truncateSync(filler, statSync(filler).size - 80 * 1024) // has room for a part of the upgrade
+    await assert.rejects(openSqliteStorage(path, { driver }), { code: 'storage_unavailable' })
+    rmSync(filler)
+    assert.equal(pragma(await raw(t, path, driver), 'user_version'), 14)
+    await (await openSqliteStorage(path, { driver })).close()
+  })
+}
