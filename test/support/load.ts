@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { request as requestTls } from 'node:https'
 import { setTimeout } from 'node:timers/promises'
 
 export interface Answered {
@@ -23,7 +24,8 @@ export function ask(
   const type = body ? { 'content-type': 'application/json' } : {}
   const method = body ? 'POST' : 'GET'
   return new Promise((resolve, reject) => {
-    const sent = request(url, { agent, method, headers: { ...type, ...headers } }, (response) => {
+    const send = url.startsWith('https:') ? requestTls : request
+    const sent = send(url, { agent, method, headers: { ...type, ...headers } }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (chunk) => (text += chunk))
       response.on('end', () => {

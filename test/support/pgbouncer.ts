@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,15 +16,12 @@ export const pgbouncerPath = [
   .map((folder) => join(folder, 'pgbouncer'))
   .find(existsSync)
 
-/** The setting that docs/scaling.md asks for. */
-const IGNORED = 'statement_timeout,idle_in_transaction_session_timeout'
-
 // pgbouncer refuses to run as root, so it then runs as nobody.
 const NOBODY = 65_534
 const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
 /**
- * Starts pgbouncer in transaction mode in front of the database at `url`, with at most `size`
+ * Starts pgbouncer with deploy/pgbouncer.ini in front of the database at `url`, with at most `size`
  * connections to it. The URL of the result leads to the same database through pgbouncer.
  */
 export async function startPgbouncer(url: string, { size = 10 } = {}) {
@@ -33,20 +30,15 @@ export async function startPgbouncer(url: string, { size = 10 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-pgbouncer-'))
   const config = join(folder, 'pgbouncer.ini')
   const ownPort = await freePort()
-  const lines = [
-    '[databases]',
-    `* = host=${hostname} port=${port} user=${username} password=${password}`,
-    '[pgbouncer]',
-    'listen_addr = 127.0.0.1',
-    `listen_port = ${ownPort}`,
-    'unix_socket_dir =',
-    'auth_type = any',
-    'pool_mode = transaction',
-    `default_pool_size = ${size}`,
-    'max_client_conn = 200',
-    `ignore_startup_parameters = ${IGNORED}`,
-  ]
-  writeFileSync(config, lines.join('\n'))
+  const users = join(folder, 'userlist.txt')
+  writeFileSync(users, `"${username}" "${password}"`)
+  const text = readFileSync('deploy/pgbouncer.ini', 'utf8')
+    .replace('host=postgres port=5432', `host=${hostname} port=${port}`)
+    .replace('listen_addr = *', 'listen_addr = 127.0.0.1')
+    .replace('listen_port = 6432', `listen_port = ${ownPort}`)
+    .replaceAll('/etc/pgbouncer/userlist.txt', users)
+    .replace(/default_pool_size = \d+/, `default_pool_size = ${size}`)
+  writeFileSync(config, text)
   chmodSync(folder, 0o755)
   const child = spawn(pgbouncerPath, [config], { ...user, stdio: ['ignore', 'ignore', 'pipe'] })
   let log = ''

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
 import { Script } from 'node:vm'
 import { parse } from 'yaml'
-import { parseArguments } from '../cli/arguments.ts'
-import { serve } from '../cli/commands/serve.ts'
-import { VARIABLES } from '../cli/config.ts'
-import { serveProcess } from './support/cli.ts'
-import { eventuallyHolds } from './support/eventually.ts'
-import { temporaryFolder } from './support/folder.ts'
-import { startPostgres } from './support/postgres.ts'
-import { childrenOf } from './support/served.ts'
+import { parseArguments } from '../../cli/arguments.ts'
+import { serve } from '../../cli/commands/serve.ts'
+import { VARIABLES } from '../../cli/config.ts'
+import { openSqliteStorage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { childrenOf, createShopFile } from '../support/served.ts'
+import { createClock, createShop } from '../support/till.ts'
 
 const read = (name: string) => readFileSync(`deploy/${name}`, 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -152,164 +151,86 @@ test('the unit starts serve, and its settings are ones that tillkit reads', () =
   for (const [name] of text.matchAll(/\bTILLKIT_\w+/g)) assert.ok(name in VARIABLES, name)
 })
 
-const hasPromtool = spawnSync('promtool', ['--version']).status === 0
-const withoutPromtool = hasPromtool ? false : 'no promtool here'
-
-test('promtool accepts the alerts, and they fire as expected', { skip: withoutPromtool }, () => {
-  for (const args of [
-    ['check', 'rules', 'deploy/alerts.yml'],
-    ['test', 'rules', 'deploy/alerts.test.yml'],
-  ]) {
-    const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' })
-    assert.equal(status, 0, stdout + stderr)
-  }
-})
-
-interface Alert {
-  readonly alert: string
-  readonly expr: string
-  readonly annotations: { readonly summary: string; readonly runbook: string }
-}
-
-interface Dashboard {
-  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[]
-  readonly templating: { readonly list: readonly { readonly query: unknown }[] }
-}
-
-const postgres = await startPostgres()
-
-/** The `/metrics` of servers with workers on a file, and on PostgreSQL. */
-async function scrapeAll(t: TestContext): Promise<string[]> {
-  const path = join(temporaryFolder(t), 'till.db')
-  const file = ['--db', path, '--port', '0', '--workers', '2', '--metrics', '--rate-limit', '600']
-  const database = await postgres.createDatabase(t)
-  const alone = ['--db', database, '--port', '0', '--metrics']
-  const scrapes = [file, alone].map(async (args) => {
-    const { url, child, closed } = await serveProcess(t, args)
-    await fetch(`${url}/nowhere`)
-    let text = ''
-    await eventuallyHolds(async () => {
-      text = await (await fetch(`${url}/metrics`)).text()
-      assert.match(text, /^tillkit_http_requests_total/m) // only the worker with the request has it
-    })
-    child.kill('SIGTERM')
-    await closed
-    return text
-  })
-  return Promise.all(scrapes)
-}
-
-test('the server has every metric that the alerts and the dashboard use', async (t) => {
-  const alerts: Alert[] = parse(read('alerts.yml')).groups.flatMap(
-    ({ rules }: { rules: Alert[] }) => rules,
-  )
-  for (const { alert, annotations } of alerts) {
-    assert.match(alert, /^Tillkit[A-Z]/)
-    assert.ok(annotations.summary && annotations.runbook, alert)
-  }
-  const { panels, templating }: Dashboard = JSON.parse(read('grafana.json'))
-  const expressions = [
-    ...alerts.map(({ expr }) => expr),
-    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
-    JSON.stringify(templating.list),
-  ]
-  const used = new Set(expressions.join(' ').match(/\b(tillkit|process)_\w+/g))
-  assert.ok(used.size > 20, String(used.size))
-
-  const scraped = await scrapeAll(t)
-
-  for (const text of scraped) assertMetricNames(text)
-  const served = new Set(
-    [...scraped.join('').matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name),
-  )
-  assert.deepEqual(
-    [...used].filter((name) => !served.has(name)),
-    [],
-  )
-})
-
-/** Fails at a name or label that Prometheus reserves, such as a gauge with the label `quantile`. */
-function assertMetricNames(scraped: string): void {
-  if (!hasPromtool) return
-  const { status, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: scraped })
-  assert.equal(status, 0, String(stderr))
-}
-
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-/** An example with its servers and certificate replaced by ones that exist here. */
-function localExample(name: string, certificate: string): string {
-  return read(name)
-    .replaceAll(/till-[12]:3000/g, '127.0.0.1:3000')
-    .replaceAll(/\/etc\/ssl\/shop\.example\.(pem|key)/g, certificate)
-}
-
-/** A certificate and its key in one file, the format of HAProxy. */
-function createCertificate(folder: string): string {
-  const file = join(folder, 'both.pem')
-  const subject = ['-subj', '/CN=shop.example', '-days', '1']
-  const both = ['-keyout', file, '-out', join(folder, 'certificate.pem')]
-  const made = spawnSync('openssl', [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    ...both,
-    ...subject,
-  ])
-  assert.equal(made.status, 0, String(made.stderr))
-  writeFileSync(file, `${readFileSync(file)}${readFileSync(join(folder, 'certificate.pem'))}`)
-  return file
-}
-
-const proxies = [
-  {
-    program: 'nginx',
-    version: '-v',
-    check(folder: string) {
-      const example = join(folder, 'example.conf')
-      const main = join(folder, 'nginx.conf')
-      writeFileSync(example, localExample('nginx.conf', createCertificate(folder)))
-      const files = `pid ${folder}/pid; error_log ${folder}/log;`
-      writeFileSync(main, `${files} events {} http { access_log off; include ${example}; }`)
-      return ['-t', '-q', '-c', main]
-    },
-  },
-  {
-    program: 'haproxy',
-    version: '-v',
-    check(folder: string) {
-      const file = join(folder, 'haproxy.cfg')
-      writeFileSync(file, localExample('haproxy.cfg', createCertificate(folder)))
-      return ['-c', '-q', '-f', file]
-    },
-  },
-  {
-    program: 'caddy',
-    version: 'version',
-    check: () => ['validate', '--adapter', 'caddyfile', '--config', 'deploy/Caddyfile'],
-  },
-]
-
-for (const { program, version, check } of proxies) {
-  const skip = spawnSync(program, [version]).status === 0 ? false : `no ${program} here`
-  test(`${program} accepts its example`, { skip }, (t) => {
-    const folder = temporaryFolder(t)
-    const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-    const { status, stderr } = spawnSync(program, check(folder), { env })
-    assert.equal(status, 0, String(stderr))
+test('systemd accepts the units and the timer', {
+  skip: hasSystemd ? false : 'no systemd-analyze here',
+}, (t) => {
+  const folder = temporaryFolder(t)
+  const units = ['tillkit.service', 'tillkit-audit.service', 'tillkit-audit.timer'].map((name) => {
+    // systemd also checks that the program and the account exist.
+    writeFileSync(join(folder, name), read(name).replace('/usr/bin/node', process.execPath))
+    return join(folder, name)
   })
-}
-
-test('systemd accepts the unit', { skip: hasSystemd ? false : 'no systemd-analyze here' }, (t) => {
-  const unit = join(temporaryFolder(t), 'tillkit.service')
-  // systemd also checks that the program and the account exist.
-  const text = read('tillkit.service').replace('/usr/bin/node', process.execPath)
-  writeFileSync(unit, text)
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit])
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...units])
   assert.equal(stderr.toString(), '')
   assert.equal(status, 0)
+})
+
+/** Runs a shell command of a page or a unit, with the database and the folders of a test. */
+function runShell(command: string, folder: string): string {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin, { recursive: true })
+  const main = resolve('dist/cli/main.js')
+  writeFileSync(join(bin, 'tillkit'), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`)
+  chmodSync(join(bin, 'tillkit'), 0o755)
+  const local = command
+    .replace(`/usr/bin/node /opt/tillkit/${installed}`, 'tillkit')
+    .replaceAll(/\/var\/(lib|backups)\/tillkit/g, folder)
+  const env = { PATH: `${bin}:${process.env.PATH}`, TILLKIT_DB: join(folder, 'till.db') }
+  const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', local], { env })
+  assert.equal(status, 0, `${local}\n${stderr}`)
+  return String(stdout)
+}
+
+test('the timer archives audit entries that are older than 90 days', async (t) => {
+  const folder = temporaryFolder(t)
+  const storage = await openSqliteStorage(join(folder, 'till.db'))
+  const { till } = await createShop({ storage, now: createClock().now })
+  await till.close()
+  const [, quoted = ''] =
+    /^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(read('tillkit-audit.service')) ?? []
+  const command = quoted.replaceAll('%%', '%').replaceAll('$$', '$')
+
+  assert.match(runShell(command, folder), /^archived +[1-9]/m)
+  assert.match(runShell(command, folder), /^archived +0$/m)
+
+  const archive = join(folder, `audit-${new Date().getFullYear()}.jsonl`)
+  assert.match(readFileSync(archive, 'utf8'), /"action":"account.create"/)
+})
+
+test('both pages and the compose file say to stop all servers before an upgrade', () => {
+  const rule = '**To upgrade:** stop all servers, install the new version, start the servers.'
+  for (const page of ['operations.md', 'scaling.md']) {
+    assert.ok(readFileSync(`docs/${page}`, 'utf8').includes(rule), page)
+  }
+  assert.match(read('compose.yaml'), /To upgrade, stop all servers.* stop till-1 till-2\n.* up /s)
+})
+
+test('the backup line of cron escapes %, keeps the backups of two weeks and removes older ones', async (t) => {
+  const { folder } = await createShopFile(t)
+  const page = readFileSync('docs/operations.md', 'utf8')
+  const [, command = ''] = /^0 3 \* \* \* tillkit (.*)$/m.exec(page) ?? []
+  // cron ends the command at a % without a backslash, and removes the backslash of \%.
+  const [run = ''] = command.split(/(?<!\\)%/)
+  for (const [name, days] of [
+    ['old', 16],
+    ['young', 13],
+  ] as const) {
+    const file = join(folder, `till-${name}.db`)
+    writeFileSync(file, '')
+    utimesSync(file, new Date(), new Date(Date.now() - days * 86_400_000))
+  }
+
+  runShell(run.replaceAll('\\%', '%'), folder)
+
+  const backups = readdirSync(folder).filter((name) => name.startsWith('till-'))
+  const day = /^till-\d{4}-\d\d-\d\d\.db$/
+  assert.deepEqual(
+    backups.filter((name) => !day.test(name)),
+    ['till-young.db'],
+  )
+  assert.equal(backups.length, 2)
 })
 
 /** The system calls of a group, including those of nested groups. */

@@ -79,6 +79,37 @@ test('behind pgbouncer, only terminated backends fail requests, and no record is
   assert.doesNotMatch(pgbouncer.log(), /got packet '[^E]'.* when not linked/)
 })
 
+// After a failed login, pgbouncer waits for server_login_retry: 15 s by default.
+test('a restart of PostgreSQL behind pgbouncer is an outage of a few seconds', {
+  skip,
+}, async (t) => {
+  const postgres = await startPostgres({ restarts: true })
+  if (postgres.isForeign) return t.skip(postgres.isForeign)
+  const pgbouncer = await startPgbouncer(await postgres.createDatabase(t))
+  t.after(() => pgbouncer.stop())
+  const till = createTill({ storage: await openPostgresStorage(pgbouncer.url, PATIENT) })
+  const { account } = await createShop(till)
+  await till.close()
+  const { url } = await serveProcess(t, ['--db', pgbouncer.url, '--port', '0', '--log', 'errors'])
+  const agent = new Agent({ keepAlive: true })
+  t.after(() => agent.destroy())
+  const create = async (name: string) => {
+    const headers = { 'x-account-key': account.account_key }
+    return (await ask(agent, `${url}/api/v1/items`, headers, itemNamed(name))).status
+  }
+  assert.equal(await create('before'), 200)
+
+  await postgres.stop()
+  assert.equal(await create('meanwhile'), 503)
+  await setTimeout(700)
+  await postgres.start()
+  const back = Date.now()
+  for (let n = 0; (await create(`after_${n}`)) !== 200; n++) await setTimeout(100)
+
+  const seconds = (Date.now() - back) / 1_000
+  assert.ok(seconds < 8, `${seconds} s`)
+})
+
 /** Terminates a third of tillkit's backends repeatedly; returns the times. */
 async function terminateBackends(sql: Sql): Promise<number[]> {
   const faults: number[] = []

@@ -1,9 +1,10 @@
-// Puts servers behind each proxy of `deploy/`. A proxy that is not installed is skipped.
+// Puts servers behind each proxy of `deploy/`, with TLS. Only ports, paths and the addresses of the
+// servers differ from the shipped files. A proxy that is not installed is skipped.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -15,6 +16,7 @@ import { ask, itemNamed } from '../support/load.ts'
 import { freePort } from '../support/port.ts'
 import { createShopFile } from '../support/served.ts'
 import { soakOnly } from '../support/soak.ts'
+import { TLS_CERTIFICATE, TLS_KEY } from '../support/tls.ts'
 
 const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 15)
 const CLIENTS = 40
@@ -23,18 +25,36 @@ interface Proxy {
   readonly name: string
   readonly version: string
   readonly file: string
-  /** The file of `deploy/` without TLS and with a local address. */
+  /** The file of `deploy/` with a local port and local paths. */
   readonly adapt: (text: string, port: number, folder: string) => string
   readonly args: readonly string[]
+  /** Whether it logs requests on its standard streams. */
+  readonly logs?: boolean
 }
 
 const caddy: Proxy = {
   name: 'caddy',
   version: 'version',
   file: 'Caddyfile',
-  adapt: (text, port) =>
-    `{\n\tadmin off\n\tauto_https off\n}\n${text.replace(/^shop\.example/m, `:${port}`)}`,
+  // An authority of its own signs the certificate.
+  adapt: (text, port) => `{
+    admin off
+    local_certs
+    skip_install_trust
+    auto_https disable_redirects
+    https_port ${port}
+  }\n${text}`,
   args: ['run', '--adapter', 'caddyfile', '--config'],
+  logs: true,
+}
+
+const haproxy: Proxy = {
+  name: 'haproxy',
+  version: '-v',
+  file: 'haproxy.cfg',
+  adapt: (text, port, folder) => withCertificate(text, folder).replace(':443', `127.0.0.1:${port}`),
+  args: ['-db', '-f'],
+  logs: true,
 }
 
 const proxies: readonly Proxy[] = [
@@ -43,42 +63,72 @@ const proxies: readonly Proxy[] = [
     version: '-v',
     file: 'nginx.conf',
     adapt(text, port, folder) {
-      const http = text.replace('listen 443 ssl http2', `listen 127.0.0.1:${port}`)
-      const plain = http.replaceAll(/^\s*ssl_.*$/gm, '')
+      const local = withCertificate(text, folder).replace('443', `127.0.0.1:${port}`)
       const own = `pid ${folder}/pid; error_log ${folder}/log; daemon off;`
-      return `${own} events {} http { access_log off; ${plain} }`
+      return `${own} events {} http { access_log off; ${local} }`
     },
     args: ['-c'],
   },
-  {
-    name: 'haproxy',
-    version: '-v',
-    file: 'haproxy.cfg',
-    adapt: (text, port) => text.replace(/bind :443.*$/m, `bind 127.0.0.1:${port}`),
-    args: ['-db', '-q', '-f'],
-  },
+  haproxy,
   caddy,
 ]
+
+/** Replaces the paths of the certificate and its key by those of a file that has both. */
+function withCertificate(text: string, folder: string): string {
+  const file = join(folder, 'both.pem')
+  writeFileSync(file, `${TLS_CERTIFICATE}\n${TLS_KEY}\n`)
+  return text.replaceAll(/\/etc\/ssl\/shop\.example\.(pem|key)/g, file)
+}
 
 function reasonToSkip({ name, version }: Proxy): string | false {
   return spawnSync(name, [version]).status !== 0 && `${name} is not installed`
 }
 
-/** Starts a proxy with the configuration `text`, and returns its URL. */
-async function startProxy(t: TestContext, proxy: Proxy, text: string): Promise<string> {
+/** Starts a proxy in front of two servers, and returns its URL and its log. */
+async function startProxy(t: TestContext, proxy: Proxy, servers: readonly number[]) {
   const folder = temporaryFolder(t)
   const port = await freePort()
+  const text = readFileSync(`deploy/${proxy.file}`, 'utf8')
+    .replaceAll('till-1:3000', `127.0.0.1:${servers[0]}`)
+    .replaceAll('till-2:3000', `127.0.0.1:${servers[1]}`)
   const config = join(folder, proxy.file)
   writeFileSync(config, proxy.adapt(text, port, folder))
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-  const child = spawn(proxy.name, [...proxy.args, config], { env, stdio: 'ignore' })
+  const child = spawn(proxy.name, [...proxy.args, config], { env })
   t.after(() => child.kill('SIGTERM'))
+  let log = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (log += chunk))
   await eventuallyHolds(async () => {
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
     socket.destroy()
   })
-  return `http://127.0.0.1:${port}`
+  await setTimeout(3_000) // Caddy and HAProxy ask for /readyz first
+  return { url: `https://127.0.0.1:${port}`, log: () => log }
+}
+
+/** Starts two servers with a shop in one file, and a proxy in front of them. */
+async function startAll(t: TestContext, proxy: Proxy) {
+  const { db, account_key } = await createShopFile(t)
+  const ports = [await freePort(), await freePort()]
+  const serve = async (port = 0) => {
+    const args = ['--trust-proxy', '--log', 'off', '--drain-delay', '5']
+    return serveProcess(t, ['--db', db, '--port', String(port), ...args])
+  }
+  const servers = await Promise.all(ports.map(serve))
+  const proxied = await startProxy(t, proxy, ports)
+  const headers = { 'x-account-key': account_key, host: 'shop.example' }
+  const agent = clientAgent()
+  t.after(() => agent.destroy())
+  const create = (name: string) =>
+    ask(agent, `${proxied.url}/api/v1/items`, headers, itemNamed(name))
+  return { ...proxied, db, ports, servers, serve, headers, create }
+}
+
+/** Keeps one connection, and accepts any certificate. */
+function clientAgent(): Agent {
+  const tls = { rejectUnauthorized: false, servername: 'shop.example' }
+  return new Agent({ keepAlive: true, maxSockets: 1, ...tls })
 }
 
 describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => {
@@ -86,25 +136,13 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
     test(`behind ${proxy.name}, restarts fail no request, also on connections that were idle`, {
       skip: reasonToSkip(proxy),
     }, async (t) => {
-      const { db, account_key } = await createShopFile(t)
-      const ports = [await freePort(), await freePort()]
-      const serve = async (port: number) => {
-        const args = ['--trust-proxy', '--log', 'off', '--drain-delay', '5']
-        return serveProcess(t, ['--db', db, '--port', String(port), ...args])
-      }
-      const servers = await Promise.all(ports.map(serve))
-      const text = readFileSync(`deploy/${proxy.file}`, 'utf8')
-        .replaceAll('till-1:3000', `127.0.0.1:${ports[0]}`)
-        .replaceAll('till-2:3000', `127.0.0.1:${ports[1]}`)
-      const url = await startProxy(t, proxy, text)
-      await setTimeout(3_000) // Caddy and HAProxy ask for /readyz first
-
-      const load = startLoad(url, account_key)
+      const { url, ports, servers, serve, headers } = await startAll(t, proxy)
+      const load = startLoad(url, headers)
       for (const [index, { child, closed }] of servers.entries()) {
         await setTimeout((SECONDS * 1_000) / 3)
         child.kill('SIGTERM')
         await closed
-        await serve(ports[index] ?? 0)
+        await serve(ports[index])
       }
       await setTimeout((SECONDS * 1_000) / 3)
       const { sent, failures } = await load.stop()
@@ -112,7 +150,37 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
       assert.deepEqual(failures.slice(0, 10), [])
       assert.ok(sent > CLIENTS, `${sent} requests`)
     })
+
+    test(`behind ${proxy.name}, requests are problems with Retry-After while the database is away`, {
+      skip: reasonToSkip(proxy),
+    }, async (t) => {
+      const { db, create, log } = await startAll(t, proxy)
+      assert.equal((await create('before')).status, 200)
+
+      renameSync(db, `${db}.away`) // each server now answers /readyz with 503
+      await setTimeout(4_000) // the proxy has noticed it
+      const { status, headers, text } = await create('meanwhile')
+
+      assert.equal(status, 503, text)
+      assert.equal(headers['content-type'], 'application/problem+json')
+      assert.match(headers['retry-after'] ?? '', /^\d+$/)
+      const problem = JSON.parse(text)
+      assert.deepEqual([problem.status, problem.code], [503, 'storage_unavailable'])
+      renameSync(`${db}.away`, db)
+      await eventuallyHolds(async () => assert.equal((await create('after')).status, 200))
+      if (proxy.logs) assert.match(log(), /\/api\/v1\/items/)
+    })
   }
+
+  test('HAProxy ends the requests of a server that no longer answers', {
+    skip: reasonToSkip(haproxy),
+  }, async (t) => {
+    const { servers, create } = await startAll(t, haproxy)
+    servers[0]?.child.kill('SIGSTOP')
+
+    const answers = Array.from({ length: 4 }, (_, n) => create(`item_${n}`))
+    await Promise.all(answers) // rejects after 30 s of silence
+  })
 
   // Caddy forwards the body without waiting for 100 Continue. It closes the client's connection while
   // the body arrives, so a few clients lose their answer: Go's server waits before it closes such
@@ -122,12 +190,12 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
   }, async (t) => {
     const args = ['--db', 'memory:', '--port', '0', '--log', 'off', '--trust-proxy']
     const { url } = await serveProcess(t, args)
-    const { host } = new URL(url)
-    const proxied = await startProxy(t, caddy, `shop.example {\n\treverse_proxy ${host}\n}\n`)
+    const port = Number(new URL(url).port)
+    const proxied = await startProxy(t, caddy, [port, port])
     const body = Buffer.alloc(3_000_000, 'x')
     const results: (number | string)[] = []
     for (let round = 0; round < 3; round++) {
-      const uploads = Array.from({ length: CLIENTS }, () => upload(proxied, body))
+      const uploads = Array.from({ length: CLIENTS }, () => upload(proxied.url, body))
       results.push(...(await Promise.all(uploads)))
     }
 
@@ -138,13 +206,12 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
 })
 
 /** Creates items from many clients, each on its own connection with idle times. */
-function startLoad(url: string, account_key: string) {
+function startLoad(url: string, headers: Record<string, string>) {
   const failures: string[] = []
   let isStopped = false
   let sent = 0
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const headers = { 'x-account-key': account_key, host: 'shop.example' }
+    const agent = clientAgent()
     for (let n = 0; !isStopped; n++) {
       const item = itemNamed(`item_${client}_${n}`)
       const status = await ask(agent, `${url}/api/v1/items`, headers, item).then(
@@ -171,13 +238,14 @@ function startLoad(url: string, account_key: string) {
 function upload(url: string, body: Buffer): Promise<number | string> {
   return new Promise((resolve) => {
     const headers = {
+      host: 'shop.example',
       authorization: 'Bearer x',
       'content-type': 'multipart/form-data; boundary=x',
       'content-length': body.length,
       expect: '100-continue',
     }
     const fail = ({ code = 'error' }: NodeJS.ErrnoException) => resolve(code)
-    const options = { method: 'POST', headers, agent: new Agent(), timeout: 20_000 }
+    const options = { method: 'POST', headers, agent: clientAgent(), timeout: 20_000 }
     const sent = request(`${url}/api/v1/purchases/import`, options, (answer) => {
       answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
       answer.on('error', fail)
