@@ -188,12 +188,10 @@ export function createManageClient(options: ManageOptions) {
       },
       owned: ({ store_id, ...query }: OwnedQuery, options?: CallOptions) =>
         get<Page<'owned', OwnedItem>>(at`/stores/${store_id}/owned`, query, options),
-      summarize: (
-        { store_id, by, ...query }: SummaryQuery & { readonly store_id: string },
-        options?: CallOptions,
-      ) => {
+      /** Sums the purchases of a store, or without a `store_id` those of all stores. */
+      summarize: ({ store_id, by, ...query }: SummaryQuery, options?: CallOptions) => {
         const given = { ...query, by: by?.join() }
-        const path = at`/stores/${store_id}/summary`
+        const path = store_id === undefined ? '/summary' : at`/stores/${store_id}/summary`
         return get<{ readonly summaries: readonly PurchaseSummary[] }>(path, given, options)
       },
       overview: ({ store_id, ...query }: OverviewQuery, options?: CallOptions) =>

@@ -42,9 +42,10 @@ export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
 
 const MAX_GROUPS = 10_000
 
-/** Adds the maximum number of groups to the query of a summary. */
-export function summaryQuery(input: object): SummaryQuery {
-  return { ...input, maxGroups: MAX_GROUPS }
+/** Answers a summary with at most 10,000 groups. */
+export async function summarize({ till, caller, input }: ManageCall) {
+  const query = { ...(input as SummaryQuery), maxGroups: MAX_GROUPS }
+  return { summaries: await till.purchases.summarize(caller, query) }
 }
 
 const MAX_CHANGES = 1_000

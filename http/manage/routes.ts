@@ -9,7 +9,7 @@ import {
   showPlan,
   showProject,
   showStore,
-  summaryQuery,
+  summarize,
 } from './records.ts'
 import { keyOnly, row, run, streamRow } from './row.ts'
 import { streamFile } from './stream.ts'
@@ -311,19 +311,20 @@ export const manageRoutes = [
     query: 'OwnedQuery',
     answer: 'OwnedPage',
   }),
-  row(
-    'GET /stores/:store_id/summary',
-    async ({ till, caller, input }) => {
-      return { summaries: await till.purchases.summarize(caller, summaryQuery(input)) }
-    },
-    {
-      id: 'summarizePurchases',
-      summary: 'Count purchases and add up their amounts',
-      query: 'SummaryQuery',
-      answer: 'PurchaseSummaryList',
-      kind: 'reports',
-    },
-  ),
+  row('GET /stores/:store_id/summary', summarize, {
+    id: 'summarizePurchases',
+    summary: 'Count purchases and add up their amounts',
+    query: 'SummaryQuery',
+    answer: 'PurchaseSummaryList',
+    kind: 'reports',
+  }),
+  row('GET /summary', summarize, {
+    id: 'summarizeAccount',
+    summary: 'Count the purchases of all stores of the account and add up their amounts',
+    query: 'AccountSummaryQuery',
+    answer: 'PurchaseSummaryList',
+    kind: 'reports',
+  }),
   row('GET /stores/:store_id/overview', run('purchases', 'overview'), {
     id: 'getOverview',
     summary: 'Read the totals of a store by period and by SKU',

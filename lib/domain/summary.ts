@@ -1,6 +1,7 @@
 import {
   boolean,
   type Fields,
+  note,
   oneOf,
   optional,
   parseObject,
@@ -86,7 +87,7 @@ interface ParsedQuery extends PurchaseFilter {
 export const summaryFields: Fields<ParsedQuery> = {
   ...selectionFields,
   store_id: optional(storeId),
-  sandbox: optional(boolean, () => false),
+  sandbox: optional(note('The sandbox stores instead of the live ones.', boolean), () => false),
   by: optional(keys, () => ['month', 'sku', 'currency']),
   top: optional(limit),
   maxGroups: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),

@@ -192,6 +192,24 @@ test('an error names the wrong field', async (t) => {
   }
 })
 
+test('a summary of the account has its live stores, or its sandbox stores alone', async (t) => {
+  const { asOwn, till, own } = await startManaged(t)
+  await till.stores.update(own.account, { store_id: own.ids.store_id, is_sandbox: true })
+  const item = { ...GEM, store_id: own.ids.store_id, type: 'consumable' } as const
+  await till.items.create(own.account, item)
+  const purchased_at = '2026-01-31T12:00:00Z'
+  const purchase = { transaction_id: 'T-1', sku: 'gem', purchased_at }
+  await till.purchases.record(own.account, { store_id: own.ids.store_id, ...purchase })
+  const stores = async (query: string) => {
+    const reply = await asOwn(`GET /manage/v1/summary?by=store${query}`)
+    const { summaries } = reply.json<{ summaries: { store_id: string; purchased: number }[] }>()
+    return summaries.map(({ store_id, purchased }) => `${purchased} ${store_id}`)
+  }
+
+  assert.deepEqual(await stores(''), ['1 main'])
+  assert.deepEqual(await stores('&sandbox=true'), [`1 ${own.ids.store_id}`])
+})
+
 test('unknown fields and parameters are ignored', async (t) => {
   const { asOwn } = await startManaged(t)
   const created = await asOwn('POST /manage/v1/items', {
