@@ -11,7 +11,7 @@ const REASONS: Record<PassedOver['reason'], string> = {
   skipped: 'skipped by the layout',
   not_stored: 'without a stored purchase',
   not_later: 'whose status is not later',
-  others: 'for other reasons',
+  others: 'of other apps', // the other reasons are fewer than 20, and come first
 }
 
 /** Formats why rows were passed over: `104 rows passed over: 97 of other apps, 7 without a SKU`. */

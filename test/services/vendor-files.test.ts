@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { createTill, type ImportRequest, type Till } from '../../lib/index.ts'
+import { createTill, formatPassedOver, type ImportRequest, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
@@ -69,6 +69,25 @@ for (const { name, skip, open } of await allTargets()) {
       assert.deepEqual(await ownedBy(till, account), [])
       await till.imports.undo(account, { import_id })
       assert.deepEqual(await ownedBy(till, account), ['1 gold'])
+    })
+
+    test('the reasons of a report of many apps name twenty, and count the others', async (t) => {
+      const { till, account, load } = await openShop(t)
+      const store_config = { bundle_id: 'com.example.game' }
+      await till.stores.update(account, { store_id: 'main', store_config })
+      const others = Array.from({ length: 25 }, (_, i) => `com.example.app${i}`)
+      const rows = ['com.example.game', ...others, 'com.example.app24'].map((app, i) =>
+        playRow(`GPA.${i}`, 'Charged', '4.99', app),
+      )
+
+      const result = await load(PLAY + rows.join(''))
+
+      const { passed_over, passed_over_reasons: reasons } = result
+      assert.deepEqual([result.rows, passed_over, reasons.length], [1, 26, 21])
+      assert.deepEqual(reasons[0], { reason: 'other_app', app: 'com.example.app24', rows: 2 })
+      assert.deepEqual(reasons.at(-1), { reason: 'others', rows: 5 })
+      const text = formatPassedOver(passed_over, reasons)
+      assert.equal(text, '26 rows passed over: 26 of other apps')
     })
 
     test('a file of refunds needs only ids and statuses, and passes over all other rows', async (t) => {
