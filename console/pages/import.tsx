@@ -127,9 +127,11 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
               onChoose={(layout) => setHelpers({ ...helpers, layout })}
             />
             {(helpers.skus || helpers.layout) && (
-              <button type="button" onClick={() => setHelpers({})}>
-                Without these files
-              </button>
+              <div class="actions">
+                <button type="button" onClick={() => setHelpers({})}>
+                  Without these files
+                </button>
+              </div>
             )}
           </fieldset>
         </details>

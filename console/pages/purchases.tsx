@@ -2,16 +2,18 @@ import { useState } from 'preact/hooks'
 import type { Purchase } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { formatCount, formatMoney } from '../format.ts'
-import { allOr, type FieldInfo } from '../parts/fields.tsx'
+import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
 import { Badge, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useClient } from '../session.ts'
 
-const FIND: FieldInfo = {
-  ...{ label: 'Transaction id', name: 'transaction_id', kind: 'search', hint: 'In all stores' },
-}
+const FIND = {
+  label: 'Transaction id, all stores',
+  name: 'transaction_id',
+  kind: 'search',
+} as const
 const FILTERS = [
   { label: 'SKU', name: 'sku', kind: 'search' },
   { label: 'Status', name: 'status', options: allOr(PURCHASE_STATUSES) },

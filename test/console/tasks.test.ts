@@ -246,7 +246,7 @@ test('a person performs the task of each page', { skip }, async (t) => {
     await press('Import 1 rows into main')
     await page.getByText('Imported 0 new purchases').waitFor()
     await goTo(page, '#/player', 'Player')
-    await fill('Transaction id', 'O-1')
+    await fill('Transaction id, all stores', 'O-1')
     await row(page, 'Purchases', /main.*gold.*ann.*refunded.*O-1/).waitFor()
     assert.equal(await page.getByRole('table').getByRole('row').count(), 2)
   })
