@@ -85,7 +85,8 @@ export async function startServer(script, args = [], file = '/dev/null') {
   const log = openSync(file, 'a')
   const child = spawn(process.execPath, [script, ...args], {
     stdio: ['ignore', 'pipe', log],
-    env: { ...process.env, NODE_ENV: 'production' },
+    // The items of `fill` are more than the default quota.
+    env: { ...process.env, NODE_ENV: 'production', TILLKIT_QUOTA_ITEMS: '999999999' },
   })
   closeSync(log)
   const ended = once(child, 'close')

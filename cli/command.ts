@@ -83,6 +83,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
    * decrypts the stored ones.
    */
   readonly storesSecrets?: boolean
+  /** Whether the quotas of items and purchases apply. The operator's own commands have none. */
+  readonly hasRowQuotas?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
   /** Whether the command needs no database. It then gets no `till` and no `storage`. */

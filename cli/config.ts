@@ -38,6 +38,8 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
   TILLKIT_QUOTA_PROJECTS: 'how many projects an account may have; default 1000',
   TILLKIT_QUOTA_STORES: 'how many stores a project may have; default 250',
+  TILLKIT_QUOTA_ITEMS: 'how many items an account may have; serve only; default 100000',
+  TILLKIT_QUOTA_PURCHASES: 'how many purchases an account may have; serve only; default 20000000',
   TILLKIT_QUOTA_CONFIG: 'bytes of config and store_config of an account; default 67108864',
   TILLKIT_WEBHOOK_RETRIES:
     'seconds before each retry of a webhook; default 5,30,120,900,3600,21600',
@@ -71,6 +73,8 @@ export function readConfig(environment: Environment): Config {
       projects: parse('TILLKIT_QUOTA_PROJECTS', wholeNumber()) ?? DEFAULT_QUOTAS.projects,
       storesPerProject:
         parse('TILLKIT_QUOTA_STORES', wholeNumber()) ?? DEFAULT_QUOTAS.storesPerProject,
+      items: parse('TILLKIT_QUOTA_ITEMS', wholeNumber()) ?? DEFAULT_QUOTAS.items,
+      purchases: parse('TILLKIT_QUOTA_PURCHASES', wholeNumber()) ?? DEFAULT_QUOTAS.purchases,
       configBytes: parse('TILLKIT_QUOTA_CONFIG', wholeNumber()) ?? DEFAULT_QUOTAS.configBytes,
     },
     webhooks: {

@@ -27,6 +27,8 @@ export async function run(args: readonly string[], io: Io, env: Environment): Pr
   }
 }
 
+const NO_ROW_QUOTAS = { items: Number.POSITIVE_INFINITY, purchases: Number.POSITIVE_INFINITY }
+
 async function runCommand(command: Command, args: readonly string[], io: Io, env: Environment) {
   const words = command.name.split(' ').length
   const { options, operand } = parseArguments(command, args.slice(words), env)
@@ -34,7 +36,8 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const set = readConfig(env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
   const db = named ?? set.db
-  const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
+  const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
+  const config = { ...set, db, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
   const output = createOutput(io.stdout, options.json === true)
   const given = { operand, args, config, env, io, output, commands, db }
   if (command.needsNoDatabase) return command.run({ ...given, options } as unknown as Invocation)

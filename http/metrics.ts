@@ -1,4 +1,4 @@
-import type { Backlog, PoolState, StorageSize } from '../lib/index.ts'
+import type { Backlog, NearQuota, PoolState, StorageSize } from '../lib/index.ts'
 import type { ConcurrencyLimits } from './concurrency.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
@@ -53,6 +53,7 @@ export interface Gauges {
   readonly connections: { readonly open: number; readonly dropped: number }
   /** Returns undefined when the storage has no connection pool. */
   readonly poolState: () => PoolState | undefined
+  readonly nearQuotas: () => readonly NearQuota[]
   readonly webhooks: WebhookSender | undefined
 }
 
@@ -151,6 +152,7 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
         { labels: { result: 'skipped' }, value: skipped },
         { labels: { result: 'updated' }, value: updated },
       ),
+      nearQuotaMetric(gauges.nearQuotas()),
       ...deliveryMetrics(gauges.webhooks),
       ...poolMetrics(gauges.poolState()),
       ...processMetrics(),
@@ -217,6 +219,15 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
       value: waiting,
     }),
   ]
+}
+
+function nearQuotaMetric(near: readonly NearQuota[]): Family {
+  const samples = (['items', 'purchases'] as const).map((quota) => ({
+    labels: { quota },
+    value: near.filter((each) => each.quota === quota).length,
+  }))
+  const help = 'Accounts that added rows and use at least 80 % of their quota.'
+  return { ...gauge('tillkit_accounts_near_quota', help, ...samples), aggregate: 'max' }
 }
 
 /** The metrics of the storage. Only the worker that answers the scrape measures them. */

@@ -41,6 +41,7 @@ export const routes = [
     body: 'NewItem',
     answer: 'CreatedItem',
     takesIdempotencyKey: true,
+    errors: ['quota_exceeded'],
   }),
   route('GET', '/api/v1/items', bearer('items:read'), noBody, listItems, {
     id: 'listItems',
@@ -71,7 +72,7 @@ export const routes = [
     body: 'ImportForm',
     answer: 'ImportResult',
     headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated', 'Import-Passed-Over'],
-    errors: ['invalid_purchases', 'store_inactive'],
+    errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
   }),
   route('GET', '/api/v1/purchases/owned', bearer('items:read'), noBody, listOwned, {
     id: 'listOwnPurchases',

@@ -51,9 +51,9 @@ export function createServerContext<Request>(
   const keyLimit = createRateLimit('key', options.rateLimit)
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
-  const { poolState } = till.operations
+  const { poolState, nearQuotas } = till.operations
   const { webhooks } = options
-  const gauges = { concurrency, memory, connections, rateLimits, poolState, webhooks }
+  const gauges = { concurrency, memory, connections, rateLimits, poolState, nearQuotas, webhooks }
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,

@@ -161,6 +161,7 @@ export type {
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { RecordedPurchase } from './services/record-purchase.ts'
+export type { NearQuota } from './services/row-quotas.ts'
 export type { StoredSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'

@@ -13,6 +13,7 @@ import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
 import { parseQuotas, type Quotas } from './services/quotas.ts'
 import { createRevision } from './services/revision.ts'
+import { createRowQuotas } from './services/row-quotas.ts'
 import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
@@ -174,6 +175,7 @@ function createContext(options: TillOptions): Context {
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(keyStore, now) : createFixedKeyring(tokenSecret)
   const sealer = createSealer(masterKeys)
+  const allQuotas = parseQuotas(quotas)
   return {
     ...observeCommits(storage),
     ...parseRetries(webhooks),
@@ -185,7 +187,8 @@ function createContext(options: TillOptions): Context {
     issuer,
     lockdown,
     sealer,
-    quotas: parseQuotas(quotas),
+    quotas: allQuotas,
+    rowQuotas: createRowQuotas(allQuotas, storage),
   }
 }
 

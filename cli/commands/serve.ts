@@ -18,6 +18,7 @@ import { createDemo, formatDemo } from '../demo.ts'
 import { formatLogLine, type LogFormat } from '../log-format.ts'
 import { createLogWriter } from '../log-writer.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../option-values.ts'
+import { watchQuotas } from '../quota-watch.ts'
 import { stopSignal } from '../signals.ts'
 import { findStartupWarnings, unsealedWarning } from '../warnings.ts'
 import { startSender } from '../webhook-sender.ts'
@@ -48,6 +49,7 @@ export const serve = command({
   storesSecrets: true,
   makesDatabase: true,
   upgradesDatabase: true,
+  hasRowQuotas: true,
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
     port: { value: 'N', parse: portNumber, help: 'the port, 0 for any free one (default 3000)' },
@@ -161,6 +163,7 @@ export const serve = command({
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, writeLine, watchDatabase(till, log)),
     }
+    watchQuotas(till, (message) => log('warn', message))
     const sending = {
       allowPrivate: options['webhook-allow-private'],
       onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),

@@ -182,6 +182,7 @@ export const manageRoutes = [
     body: 'NewItem',
     answer: 'ManagedItem',
     takesIdempotencyKey: true,
+    errors: ['quota_exceeded'],
   }),
   row(
     'GET /items/:item_id',
@@ -303,7 +304,7 @@ export const manageRoutes = [
       'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
     body: 'ManagedPurchaseInput',
     answer: 'RecordedPurchase',
-    errors: ['store_inactive'],
+    errors: ['store_inactive', 'quota_exceeded'],
   }),
   row('GET /stores/:store_id/owned', run('purchases', 'owned'), {
     id: 'listOwned',
@@ -357,7 +358,7 @@ export const manageRoutes = [
       'Works like `POST /api/v1/purchases/import`, but an error lists up to 1,000 mistakes of the file.',
     body: 'ManagedImportForm',
     answer: 'ManagedImport',
-    errors: ['invalid_purchases', 'store_inactive'],
+    errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
   }),
   row(
     'GET /imports/:import_id',

@@ -46,7 +46,7 @@ export interface CatalogApplication extends CatalogRequest {
 }
 
 export function createCatalog(context: Context): Catalogs {
-  const { storage, sealer, longCalls } = context
+  const { storage, sealer, longCalls, rowQuotas } = context
 
   async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
     const project = await getNamedProject(storage, account, project_id, 'project_id')
@@ -90,10 +90,15 @@ export function createCatalog(context: Context): Catalogs {
       }
       if (plan.changes.length === 0) return plan
       const { project_id, created, updated, archived, restored } = plan
+      const items = created - writes.newStores.length
+      if (items > 0 && items > (await rowQuotas.items.room(account.account_id, items))) {
+        throw rowQuotas.items.refusal()
+      }
       const data = { created, updated, archived, restored }
       const about = { subject: project_id, project_id, data }
       const write = auditedWrite(context, account, 'catalog.apply', about, options)
       await storage.applyCatalog(writes, { ...write, ...checks, ...(quota && { quota }) })
+      rowQuotas.items.add(account.account_id, items)
       return plan
     },
   }

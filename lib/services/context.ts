@@ -3,6 +3,7 @@ import type { Keyring } from '../token/keyring.ts'
 import type { Commits } from './commits.ts'
 import type { LongCalls } from './long-calls.ts'
 import type { Quotas } from './quotas.ts'
+import type { RowQuotas } from './row-quotas.ts'
 import type { Sealer } from './secrets.ts'
 
 /** The state that all services share: the storage, the clock and the settings. */
@@ -20,6 +21,7 @@ export interface Context {
   readonly lockdown: boolean
   readonly sealer: Sealer
   readonly quotas: Quotas
+  readonly rowQuotas: RowQuotas
   readonly commits: Commits
   readonly longCalls: LongCalls
   /** The delay before each retry in milliseconds. The last value applies to all further retries. */

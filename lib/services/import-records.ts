@@ -39,7 +39,7 @@ export interface ImportPage {
 const MAX_WAIT_MS = 10 * 60_000
 
 export function createImports(context: Context): Imports {
-  const { storage, now, longCalls } = context
+  const { storage, now, longCalls, rowQuotas } = context
   const imports: Imports = {
     async list(account, query) {
       assertAccount(account)
@@ -79,6 +79,7 @@ export function createImports(context: Context): Imports {
       const inTurn = () => longCalls.run(account.account_id, undoImport)
       const outcome = await afterImport(inTurn, MAX_WAIT_MS)
       if (outcome.outcome !== 'undone') throw refusalOf(outcome)
+      rowQuotas.purchases.forget(account.account_id)
       return imports.get(account, import_id)
     },
   }

@@ -39,6 +39,8 @@ export interface Loader {
 export interface LoaderOptions {
   readonly layout: LayoutOptions
   readonly onMistake?: ((mistake: ErrorDetail) => void) | undefined
+  /** Throws if the import may not add this many rows. */
+  readonly assertAdded: (added: number) => void
   readonly maxMistakes?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -58,7 +60,7 @@ const LARGE_ROW_BYTES = 1024
 export function createLoader(
   staged: PurchaseImport,
   rules: PurchaseRules,
-  { layout: options, onMistake = () => {}, maxMistakes, signal }: LoaderOptions,
+  { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
 ): Loader {
   const mistakes = createMistakes(onMistake, maxMistakes)
   const badRows = createBadRows()
@@ -98,6 +100,7 @@ export function createLoader(
 
   const addResult = ({ conflicts, unknown, ...result }: StagedRows) => {
     counts.added += result.added
+    assertAdded(counts.added)
     counts.skipped += result.skipped
     counts.updated += result.updated
     unequal = countUnequal([...unequal, ...result.unequal])

@@ -42,7 +42,7 @@ import { createId } from './ids.ts'
 export interface Items {
   /**
    * Creates an item. Throws `invalid_request`, also if the store already has an item with this
-   * `name`.
+   * `name`, and `quota_exceeded`.
    */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
   /**
@@ -79,7 +79,7 @@ export interface Items {
 }
 
 export function createItems(context: Context): Items {
-  const { storage, now } = context
+  const { storage, now, rowQuotas } = context
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
@@ -126,7 +126,12 @@ export function createItems(context: Context): Items {
         'item.create',
         creation,
         options,
-        (write) => storage.insertItem(item, write),
+        async (write) => {
+          if ((await rowQuotas.items.room(item.account_id)) < 1) throw rowQuotas.items.refusal()
+          const insertion = await storage.insertItem(item, write)
+          if (insertion === 'inserted') rowQuotas.items.add(item.account_id, 1)
+          return insertion
+        },
       )
       if (created) return created
       const holder = await storage.findItemByName(store, item.name)

@@ -16,6 +16,7 @@ import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../stora
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { renewEndpoint, writesOfChange } from './endpoints.ts'
+import type { NearQuota } from './row-quotas.ts'
 import {
   dropUnreadable,
   findUnreadable,
@@ -36,6 +37,11 @@ export interface Operations {
   size(): Promise<StorageSize | undefined>
   /** The state of this process's connection pool; undefined without a pool. */
   poolState(): PoolState | undefined
+  /**
+   * The accounts that use at least 80 % of their quota of items or purchases, of those that added
+   * some through this process.
+   */
+  nearQuotas(): NearQuota[]
   /**
    * Throws `master_key_mismatch` if a stored secret cannot be decrypted. Call it before storing new
    * secrets, which would be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB
@@ -213,6 +219,7 @@ export function createOperations(context: Context): Operations {
     },
     size: async () => storage.size?.(),
     poolState: () => storage.poolState?.(),
+    nearQuotas: () => context.rowQuotas.near(),
     check: () => storage.check(),
 
     async backup(path) {

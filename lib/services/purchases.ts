@@ -36,7 +36,7 @@ import { type RecordedPurchase, recordPurchase, withTimeText } from './record-pu
 export interface Purchases extends Overview {
   /**
    * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
-   * or `store_inactive`. Waits while another import into the same store runs.
+   * `store_inactive` or `quota_exceeded`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /**
@@ -132,7 +132,7 @@ export interface ImportResult extends ImportSummary {
 }
 
 export function createPurchases(context: Context): Purchases {
-  const { storage, now, longCalls } = context
+  const { storage, now, longCalls, rowQuotas } = context
   const purchases: Purchases = {
     ...createOverview(context),
 
@@ -158,9 +158,13 @@ export function createPurchases(context: Context): Purchases {
       const import_id = createId('imp', now())
       const { is_sandbox } = store
       const reading = { ...choice, currency: rules.currency, is_sandbox, app }
+      const room = await rowQuotas.purchases.room(account_id)
+      const assertAdded = (added: number) => {
+        if (added > room) throw rowQuotas.purchases.refusal()
+      }
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       const { onMistake } = request
-      const settings = { layout: reading, onMistake, maxMistakes, signal }
+      const settings = { layout: reading, onMistake, assertAdded, maxMistakes, signal }
       const loader = createLoader(staged, rules, settings)
       const hash = createHash('sha256')
       try {
@@ -178,12 +182,16 @@ export function createPurchases(context: Context): Purchases {
           await staged.abort()
         } else {
           const { rows, added, skipped, updated, passed_over, totals } = summary
+          if (added > 0 && added > (await rowQuotas.purchases.room(account_id, added))) {
+            throw rowQuotas.purchases.refusal()
+          }
           const data = { rows, added, skipped, updated, passed_over }
           const about = { subject: import_id, project_id: store.project_id, store_id, data }
           const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
           const file = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
           const details = { ...data, ...file, totals, actor: audit.actor, finished_at: audit.at }
           await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
+          rowQuotas.purchases.add(account_id, added)
         }
         return { import_id, ...summary }
       } catch (error) {

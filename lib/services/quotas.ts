@@ -9,12 +9,21 @@ export interface Quotas {
   readonly storesPerProject: number
   /** Bytes of `config` and `store_config` as JSON in all projects and stores; default 64 MiB. */
   readonly configBytes: number
+  /**
+   * Items of the account, including archived ones; default 100,000. `Infinity` for no limit.
+   * Requests that run at the same time may exceed it: see docs/operations.md.
+   */
+  readonly items: number
+  /** Purchases of the account; default 20,000,000. Checked like `items`. */
+  readonly purchases: number
 }
 
 export const DEFAULT_QUOTAS: Quotas = {
   projects: 1_000,
   storesPerProject: 250,
   configBytes: 64 * 1024 ** 2,
+  items: 100_000,
+  purchases: 20_000_000,
 }
 
 /** Adds the defaults. Throws a TypeError for an unknown name or a value that is no whole number. */
@@ -22,7 +31,12 @@ export function parseQuotas(given: Partial<Quotas>): Quotas {
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_QUOTAS)) throw new TypeError(`createTill has no quota ${name}`)
     if (Number.isSafeInteger(value) && value >= 0) continue
+    if (value === Number.POSITIVE_INFINITY && isOfRows(name)) continue
     throw new TypeError(`the quota ${name} must be a whole number of 0 or more`)
   }
   return { ...DEFAULT_QUOTAS, ...given }
+}
+
+function isOfRows(name: string): boolean {
+  return name === 'items' || name === 'purchases'
 }

@@ -41,14 +41,17 @@ export async function recordPurchase(
   options?: CallOptions,
 ): Promise<RecordedPurchase> {
   assertAccount(account)
-  const { storage, now } = context
+  const { storage, now, rowQuotas } = context
   const parsed = parsePurchaseInput(input)
   const store = await getNamedStore(storage, account, parsed.store_id)
   assertAuthority({ store }, { store_status: store.status })
   const row = parsePurchaseCells(parsed, rulesOf(store))
   const project = await storage.findProject(store.project_id)
-  const refusal = currencyRefusal(project, 'currency', row.currency)
   const { account_id, store_id } = store
+  const isFull = (await rowQuotas.purchases.room(account_id)) < 1
+  const refusal =
+    currencyRefusal(project, 'currency', row.currency) ??
+    (isFull ? rowQuotas.purchases.refusal() : undefined)
   const isStored = async () =>
     (await storage.findTransactions({ account_id, store_id }, row.transaction_id, {}, 1)).length > 0
   if (refusal && !(await isStored())) throw refusal
@@ -84,6 +87,7 @@ export async function recordPurchase(
     }
     if (result.outcome !== 'busy') {
       const { outcome, purchase } = result
+      if (outcome === 'added') rowQuotas.purchases.add(account_id, 1)
       return purchase ? { outcome, purchase: withTimeText(purchase) } : { outcome }
     }
     if (performance.now() > latest) {

@@ -1,22 +1,29 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import {
+  createMemoryStorage,
   createTill,
   DEFAULT_QUOTAS,
   openPostgresStorage,
   openSqliteStorage,
+  type Quotas,
   type Storage,
+  type Till,
 } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { newStore } from '../storage/fixtures/records.ts'
 import { newPath } from '../storage/fixtures/sqlite.ts'
 import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { serveShop } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
 const postgres = await startPostgres()
+
+const SILVER_FIELDS = { display_name: 'Silver', price: '1', type: 'consumable' } as const
+const SILVER = { store_id: 'main', name: 'silver', ...SILVER_FIELDS } as const
 
 const EXCEEDED = 'urn:tillkit:error:quota_exceeded'
 
@@ -173,6 +180,124 @@ async function init(url: string, public_key: string) {
   const stores = (await response.text()).split('"is_sandbox":').length - 1
   return { status: response.status, stores }
 }
+
+const rowPlaces = [
+  { name: 'memory', openNew: async () => createMemoryStorage() },
+  ...places.map(({ name, newDb, open }) => ({
+    name,
+    openNew: async (t: TestContext) => open(await newDb(t)),
+  })),
+]
+
+for (const { name, openNew } of rowPlaces) {
+  const start = async (t: TestContext, quotas: Partial<Quotas>) => {
+    const storage = await openNew(t)
+    const till = createTill({ storage, quotas })
+    t.after(() => till.close())
+    return createShop(till)
+  }
+  const exceeded = { code: 'quota_exceeded', kind: 'invalid' }
+
+  describe(`the quotas of rows on ${name}`, () => {
+    test('an account creates as many items as its quota has, and one more is refused', async (t) => {
+      const { till, account, project_id } = await start(t, { items: 40 })
+      const create = (name: string, options = {}) =>
+        till.items.create(account, { ...SILVER, name }, options)
+      const keyed = { idempotencyKey: 'first' }
+      const first = await create('first', keyed)
+      for (let i = 3; i <= 40; i++) await create(`item_${i}`)
+
+      await assert.rejects(create('more'), exceeded)
+      const stores = [{ store_id: 'main', items: [{ ...SILVER_FIELDS, name: 'more' }] }]
+      const apply = till.catalog.apply(account, { project_id, catalog: { stores } })
+      await assert.rejects(apply, exceeded)
+      assert.deepEqual(await create('first', keyed), first)
+      await till.items.update(account, { id: first.id, price: '2' })
+      const [near] = till.operations.nearQuotas()
+      const { account_id } = account
+      assert.deepEqual(near, { account_id, quota: 'items', used: 40, limit: 40 })
+    })
+
+    test('an account above its quota of purchases repeats, refunds and undoes', async (t) => {
+      const { till, account } = await start(t, { purchases: 4 })
+      const record = (transaction_id: string, status = 'purchased') => {
+        const purchase = { transaction_id, sku: 'gold', purchased_at: '1700000000' }
+        return till.purchases.record(account, { store_id: 'main', ...purchase, status } as never)
+      }
+      const importRows = (...ids: string[]) => {
+        const rows = ids.map((id) => `${id},gold,1700000000`)
+        const file = [Buffer.from(['transaction_id,sku,purchased_at', ...rows].join('\n'))]
+        return till.purchases.import(account, { store_id: 'main', file })
+      }
+      await record('T-1')
+      await record('T-2')
+      await assert.rejects(importRows('T-1', 'T-3', 'T-4', 'T-5'), exceeded)
+      const { import_id } = await importRows('T-3', 'T-4')
+
+      await assert.rejects(record('T-5'), exceeded)
+      await assert.rejects(importRows('T-5'), exceeded)
+      assert.equal((await record('T-1')).outcome, 'skipped')
+      assert.equal((await record('T-2', 'refunded')).outcome, 'updated')
+      assert.equal((await importRows('T-3', 'T-4')).skipped, 2)
+      const page = await till.purchases.list(account, { store_id: 'main' })
+      assert.equal(page.purchases.length, 4)
+
+      await till.imports.undo(account, { import_id, force: true })
+      assert.equal((await record('T-5')).outcome, 'added')
+      await importRows('T-6')
+      await assert.rejects(importRows('T-7'), exceeded)
+    })
+
+    test('another process on the database counts the same rows', {
+      skip: name === 'memory' && 'one process',
+    }, async (t) => {
+      const quotas = { items: 40 }
+      const db = await (places.find((each) => each.name === name) as Place).newDb(t)
+      const open = (places.find((each) => each.name === name) as Place).open
+      const tills = [await open(db), await open(db)].map((storage) =>
+        createTill({ storage, quotas }),
+      )
+      t.after(() => Promise.all(tills.map((till) => till.close())))
+      const { account } = await createShop(tills[0] as Till)
+      for (let i = 2; i <= 40; i++) {
+        await (tills[i % 2] as Till).items.create(account, { ...SILVER, name: `item_${i}` })
+      }
+
+      for (const till of tills) await assert.rejects(till.items.create(account, SILVER), exceeded)
+    })
+  })
+}
+
+test('serve has quotas of rows, says so at 80 %, and other commands have none', async (t) => {
+  const db = newPath(t)
+  const storage = await openSqliteStorage(db)
+  const { account_id, account_key } = await createShop(createTill({ storage }))
+  await storage.close()
+  const quotas = { TILLKIT_QUOTA_ITEMS: '5', TILLKIT_QUOTA_PURCHASES: '0' }
+  const { url, log } = await serveProcess(t, ['--db', db, '--port', '0', '--metrics'], quotas)
+  const create = (name: string) =>
+    fetch(`${url}/api/v1/items`, {
+      method: 'POST',
+      headers: { 'x-account-key': account_key, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...SILVER, name }),
+    })
+
+  for (const name of ['b', 'c', 'd', 'e']) assert.equal((await create(name)).status, 200)
+  const refused = await create('f')
+  assert.deepEqual(
+    [refused.status, ((await refused.json()) as { code: string }).code],
+    [400, 'quota_exceeded'],
+  )
+
+  const text = `Account ${account_id} has 5 of at most 5 items`
+  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(text))))
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  assert.match(metrics, /^tillkit_accounts_near_quota\{quota="items"\} 1$/m)
+  const item = ['--store', 'main', '--name', 'f', '--display-name', 'F', '--price', '1']
+  const command = ['item', 'create', '--account', account_id, ...item, '--type', 'consumable']
+  const { code, stderr } = await tillkit([...command, '--db', db], { env: quotas })
+  assert.equal(code, 0, stderr)
+})
 
 for (const { name, newDb, open, run } of places) {
   const skip = name !== 'SQLite' && soakOnly

@@ -11,6 +11,8 @@ export interface ItemMethods {
   insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
   /** Inserts items in the given order, for `copyStorage`. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
+  /** Counts the items of an account, up to `most` of them. */
+  countItems(account_id: string, most: number): Promise<number>
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
   /**

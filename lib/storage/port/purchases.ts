@@ -15,6 +15,11 @@ import type { WriteOptions } from './write.ts'
 
 export interface PurchaseMethods {
   /**
+   * Counts the purchases of an account, up to `most` of them. May return more, but then at most
+   * half of `most`.
+   */
+  countPurchases(account_id: string, most: number): Promise<number>
+  /**
    * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
    * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
    * outcome is `skipped`, undoing the file import that added the purchase then needs `force`.

@@ -1,4 +1,5 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
+import { numberOf } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
 import type { Query, Sql } from '../sql/dialect.ts'
@@ -10,13 +11,18 @@ import type { Database } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordDialect } from './record.ts'
-import { DIALECT as SUMMARIES } from './summaries.ts'
+import { DIALECT as SUMMARIES, TIMEOUT_MS } from './summaries.ts'
 import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 
 export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): PurchaseMethods {
   return {
     ...purchaseReads(sql, DIALECT),
+    async countPurchases(account_id, most) {
+      const values = [most, account_id, most, account_id]
+      const limits = { timeout: TIMEOUT_MS }
+      return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), limits))?.n)
+    },
     insertErasedPurchases: (store, erased) => markErased(db, store, erased),
     openImport: (store, import_id) => openImport(db, store, import_id),
     undoImport: (store, undo, write) => undoImport(db, store, undo, write),
@@ -28,6 +34,17 @@ export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): P
     },
   }
 }
+
+/**
+ * The numbers of the last purchases are never too low. Counts only if they may be too high: for ten
+ * million purchases, that takes a second.
+ */
+const COUNT = `
+  SELECT CASE WHEN l.last <= ?::bigint / 2 THEN l.last ELSE (
+    SELECT count(*) FROM (
+      SELECT FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
+      WHERE s.account_id = ? LIMIT ?) c) END AS n
+  FROM (SELECT coalesce(sum(last_purchase), 0) AS last FROM stores WHERE account_id = ?) l`
 
 const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
 

@@ -1,12 +1,13 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
+import { numberOf } from '../columns.ts'
 import type { ItemMethods } from '../port.ts'
 import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
 import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
-import { run } from './program.ts'
+import { find, type Program, run } from './program.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
 /** The methods for items that each database has of its own. */
@@ -23,6 +24,7 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods):
   const lockItem = FIND_ITEM + (sql.forUpdate && `${sql.forUpdate} OF i`)
   return {
     listItems,
+    countItems: (account_id, most) => read(countItems(account_id, most)),
     findItem: (id) => read(findRecord<Item>(itemRecord, FIND_ITEM, id)),
     findItemByName: ({ account_id, store_id }, name) =>
       read(findRecord<Item>(itemRecord, FIND_ITEM_BY_NAME, account_id, store_id, name)),
@@ -49,6 +51,13 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods):
   }
 }
 
+function* countItems(account_id: string, most: number): Program<number> {
+  return numberOf((yield* find(COUNT_ITEMS, account_id, most))?.n)
+}
+
+const COUNT_ITEMS = `
+  SELECT count(*) AS n FROM (
+    SELECT 1 FROM stores s JOIN items i ON i.store = s.seq WHERE s.account_id = ? LIMIT ?) c`
 const ITEMS_WITH_STORES = `
   SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
 const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`

@@ -61,6 +61,7 @@ export interface PurchaseDialect extends SummaryDialect {
 }
 
 type OwnMethods =
+  | 'countPurchases'
   | 'openImport'
   | 'undoImport'
   | 'recordPurchase'

@@ -26,6 +26,9 @@ export function purchaseMethods(
 ): PurchaseMethods {
   return {
     ...purchaseReads(sql, purchaseDialect(db, users)),
+    async countPurchases(account_id) {
+      return db.find(COUNT, account_id)?.n as number
+    },
     insertErasedPurchases(store, erased) {
       return db.write(() => markErased(db, seqOfStore(db, store), erased))
     },
@@ -42,6 +45,12 @@ export function purchaseMethods(
     indexUsers: () => users.run(),
   }
 }
+
+/** Counts by import. Imports of version 0.1 lack `added`, but have no gap between their rows. */
+const COUNT = `
+  SELECT coalesce(sum(coalesce(i.added, i.last_purchase - i.first_purchase + 1)), 0) AS n
+  FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NULL AND i.undone_at IS NULL
+  WHERE s.account_id = ?`
 
 function purchaseDialect(db: Connection, users: UserIndexer): PurchaseDialect {
   return {
