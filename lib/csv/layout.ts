@@ -224,7 +224,8 @@ function createLayout(
 
   const findSkip = (cells: readonly string[]): PassedOver | undefined => {
     for (const [at, words] of skips) {
-      const reason = words.get((cells[at] ?? '').toLowerCase())
+      const cell = cells[at] ?? ''
+      const reason = cell.length > MAX_SKIPPED ? undefined : words.get(cell.toLowerCase())
       if (reason) return reason
     }
     return undefined
@@ -275,6 +276,13 @@ function createLayout(
 }
 
 const TIMES = ['purchased_at', 'expires_at'] as const
+
+/**
+ * No text of `skip` is longer: 255 characters, in lower case. Converting long cells, up to 32 times
+ * a row, would take most of the time of a hostile file.
+ */
+const MAX_SKIPPED = 510
+
 const NO_SKU: PassedOver = { reason: 'no_sku' }
 const LEFT_OUT: PassedOver = { reason: 'left_out' }
 

@@ -1,4 +1,4 @@
-import { type ErrorDetail, TillError } from '../errors.ts'
+import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 import { createCsvParser } from './parser.ts'
 import { copyText, normalize } from './text.ts'
 import { formatRow, guard, unguard } from './write.ts'
@@ -25,8 +25,10 @@ export function formatSkusTemplate(skus: readonly string[]): string {
 export function parseSkus(file: string | Uint8Array): SkuMap {
   const bytes = typeof file === 'string' ? new TextEncoder().encode(file) : file
   const mistakes: ErrorDetail[] = []
-  const add = (line: number, code: string, message: string, column?: string) =>
+  const add = (line: number, code: string, message: string, column?: string) => {
+    if (mistakes.length >= MAX_DETAILS) return
     mistakes.push({ field: 'skus', line, ...(column && { column }), code, message })
+  }
   if (bytes.length > MAX_SKUS_BYTES) {
     add(1, 'too_large', `The file has more than ${MAX_SKUS_BYTES / 1024} KiB`)
     throw invalidSkus(mistakes)
@@ -60,8 +62,10 @@ export function parseSkus(file: string | Uint8Array): SkuMap {
   return skus
 }
 
-/** Creates the error for mistakes in a SKU map. */
+/** Creates the error for mistakes in a SKU map. Nobody searches for more than `MAX_DETAILS`. */
 export function invalidSkus(mistakes: readonly ErrorDetail[]): TillError {
-  const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`
+  const { length } = mistakes
+  const more = length < MAX_DETAILS ? '' : ' or more'
+  const count = length === 1 ? '1 mistake' : `${length}${more} mistakes`
   return new TillError('invalid_request', `${count} in the SKU map`, mistakes)
 }

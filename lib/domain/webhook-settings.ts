@@ -51,7 +51,7 @@ export const webhookSecret = withSchema<string>(
   { ...anySecret.schema, description: 'Any text, or `whsec_` and base64 with padding.' },
   (value, field, problems) => {
     const secret = anySecret(value, field, problems)
-    if (isText(secret) && secret.startsWith('whsec_') && !WHSEC.test(secret)) {
+    if (isText(secret) && /^\s*whsec_/.test(secret) && !WHSEC.test(secret)) {
       const message = 'must have standard base64 with padding after whsec_, and nothing else'
       problems.push({ field, code: 'invalid', message })
     }

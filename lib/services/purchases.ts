@@ -262,18 +262,21 @@ const LOOKUPS = 16
 /** The page size of `all` and `export`. Reading such a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250
 
-/** Throws `invalid_request` with the lines of a SKU map that name no item of the store. */
+/**
+ * Throws `invalid_request` with the first lines of a SKU map that name no item of the store. Stops
+ * the search then: 9,900 lookups of unknown names took PostgreSQL 3.6 s.
+ */
 async function assertItems(storage: Storage, store: Store, skus: SkuMap = new Map()) {
   const names = [...new Set([...skus.values()].map(({ item }) => item))].filter(Boolean)
   const unknown = new Set<string>()
-  for (let start = 0; start < names.length; start += LOOKUPS) {
+  for (let start = 0; start < names.length && unknown.size < MAX_DETAILS; start += LOOKUPS) {
     const lookUp = async (name: string) => {
       if (!(await storage.findItemByName(store, name))) unknown.add(name)
     }
     await Promise.all(names.slice(start, start + LOOKUPS).map(lookUp))
   }
   if (unknown.size === 0) return
-  const lines = [...skus.values()].filter(({ item }) => unknown.has(item))
+  const lines = [...skus.values()].filter(({ item }) => unknown.has(item)).slice(0, MAX_DETAILS)
   const mistake = { field: 'skus', column: 'item', ...UNKNOWN_SKU }
   throw invalidSkus(lines.map(({ line }) => ({ ...mistake, line })))
 }

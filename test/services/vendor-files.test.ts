@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { createTill, formatPassedOver, type ImportRequest, type Till } from '../../lib/index.ts'
+import {
+  createMemoryStorage,
+  createTill,
+  formatPassedOver,
+  type ImportRequest,
+  type Till,
+} from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
@@ -220,3 +226,24 @@ for (const { name, skip, open } of await allTargets()) {
     })
   })
 }
+
+test('the lookups of a SKU map end after 100 unknown items: each is a round trip', async (t) => {
+  const storage = createMemoryStorage()
+  const till = createTill({ storage })
+  t.after(() => till.close())
+  const { account } = await createShop(till)
+  let lookups = 0
+  const find = storage.findItemByName.bind(storage)
+  storage.findItemByName = (...args) => {
+    lookups++
+    return find(...args)
+  }
+  const rows = Array.from({ length: 9_000 }, (_, i) => `v${i},unknown${i}\n`)
+  const skus = `vendor_sku,item\n${rows.join('')}`
+
+  const file = fileOf('transaction_id,sku,purchased_at\n')
+  const error = await failureOf(till.purchases.import(account, { store_id: 'main', file, skus }))
+
+  assert.equal(error.message, '100 or more mistakes in the SKU map')
+  assert.ok(lookups < 200, String(lookups))
+})
