@@ -133,42 +133,38 @@ function clientAgent(): Agent {
 
 describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => {
   for (const proxy of proxies) {
-    test(`behind ${proxy.name}, restarts fail no request, also on connections that were idle`, {
-      skip: reasonToSkip(proxy),
-    }, async (t) => {
-      const { url, ports, servers, serve, headers } = await startAll(t, proxy)
-      const load = startLoad(url, headers)
-      for (const [index, { child, closed }] of servers.entries()) {
+    test(`behind ${proxy.name}`, { skip: reasonToSkip(proxy) }, async (t) => {
+      const { url, db, log, ports, servers, serve, headers, create } = await startAll(t, proxy)
+
+      await t.test('restarts fail no request, also on connections that were idle', async () => {
+        const load = startLoad(url, headers)
+        for (const [index, { child, closed }] of servers.entries()) {
+          await setTimeout((SECONDS * 1_000) / 3)
+          child.kill('SIGTERM')
+          await closed
+          await serve(ports[index])
+        }
         await setTimeout((SECONDS * 1_000) / 3)
-        child.kill('SIGTERM')
-        await closed
-        await serve(ports[index])
-      }
-      await setTimeout((SECONDS * 1_000) / 3)
-      const { sent, failures } = await load.stop()
+        const { sent, failures } = await load.stop()
 
-      assert.deepEqual(failures.slice(0, 10), [])
-      assert.ok(sent > CLIENTS, `${sent} requests`)
-    })
+        assert.deepEqual(failures.slice(0, 10), [])
+        assert.ok(sent > CLIENTS, `${sent} requests`)
+        if (proxy.logs) assert.match(log(), /\/api\/v1\/items/)
+      })
 
-    test(`behind ${proxy.name}, requests are problems with Retry-After while the database is away`, {
-      skip: reasonToSkip(proxy),
-    }, async (t) => {
-      const { db, create, log } = await startAll(t, proxy)
-      assert.equal((await create('before')).status, 200)
+      await t.test('a lost database is a problem document with Retry-After', async () => {
+        renameSync(db, `${db}.away`) // each server now answers /readyz with 503
+        await setTimeout(4_000) // the proxy has noticed it
+        const { status, headers, text } = await create('meanwhile')
+        renameSync(`${db}.away`, db)
 
-      renameSync(db, `${db}.away`) // each server now answers /readyz with 503
-      await setTimeout(4_000) // the proxy has noticed it
-      const { status, headers, text } = await create('meanwhile')
-
-      assert.equal(status, 503, text)
-      assert.equal(headers['content-type'], 'application/problem+json')
-      assert.match(headers['retry-after'] ?? '', /^\d+$/)
-      const problem = JSON.parse(text)
-      assert.deepEqual([problem.status, problem.code], [503, 'storage_unavailable'])
-      renameSync(`${db}.away`, db)
-      await eventuallyHolds(async () => assert.equal((await create('after')).status, 200))
-      if (proxy.logs) assert.match(log(), /\/api\/v1\/items/)
+        assert.equal(status, 503, text)
+        assert.equal(headers['content-type'], 'application/problem+json')
+        assert.match(headers['retry-after'] ?? '', /^\d+$/)
+        const problem = JSON.parse(text)
+        assert.deepEqual([problem.status, problem.code], [503, 'storage_unavailable'])
+        await eventuallyHolds(async () => assert.equal((await create('after')).status, 200))
+      })
     })
   }
 
