@@ -36,8 +36,8 @@ const OTHERS = `
     store_config, created_at, last_purchase)
     SELECT 'acc_o' || n, 'prj_o' || n, 'main', '', false, '', '{}', '', 10
     FROM generate_series(1, 2000) n;
-  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
-    SELECT 'itm_o' || seq || '_' || n, seq, 'sku_' || n, '', '', 1, '', '{}', ''
+  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at,
+    version) SELECT 'itm_o' || seq || '_' || n, seq, 'sku_' || n, '', '', 1, '', '{}', '', 1
     FROM stores, generate_series(1, 4) n;
   INSERT INTO imports (import_id, store, owner) SELECT 'imp_o' || seq, seq, NULL FROM stores;
   INSERT INTO purchases (store, import, seq, purchased_at, item, quantity, status, transaction_id)
@@ -59,8 +59,8 @@ const OTHERS = `
     SELECT id, '', 1 FROM projects;
   INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
-  INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-    SELECT '', '', '', '', account_id, '' FROM accounts;
+  INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id)
+    SELECT '', '', '', '', account_id, '', '', '' FROM accounts;
   ANALYZE;
 `
 
