@@ -5,7 +5,6 @@ import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { assertWhole, copyMethods } from './postgres/copies.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
-import { DIALECT as WEBHOOKS } from './postgres/endpoints.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
@@ -147,7 +146,7 @@ function storageOn(db: Database): Storage {
     ...purchaseMethods(db, sql, totalizer),
     ...tokenMethods(sql),
     ...auditMethods(sql),
-    ...webhookMethods(sql, WEBHOOKS),
+    ...webhookMethods(sql),
     ...copyMethods(db),
     check: () => findProblems(db),
     async size() {

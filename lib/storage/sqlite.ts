@@ -16,7 +16,6 @@ import type { Connection } from './sqlite/connection.ts'
 import { assertWhole, copyMethods } from './sqlite/copies.ts'
 import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
-import { DIALECT as WEBHOOKS } from './sqlite/endpoints.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThread } from './sqlite/import-writer.ts'
 import { createUserIndexer } from './sqlite/indexer.ts'
@@ -115,7 +114,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...purchaseMethods(db, sql, users, totalizer, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),
-    ...webhookMethods(sql, WEBHOOKS),
+    ...webhookMethods(sql),
     ...copyMethods(db),
     async check() {
       return findProblems(db)

@@ -1,13 +1,13 @@
-import { type WebhookDialect, webhookPrograms } from '../webhooks.ts'
+import type { WebhookDialect } from '../sql/webhooks/dialect.ts'
 
 /**
  * Audit entries are not committed in the order of `seq`: a transaction may take number 10, and
  * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. All
  * transactions with an `xid` below the `xmin` of the current snapshot have ended.
  */
-export const DIALECT: WebhookDialect = {
+export const WEBHOOKS: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
-  isAfter: `(a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
+  isUnread: `a.project_id = e.project_id AND (a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
     OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
   isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
   order: 'a.xid, a.seq',
@@ -23,18 +23,5 @@ export const DIALECT: WebhookDialect = {
   // The position before all entries of open transactions.
   setNewest: `read_xid = pg_snapshot_xmin(pg_current_snapshot()), read_seq = 0,
     started = pg_current_snapshot(), started_by = pg_current_xact_id()`,
-  lock: ' FOR UPDATE',
-  lockFree: ' FOR UPDATE OF e SKIP LOCKED',
-  values: (table, record) => table.values(record),
-  rows(columns) {
-    const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)
-    return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
-  },
-  list: (values) => values,
-  each: {
-    text: '(SELECT json_array_elements_text(?))',
-    bigint: '(SELECT json_array_elements_text(?)::bigint)',
-  },
+  lockFree: ' FOR NO KEY UPDATE OF e SKIP LOCKED',
 }
-
-export const programs = webhookPrograms(DIALECT)

@@ -10,7 +10,7 @@ import { all, find, type Program, reading, run, type Statement, Undone } from '.
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
-import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
+import { WEBHOOKS } from './endpoints.ts'
 import { insertionOfMany, JSON_TEXT, rowsInOrder } from './statements.ts'
 import { TIMEOUT_MS } from './summaries.ts'
 
@@ -55,8 +55,7 @@ export const DIALECT: Dialect = {
     const values = IDEMPOTENCY_RECORDS.values(record)
     return yield* run(PUT_IDEMPOTENCY_RECORD, created_at, account_id, key, ...values)
   },
-  writeEndpoints: programs.writeEndpoints,
-  findNeeded: programs.findNeeded,
+  webhooks: WEBHOOKS,
   /**
    * Also selects the record after a full page, which shows that another page follows: `text_before`
    * leaves out the text of the record itself and of the one directly before it.
@@ -96,13 +95,19 @@ export const DIALECT: Dialect = {
   }),
   isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
-  rows: WEBHOOK_DIALECT.rows,
+  rows(columns) {
+    const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)
+    return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
+  },
   rowOf: ({ fields }, record) =>
     Object.fromEntries(fields.map((name) => [name, record[name as keyof typeof record]])),
   rowsOfText: ({ typedFields }) =>
     `(SELECT * FROM json_to_recordset(${JSON_TEXT}) AS c (${typedFields}))`,
   rowsInOrder: (table) => rowsInOrder(table, JSON_TEXT),
-  each: WEBHOOK_DIALECT.each,
+  each: {
+    text: '(SELECT json_array_elements_text(?))',
+    bigint: '(SELECT json_array_elements_text(?)::bigint)',
+  },
 }
 
 const CHANGES_OF_IMPORT = `

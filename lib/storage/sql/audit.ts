@@ -14,6 +14,7 @@ import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
 import { all, type Program, run } from './program.ts'
+import { findNeeded } from './webhooks/log.ts'
 import { recordWrite } from './write.ts'
 
 export function auditMethods(sql: Sql): AuditMethods {
@@ -28,7 +29,7 @@ export function auditMethods(sql: Sql): AuditMethods {
     const { before, page, keep, stopped_before } = step
     yield* sql.beginArchive(before)
     const rows = yield* all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
-    const needed = yield* sql.findNeeded(stopped_before)
+    const needed = yield* findNeeded(sql, stopped_before)
     const { old, ...further } = splitPage(rows.map(numberedEntry), before, page, needed)
     if (old.length === 0) return { archived: 0, ...further }
     keep(old)

@@ -1,8 +1,8 @@
-import type { EndpointWrite } from '../../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Row, Table } from '../columns.ts'
 import type { Page, SettledPage, StoresOfAccount, WriteOptions } from '../port.ts'
 import type { Program, Statement, Value } from './program.ts'
+import type { WebhookDialect } from './webhooks/dialect.ts'
 
 /** The SQL and the programs that differ between SQLite and PostgreSQL. */
 export interface Dialect {
@@ -31,13 +31,7 @@ export interface Dialect {
    * that has not expired. Of two concurrent requests, the second waits for the first to end.
    */
   putIdempotencyRecord(record: IdempotencyRecord): Program<number>
-  /** Inserts, changes or deletes webhook endpoints. */
-  writeEndpoints(writes: readonly EndpointWrite[]): Program<void>
-  /**
-   * Finds the `seq` of the first audit entry that a webhook endpoint has not read, or of which it
-   * has a waiting message. An archive run stops before this entry.
-   */
-  findNeeded(stopped_before: number): Program<number | undefined>
+  readonly webhooks: WebhookDialect
   /**
    * The SQL for a page of an owner's records, after a `seq`. The column `text` has the length of the
    * configuration.

@@ -1,13 +1,28 @@
+import { numberOf } from '../columns.ts'
 import type { Page, RecordPage, Refund, StoreKey, WebhookMethods } from '../port.ts'
 import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
-import { type WebhookDialect, webhookPrograms } from '../webhooks.ts'
+import { ENDPOINTS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
+import { findRecord } from './pages.ts'
 import { all, find, type Program } from './program.ts'
+import { deliveryPrograms } from './webhooks/delivery.ts'
+import { FIND_ENDPOINT } from './webhooks/dialect.ts'
+import { listEndpoints, measureLag, moveEndpoint, writeEndpoint } from './webhooks/endpoints.ts'
+import {
+  clearAnswers,
+  findEntries,
+  findMessage,
+  findSequence,
+  listMessages,
+  pruneMessages,
+} from './webhooks/log.ts'
+import { readyProgram } from './webhooks/ready.ts'
 import { recordWrite } from './write.ts'
 
-export function webhookMethods(sql: Sql, dialect: WebhookDialect): WebhookMethods {
-  const programs = webhookPrograms(dialect)
+export function webhookMethods(sql: Sql): WebhookMethods {
+  const findReady = readyProgram(sql)
+  const deliveries = deliveryPrograms(sql)
   const { read, write } = sql
   // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
   const writeLazily = <T>(program: () => Program<T>) => write(program, { isLazy: true })
@@ -39,38 +54,44 @@ export function webhookMethods(sql: Sql, dialect: WebhookDialect): WebhookMethod
   }
 
   return {
-    findEndpoint: (id) => read(programs.findEndpoint(id)),
-    listEndpoints: (owner, page) => read(programs.listEndpoints(owner, page)),
-    updateEndpoint: (id, change, move, options = {}) =>
+    findEndpoint: (id) => read(findRecord(ENDPOINTS.read, FIND_ENDPOINT, id)),
+    listEndpoints: (owner, page) => read(listEndpoints(owner, page)),
+    updateEndpoint: (id, change, move = {}, options = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
-        const changed = yield* programs.updateEndpoint(id, change, move)
-        if (changed) yield* recordWrite(sql, options)
+        const current = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + sql.forUpdate, id)
+        if (!current) return undefined
+        const changed = change(current)
+        yield* writeEndpoint(changed)
+        yield* moveEndpoint(sql, id, move)
+        yield* recordWrite(sql, options)
         return changed
       }),
-    measureLag: (id, actions, most) => read(programs.measureLag(id, actions, most)),
-    countUnconfirmed: () => read(programs.countUnconfirmed()),
-    findReady: (request) => read(programs.findReady(request)),
-    leaseEndpoints: (request) => writeLazily(() => programs.leaseEndpoints(request)),
-    listUnread: (id, limit) => read(programs.listUnread(id, limit)),
-    takeMessages: (request) => writeLazily(() => programs.takeMessages(request)),
+    measureLag: (id, actions, most) => read(measureLag(sql, id, actions, most)),
+    countUnconfirmed: async () => numberOf((await read(find(COUNT_UNCONFIRMED)))?.n),
+    findReady: (request) => read(findReady(request)),
+    leaseEndpoints: (request) => writeLazily(() => deliveries.leaseEndpoints(request)),
+    listUnread: (id, limit) => read(deliveries.listUnread(id, limit)),
+    takeMessages: (request) => writeLazily(() => deliveries.takeMessages(request)),
     settleMessages: (holder, keys, lease, settle) =>
-      writeLazily(() => programs.settleMessages(holder, keys, lease, settle)),
-    releaseEndpoints: (holder, now) => writeLazily(() => programs.releaseEndpoints(holder, now)),
-    findNextDue: (now) => read(programs.findNextDue(now)),
-    listMessages: (id, state, page) => read(programs.listMessages(id, state, page)),
-    findMessage: (key) => read(programs.findMessage(key)),
-    pruneMessages: (id, before, keep) =>
-      writeLazily(() => programs.pruneMessages(id, before, keep)),
+      writeLazily(() => deliveries.settleMessages(holder, keys, lease, settle)),
+    releaseEndpoints: (holder, now) => writeLazily(() => deliveries.releaseEndpoints(holder, now)),
+    findNextDue: (now) => read(deliveries.findNextDue(now)),
+    listMessages: (id, state, page) => read(listMessages(id, state, page)),
+    findMessage: (key) => read(findMessage(key)),
+    pruneMessages: (id, before, keep) => writeLazily(() => pruneMessages(id, before, keep)),
     clearAnswers: (project_id, options = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
-        yield* programs.clearAnswers(project_id)
+        yield* clearAnswers(project_id)
         yield* recordWrite(sql, options)
       }),
-    findEntries: (sequences) => read(programs.findEntries(sequences)),
-    findSequence: (project_id, since) => read(programs.findSequence(project_id, since)),
+    findEntries: (sequences) => read(findEntries(sql, sequences)),
+    findSequence: (project_id, since) => read(findSequence(project_id, since)),
     listRefunds: (import_id, page) => read(listRefunds(import_id, page)),
     findPurchaseUser: (store, transaction_id) => read(findPurchaseUser(store, transaction_id)),
   }
 }
+
+const COUNT_UNCONFIRMED =
+  'SELECT count(*) AS n FROM webhook_endpoints WHERE unconfirmed IS NOT NULL'

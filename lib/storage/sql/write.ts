@@ -6,6 +6,7 @@ import { verifyAuthority } from './authority.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { find, type Program, run, Undone } from './program.ts'
 import { assertQuota } from './quota.ts'
+import { writeEndpoints } from './webhooks/endpoints.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
@@ -33,7 +34,7 @@ export async function insertOnce<R>(
     if (!(yield* sql.insertAudited(write, table, record))) throw new Undone('taken')
     yield* assertQuota(quota)
     for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
-    if (endpoints.length > 0) yield* sql.writeEndpoints(endpoints)
+    if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
     return 'inserted'
   })
 }
@@ -49,7 +50,7 @@ export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): 
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) yield* sql.insertAll(AUDIT, entries)
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
-  if (endpoints.length > 0) yield* sql.writeEndpoints(endpoints)
+  if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
   const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
   const [first, ...others] = records
   if (first && others.length === 0) yield* sql.putIdempotencyRecord(first)

@@ -16,7 +16,7 @@ import { PUT_IDEMPOTENCY_RECORD } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { programs, DIALECT as WEBHOOK_DIALECT } from './endpoints.ts'
+import { WEBHOOKS } from './endpoints.ts'
 import { readLong } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
@@ -63,8 +63,7 @@ export const DIALECT: Dialect = {
     yield* run(DELETE_EXPIRED, record.created_at)
     return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))
   },
-  writeEndpoints: programs.writeEndpoints,
-  findNeeded: programs.findNeeded,
+  webhooks: WEBHOOKS,
   pageOfConfigured: ({ list, name }, owner, config) => ({
     sql: `SELECT seq, ${list}, length(${config}) AS text FROM ${name}
       WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`,
@@ -87,12 +86,18 @@ export const DIALECT: Dialect = {
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,
-  rows: WEBHOOK_DIALECT.rows,
+  rows(columns) {
+    const fields = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') AS ${name}`)
+    return `(SELECT ${fields.join(', ')} FROM json_each(?))`
+  },
   // Reads from arrays, because reading a member of an object takes twice as long.
   rowOf: ({ values }, record) => values(record),
   rowsOfText,
   rowsInOrder: (table) => `${rowsOfText(table)} r WHERE true`,
-  each: WEBHOOK_DIALECT.each,
+  each: {
+    text: '(SELECT value FROM json_each(?))',
+    bigint: '(SELECT value FROM json_each(?))',
+  },
 }
 
 function rowsOfText<R>({ fields }: Table<R>): string {

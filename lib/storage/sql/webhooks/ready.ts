@@ -1,6 +1,8 @@
-import { text } from '../columns.ts'
-import type { ReadyPage, ReadyRequest } from '../port.ts'
-import { all, fragmentsOf, type Program, type WebhookDialect } from './dialect.ts'
+import { text } from '../../columns.ts'
+import type { ReadyPage, ReadyRequest } from '../../port.ts'
+import type { Dialect } from '../dialect.ts'
+import { all, type Program } from '../program.ts'
+import { COUNT_WAITING, IS_WAITING } from './dialect.ts'
 
 const ACCOUNTS = 100
 const ENDPOINTS_OF_ACCOUNT = 100
@@ -11,9 +13,8 @@ const ENDPOINTS_OF_ACCOUNT = 100
 const ENTRIES = 20
 
 /** Finds endpoints with something to send. */
-export function readyPrograms(dialect: WebhookDialect) {
-  const { isSettled, order, clock } = dialect
-  const { isWaiting, isUnread, countWaiting } = fragmentsOf(dialect)
+export function readyProgram(sql: Dialect) {
+  const { isUnread, isSettled, order, clock } = sql.webhooks
   const unread = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
   // Uses `(SELECT …) IS NOT NULL`: in EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole
   // log.
@@ -40,46 +41,41 @@ export function readyPrograms(dialect: WebhookDialect) {
         AND e.endpoint_id > coalesce(x.endpoint_id, '')
       ORDER BY e.endpoint_id LIMIT 1 OFFSET ${ENDPOINTS_OF_ACCOUNT - 1}) AS last
     FROM accounts c
-    LEFT JOIN ${dialect.rows({ account_id: text(), endpoint_id: text() })} x
+    LEFT JOIN ${sql.rows({ account_id: text(), endpoint_id: text() })} x
       ON x.account_id = c.account_id
     WHERE c.account_id IS NOT NULL ORDER BY c.account_id`
 
   const findEndpoints = `
     SELECT e.account_id, e.endpoint_id
-    FROM ${dialect.rows({ account_id: text(), first: text(), last: text() })} x
+    FROM ${sql.rows({ account_id: text(), first: text(), last: text() })} x
     JOIN webhook_endpoints e ON e.account_id = x.account_id AND e.state = 'active'
       AND e.endpoint_id > x.first AND (x.last IS NULL OR e.endpoint_id <= x.last)
     WHERE e.due_at <= ? AND (e.holder = ? OR e.lease_until <= ${clock})
-      AND e.endpoint_id NOT IN ${dialect.each.text}
+      AND e.endpoint_id NOT IN ${sql.each.text}
       AND (EXISTS (SELECT 1 FROM webhook_messages m WHERE m.endpoint_id = e.endpoint_id
-            AND ${isWaiting} AND m.next_at <= ?)
-        OR (${hasUnread} AND ${countWaiting} < ?))
+            AND ${IS_WAITING} AND m.next_at <= ?)
+        OR (${hasUnread} AND ${COUNT_WAITING} < ?))
     ORDER BY e.endpoint_id`
 
-  return {
-    *findReady(request: ReadyRequest): Program<ReadyPage> {
-      const { holder, now, most, except, exceptAccounts, after, examined } = request
-      const cursors = Array.from(examined, ([account_id, endpoint_id]) => {
-        return { account_id, endpoint_id }
-      })
-      const found = yield* all(findAccounts, after, dialect.list(cursors))
-      const wanted = found.filter(({ account_id }) => !exceptAccounts.includes(String(account_id)))
-      const ready =
-        wanted.length === 0
-          ? []
-          : yield* all(
-              ...[findEndpoints, dialect.list(wanted), now, holder, dialect.list(except)],
-              ...[now, most, most],
-            )
-      const accounts = wanted.map(({ account_id, last }) => ({
-        account_id: account_id as string,
-        endpoint_ids: ready.flatMap((each) =>
-          each.account_id === account_id ? (each.endpoint_id as string) : [],
-        ),
-        ...(last !== null && { examined: last as string }),
-      }))
-      const isLast = found.length < ACCOUNTS
-      return { accounts, ...(!isLast && { next: found.at(-1)?.account_id as string }) }
-    },
+  return function* findReady(request: ReadyRequest): Program<ReadyPage> {
+    const { holder, now, most, except, exceptAccounts, after, examined } = request
+    const cursors = Array.from(examined, ([account_id, endpoint_id]) => {
+      return { account_id, endpoint_id }
+    })
+    const found = yield* all(findAccounts, after, cursors)
+    const wanted = found.filter(({ account_id }) => !exceptAccounts.includes(String(account_id)))
+    const ready =
+      wanted.length === 0
+        ? []
+        : yield* all(...[findEndpoints, wanted, now, holder, except], ...[now, most, most])
+    const accounts = wanted.map(({ account_id, last }) => ({
+      account_id: account_id as string,
+      endpoint_ids: ready.flatMap((each) =>
+        each.account_id === account_id ? (each.endpoint_id as string) : [],
+      ),
+      ...(last !== null && { examined: last as string }),
+    }))
+    const isLast = found.length < ACCOUNTS
+    return { accounts, ...(!isLast && { next: found.at(-1)?.account_id as string }) }
   }
 }

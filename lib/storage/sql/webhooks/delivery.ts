@@ -1,9 +1,19 @@
-import type { MessageKey, StoredMessage } from '../../domain/message.ts'
-import { maybe, numberOf, omit, pick } from '../columns.ts'
-import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../port.ts'
-import { ENDPOINTS, MESSAGES, numberedEntry } from '../tables.ts'
-import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
-import type { endpointPrograms } from './endpoints.ts'
+import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
+import { numberOf, omit, pick } from '../../columns.ts'
+import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../../port.ts'
+import { ENDPOINTS, MESSAGES, numberedEntry } from '../../tables.ts'
+import type { Dialect } from '../dialect.ts'
+import { findRecord } from '../pages.ts'
+import { all, find, type Program, run } from '../program.ts'
+import {
+  COUNT_WAITING,
+  ENDPOINT_COLUMNS,
+  ENTRY_COLUMNS,
+  FIND_ENDPOINT,
+  IS_WAITING,
+  MESSAGE_COLUMNS,
+} from './dialect.ts'
+import { moveEndpoint, writeEndpoint } from './endpoints.ts'
 
 const KEY = pick(MESSAGES, 'endpoint_id', 'sequence', 'part')
 const NEW = omit(MESSAGES, 'at', 'status', 'error', 'answer', 'duration_ms')
@@ -18,67 +28,55 @@ const SETTLED = omit(
 const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
 
 /** The methods for leases of endpoints, and for messages to send. */
-export function deliveryPrograms(
-  dialect: WebhookDialect,
-  { write, move }: ReturnType<typeof endpointPrograms>,
-) {
-  const { clock, isSettled, lock, lockFree, setXid } = dialect
-  const {
-    endpointColumns,
-    messageColumns,
-    entryColumns,
-    isWaiting,
-    findEndpoint,
-    isUnread,
-    countWaiting,
-  } = fragmentsOf(dialect)
-
+export function deliveryPrograms(sql: Dialect) {
+  const { rows, each, forUpdate } = sql
+  const { clock, unread, isUnread, isSettled, lockFree, setXid } = sql.webhooks
   const isFree = `e.state = 'active' AND e.due_at <= ?
     AND (e.holder = ? OR e.lease_until <= ${clock})`
 
-  const sql = {
+  const texts = {
     lease: `
-      SELECT ${endpointColumns}, e.read_seq, e.read_rest, ${countWaiting} AS waiting
+      SELECT ${ENDPOINT_COLUMNS}, e.read_seq, e.read_rest, ${COUNT_WAITING} AS waiting
       FROM webhook_endpoints e
-      WHERE e.endpoint_id IN ${dialect.each.text} AND ${isFree}${lockFree}`,
+      WHERE e.endpoint_id IN ${each.text} AND ${isFree}${lockFree}`,
     unread: `
-      SELECT ${entryColumns} FROM ${dialect.unread(`${isUnread} AND ${isSettled}`)}`,
+      SELECT ${ENTRY_COLUMNS} FROM ${unread(`${isUnread} AND ${isSettled}`)}`,
     insertMessages: `
       INSERT INTO webhook_messages (${NEW.list})
-      SELECT ${NEW.list} FROM ${dialect.rows(NEW.columns)} r WHERE true
+      SELECT ${NEW.list} FROM ${rows(NEW.columns)} r WHERE true
       ON CONFLICT (${KEY.list}) DO UPDATE
       SET ${RENEWED.assignments((name) => `excluded.${name}`)}`,
     due: `
-      SELECT ${messageColumns} FROM webhook_messages m
-      WHERE m.endpoint_id = ? AND ${isWaiting} AND m.next_at <= ?
+      SELECT ${MESSAGE_COLUMNS} FROM webhook_messages m
+      WHERE m.endpoint_id = ? AND ${IS_WAITING} AND m.next_at <= ?
       ORDER BY m.next_at, m.seq LIMIT ?`,
     hold: `
       UPDATE webhook_messages AS m SET holder = ?, next_at = ?
-      FROM ${dialect.rows(KEY.columns)} r WHERE ${IS_KEY}`,
+      FROM ${rows(KEY.columns)} r WHERE ${IS_KEY}`,
     held: `
-      SELECT ${messageColumns} FROM ${dialect.rows(KEY.columns)} r
-      JOIN webhook_messages m ON ${IS_KEY} WHERE m.holder = ? AND ${isWaiting}`,
+      SELECT ${MESSAGE_COLUMNS} FROM ${rows(KEY.columns)} r
+      JOIN webhook_messages m ON ${IS_KEY} WHERE m.holder = ? AND ${IS_WAITING}`,
     settle: `
       UPDATE webhook_messages AS m
       SET holder = NULL, ${SETTLED.assignments((name) => `r.${name}`)}
-      FROM ${dialect.rows({ ...KEY.columns, ...SETTLED.columns })} r WHERE ${IS_KEY}`,
+      FROM ${rows({ ...KEY.columns, ...SETTLED.columns })} r WHERE ${IS_KEY}`,
     setPosition: `
       UPDATE webhook_endpoints AS e SET ${setXid} read_seq = ?, read_rest = ? FROM audit a
       WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,
     renew: `
       UPDATE webhook_endpoints SET lease_until = ${clock} + ?
-      WHERE holder = ? AND endpoint_id IN ${dialect.each.text}`,
+      WHERE holder = ? AND endpoint_id IN ${each.text}`,
   }
 
   return {
     *leaseEndpoints(request: LeaseRequest): Program<LeasedEndpoint[]> {
       const { holder, lease, now, most, endpoint_ids } = request
-      const rows = yield* all(sql.lease, most, dialect.list(endpoint_ids), now, holder)
+      const rows = yield* all(texts.lease, most, endpoint_ids, now, holder)
       const ids = rows.map(({ endpoint_id }) => endpoint_id)
       if (ids.length > 0) {
         const take = `UPDATE webhook_endpoints SET holder = ?, lease_until = ${clock} + ?
-          WHERE endpoint_id IN ${dialect.each.text}`
-        yield* run(take, holder, lease, dialect.list(ids))
+          WHERE endpoint_id IN ${each.text}`
+        yield* run(take, holder, lease, ids)
       }
       return rows.map((row) => ({
         endpoint: ENDPOINTS.read(row),
@@ -88,21 +86,21 @@ export function deliveryPrograms(
     },
 
     *listUnread(endpoint_id: string, limit: number) {
-      return (yield* all(sql.unread, endpoint_id, limit)).map(numberedEntry)
+      return (yield* all(texts.unread, endpoint_id, limit)).map(numberedEntry)
     },
 
     *takeMessages({ holder, now, hidden_until, endpoints }: TakeRequest): Program<StoredMessage[]> {
       const taken: StoredMessage[] = []
       for (const { endpoint_id, position, read, messages, limit } of endpoints) {
         const find_own = `SELECT 1 FROM webhook_endpoints e
-          WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${lock}`
+          WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${forUpdate}`
         if (!(yield* find(find_own, endpoint_id, holder))) continue
-        const due = (yield* all(sql.due, endpoint_id, now, limit)).map(MESSAGES.read)
-        if (due.length > 0) yield* run(sql.hold, holder, hidden_until, dialect.list(due.map(keyOf)))
+        const due = (yield* all(texts.due, endpoint_id, now, limit)).map(MESSAGES.read)
+        if (due.length > 0) yield* run(texts.hold, holder, hidden_until, due.map(keyOf))
         taken.push(...due)
         if (!read) continue
         const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
-        const isRead = (yield* run(sql.setPosition, ...moved)) === 1
+        const isRead = (yield* run(texts.setPosition, ...moved)) === 1
         if (!isRead || messages.length === 0) continue
         // Inserts the first messages with their `holder`. Assigning them in a separate update would
         // double the cost.
@@ -112,7 +110,7 @@ export function deliveryPrograms(
             ? { ...message, ...times, holder, next_at: hidden_until }
             : { ...message, ...times, next_at: now },
         )
-        yield* run(sql.insertMessages, dialect.list(added))
+        yield* run(texts.insertMessages, added)
         taken.push(...added.filter((each) => each.holder !== undefined))
       }
       return taken
@@ -127,17 +125,17 @@ export function deliveryPrograms(
       const ids = [...new Set(keys.map(({ endpoint_id }) => endpoint_id))].sort()
       const settled: StoredMessage[] = []
       for (const id of ids) {
-        const endpoint = maybe(ENDPOINTS.read, yield* find(findEndpoint + lock, id))
+        const endpoint = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + forUpdate, id)
         if (!endpoint) continue
         const own = keys.filter(({ endpoint_id }) => endpoint_id === id).map(keyOf)
-        const held = (yield* all(sql.held, dialect.list(own), holder)).map(MESSAGES.read)
+        const held = (yield* all(texts.held, own, holder)).map(MESSAGES.read)
         const { endpoint: changed, messages, retry } = settle(endpoint, held)
-        if (changed !== endpoint) yield* write(changed)
-        if (retry) yield* move(id, { retry })
+        if (changed !== endpoint) yield* writeEndpoint(changed)
+        if (retry) yield* moveEndpoint(sql, id, { retry })
         settled.push(...messages)
       }
-      if (settled.length > 0) yield* run(sql.settle, dialect.list(settled))
-      yield* run(sql.renew, lease, holder, dialect.list(ids))
+      if (settled.length > 0) yield* run(texts.settle, settled)
+      yield* run(texts.renew, lease, holder, ids)
     },
 
     *releaseEndpoints(holder: string, now: number): Program<void> {
