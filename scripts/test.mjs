@@ -49,7 +49,7 @@ const ALONE = [
 const CONSOLE = /^test\/console/
 
 /** The other files share at most so many processes: a start takes 1 s of CPU time. */
-const PROCESSES = 8
+const PROCESSES = 6
 
 const words = process.argv.slice(2)
 const isSoak = takeFlag('--soak')

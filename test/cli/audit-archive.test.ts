@@ -65,7 +65,7 @@ test('audit archive rejects young entries, a symbolic link and a file of the dat
 })
 
 test('audit archive, killed repeatedly, loses no entry and writes none twice', async (t) => {
-  const count = 30_000
+  const count = 10_000
   const { db, out } = await newLog(t, count)
   const args = ['audit', 'archive', '--db', db, '--before', '2024-02-01', '--out', out]
 

@@ -22,7 +22,7 @@ test('a change made by one worker is visible in all of them at once', async (t) 
   assert.equal(childrenOf(child.pid).length, 2)
   const reader = { authorization: `Bearer ${token}` }
   const writer = { 'x-account-key': account.account_key, 'content-type': 'application/json' }
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 20; i++) {
     const item = { store_id: 'main', name: `new_${i}`, display_name: 'New', price: '1' }
     const created = await ask(`${api}/items`, writer, { ...item, type: 'consumable' })
     const { id } = (await created.json()) as { id: string }

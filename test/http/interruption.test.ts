@@ -5,10 +5,11 @@ import { setTimeout } from 'node:timers/promises'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop } from '../support/till.ts'
 
 const ROWS = 30_000
-const KILLS = 6
+const KILLS = soakOnly ? 2 : 6
 
 const csv = (import_number: number) =>
   `transaction_id,sku,purchased_at\n${Array.from(

@@ -179,8 +179,8 @@ for (const { title, status, request = 'item', change } of changes) {
 }
 
 for (const [database, times] of [
-  ['SQLite', 80],
-  ['PostgreSQL', 20],
+  ['SQLite', 20],
+  ['PostgreSQL', 10],
 ] as const) {
   test(`on ${database}, a repeated read is as new as the latest change of another till`, async (t) => {
     const { item, list, account, record, other, read } = await start(t, {}, database)

@@ -4,7 +4,7 @@ import { allTargets } from '../support/targets.ts'
 import { compareWithModel } from './run.ts'
 
 /** More in memory, where they are cheaper. `npm run soak` runs other ones. */
-const SEQUENCES: { readonly [storage: string]: number } = { memory: 60 }
+const SEQUENCES: { readonly [storage: string]: number } = { memory: 40 }
 
 for (const target of await allTargets()) {
   test(`generated operations have the specified outcomes, in ${target.name}`, {
@@ -13,7 +13,7 @@ for (const target of await allTargets()) {
     await compareWithModel(t, {
       target,
       seed: SEED,
-      sequences: SEQUENCES[target.name] ?? 10,
+      sequences: SEQUENCES[target.name] ?? 6,
     })
   })
 }

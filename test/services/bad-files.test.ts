@@ -42,13 +42,13 @@ let files = 0
 
 for (const [name, encode] of Object.entries(encodings)) {
   test(`each bad file in ${name} is refused with the line of its defect, and nothing is stored`, async () => {
+    const { till, account } = await createShop()
     for (const [index, [code, spoil]] of defects.entries()) {
       for (const at of [3 + index, ROWS]) {
         const rows = Array.from({ length: ROWS }, (_, i) => good(i + 2))
         rows[at - 2] = spoil(good(at))
         // The function above cannot replace delimiters around a misplaced quote.
         if (name === 'semicolons' && code === 'misplaced_quote') continue
-        const { till, account } = await createShop()
         const bytes = encode(`${HEADER}\n${rows.join('\n')}\n`)
         async function* file() {
           for (let from = 0; from < bytes.length; from += 97) yield bytes.subarray(from, from + 97)

@@ -73,7 +73,7 @@ test('a full export imports into an empty store as the same purchases', async ()
       assert.deepEqual(await all(other), await all(shop))
       assert.equal(await exported(other), file)
     }),
-    { numRuns: 50 },
+    { numRuns: 25 },
   )
 })
 

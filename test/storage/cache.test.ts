@@ -28,7 +28,7 @@ import {
 /**
  * Reads during writes, for each driver and round. TILLKIT_TEST_ROUNDS sets the rounds.
  */
-const READS = 4_000
+const READS = soakOnly ? 1_000 : 4_000
 const random = createRandom()
 const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
 

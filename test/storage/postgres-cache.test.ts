@@ -7,12 +7,13 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
+import { soakOnly } from '../support/soak.ts'
 import { AT, insertProjects } from './fixtures/records.ts'
 import { findStale, insertLine, READS_PER_ROUND, readsOf, takeStep } from './fixtures/steps.ts'
 
 const server = await startPostgres()
 const random = createRandom()
-const READS = 2_000
+const READS = soakOnly ? 500 : 2_000
 
 /** Delays some results of checks and reads, so that more changes are committed meanwhile. */
 const driverWithLateAnswers = drivenBy((sql, send) => {

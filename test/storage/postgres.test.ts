@@ -8,6 +8,7 @@ import { all } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { soakOnly } from '../support/soak.ts'
 import {
   AT,
   insertProjects,
@@ -25,7 +26,7 @@ import {
 } from './fixtures/records.ts'
 import { auditOf, newEntry } from './fixtures/writes.ts'
 
-const server = await startPostgres({ restarts: true })
+const server = await startPostgres({ restarts: !soakOnly })
 
 function failure(code: string): Error {
   return Object.assign(new Error(`failed with ${code}`), { code })
@@ -586,7 +587,9 @@ describe('PostgreSQL connections', () => {
 })
 
 describe('a PostgreSQL server', { skip: server.isForeign }, () => {
-  test('that stops makes calls fail with storage_unavailable, and works again after its start', async (t) => {
+  test('that stops makes calls fail with storage_unavailable, and works again after its start', {
+    skip: soakOnly,
+  }, async (t) => {
     const storage = await openPostgres(t, await server.createDatabase(t))
     await insertProjects(storage)
     await server.stop()
@@ -601,7 +604,9 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
     assert.equal(await nameOf(storage), 'New')
   })
 
-  test('that restarts under load neither loses nor duplicates acknowledged writes', async (t) => {
+  test('that restarts under load neither loses nor duplicates acknowledged writes', {
+    skip: soakOnly,
+  }, async (t) => {
     const storage = await openPostgres(t, await server.createDatabase(t))
     await insertStores(storage)
     const acknowledged: string[] = []

@@ -42,7 +42,7 @@ function describeRoom(driver: SqliteDriverName): void {
     const db = await raw(t, path, driver)
     const before = sizeOf(db, path)
 
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 3; i++) {
       const both = [MAIN, SIDE].map(async (store) => {
         const current = await openImport(storage, store, `imp_${store.store_id}_${i}`)
         await stage(current, ROWS)
