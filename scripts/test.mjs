@@ -49,7 +49,7 @@ const ALONE = [
 const CONSOLE = /^test\/console/
 
 /** The other files share at most so many processes: a start takes 1 s of CPU time. */
-const PROCESSES = 6
+const PROCESSES = 5
 
 const words = process.argv.slice(2)
 const isSoak = takeFlag('--soak')
@@ -98,7 +98,7 @@ function isWanted(file) {
 
 async function run(scripts) {
   const options = [
-    ...['--enable-source-maps', '--test', '--test-timeout=900000'],
+    ...['--enable-source-maps', '--test', '--test-timeout=1800000'],
     '--max-semi-space-size=64', // fewer collections: 7 % less CPU time
     ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
   ]

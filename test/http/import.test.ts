@@ -548,9 +548,7 @@ test('imports into one store run one after another, and all succeed', async (t) 
   const { storage, events } = await createWatchedStorage(t)
   const { load, purchases } = await start(t, { storage })
 
-  const replies = await Promise.all(
-    ['A', 'B', 'C', 'D'].map((prefix) => load(fileOf(500, prefix))),
-  )
+  const replies = await Promise.all(['A', 'B', 'C', 'D'].map((prefix) => load(fileOf(500, prefix))))
 
   assert.deepEqual(
     replies.map(({ text }) => text),

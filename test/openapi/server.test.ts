@@ -3,13 +3,14 @@ import { test } from 'node:test'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { fc } from '../support/seeds.ts'
 import { type ProblemBody, startServer } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { assertDocumented } from './answers.ts'
 import { operations } from './document.ts'
 import { createManagedShop, requestOf } from './requests.ts'
 
-const RUNS = 15
+const RUNS = soakOnly ? 6 : 15
 /** Fewer, because their code is shared. */
-const MANAGED_RUNS = 4
+const MANAGED_RUNS = soakOnly ? 3 : 4
 
 /** Their rules also depend on stored records, or on several fields together. */
 const LOOSE = ['changeStore', 'planCatalog', 'applyCatalog', 'recordPurchase', 'replayWebhook']

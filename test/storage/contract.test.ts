@@ -3,10 +3,10 @@ import { createMemoryStorage } from '../../lib/index.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openSqlite } from '../support/sqlite.ts'
-import { describeStorage } from './contract.ts'
+import { describeMemory, describeStorage } from './contract.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  describeStorage(
+  describeMemory(
     `the memory storage with ${driver}`,
     async (t) => {
       const storage = createMemoryStorage({ driver })

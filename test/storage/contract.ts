@@ -27,6 +27,17 @@ interface SuiteOptions {
   readonly skip?: string | false
 }
 
+/** Tests the parts of the contract for which a database in memory has its own code: no threads. */
+export function describeMemory(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
+  describe(name, { skip: options.skip ?? false }, () => {
+    describe('imports', () => describeImports(open))
+    describe('imports of known transactions', () => describeRepeats(open))
+    describe('concurrent imports', () => describeTurns(open))
+    describe('summaries', () => describeSummaries(open))
+    describe('totals', () => describeTotals(open))
+  })
+}
+
 /** Tests an adapter against the contract. */
 export function describeStorage(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
   describe(name, { skip: options.skip ?? false }, () => {
