@@ -139,7 +139,7 @@ test('every command of the README and of the page about commands works', async (
   await t.test('the commands work on the database of the running server', async () => {
     const block = blocksUnder('Use the command line', 'sh').join('')
     const output = await runCommands(clone, block, {})
-    assert.match(output, /sword.*gold_100.*potion.*price: 499 → 599.*Applied\./s)
+    assert.match(output, /sword.*month +currency.*gold_100.*price: 499 → 599.*Applied\./s)
     assert.equal(output.match(/price: 499 → 599/g)?.length, 2, 'once in the plan, once applied')
   })
 

@@ -17,7 +17,8 @@ export const importsUndo = command({
     const { force, yes } = options
     if (!yes) {
       const { store_id, added = 0, updated = 0 } = await till.imports.get(account, import_id)
-      const warning = `The undo removes ${added} rows of ${store_id} and restores ${updated} statuses`
+      const counts = `rows to remove: ${added}, statuses to restore: ${updated}`
+      const warning = `An undo in ${store_id} (${counts})`
       await confirm(io, warning, 'Type yes to continue', 'yes')
     }
     const undone = await till.imports.undo(account, { import_id, force })

@@ -187,8 +187,9 @@ export const serve = command({
     // at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
-    const demo = options.demo ? await createDemo(till, Date.now()) : undefined
     const server = workers === 1 ? await listenAndSend() : await startPool()
+    // Only now: if the port is taken, nobody would see the keys.
+    const demo = options.demo ? await createDemo(till, Date.now()) : undefined
     const { url } = server
     log('info', `tillkit ${readVersion()} started on ${url}`)
     // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
@@ -207,7 +208,10 @@ export const serve = command({
     print(`tillkit listens on ${url}`)
     if (options.console) print(`The console is at ${url}/console`)
     if (demo) print(formatDemo(demo, url))
-    else if (options.demo) print('The database has accounts already: no demo was created')
+    else if (options.demo) {
+      print('The database has accounts already: no demo was created')
+      print('tillkit account keys add makes another account key')
+    }
     await serveUntil(stopped, server)
     log('info', 'tillkit stopped')
   },

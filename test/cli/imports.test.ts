@@ -73,7 +73,7 @@ test('an undo asks on a terminal, and needs --yes without one', async (t) => {
 
   const { code, stderr } = await run('imports', 'undo', id)
   assert.equal(code, 2)
-  assert.match(stderr, /removes 1 rows of main and restores 0 statuses: confirm it with --yes/)
+  assert.match(stderr, /An undo in main \(rows to remove: 1, statuses to restore: 0\): confirm it/)
   for (const wrong of ['', 'y\n', 'no\n']) {
     assert.equal((await answer(wrong, 'imports', 'undo', id)).code, 1)
   }

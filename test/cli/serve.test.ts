@@ -63,13 +63,15 @@ test('npm start ends when the shell of npm ends', SOON, async (t) => {
   await assert.rejects(fetch(`${url}/healthz`))
 })
 
-test('a port in use is an error of one line and exit code 1', async (t) => {
+test('a port in use is an error of one line, and creates no demo whose keys nobody sees', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.after(() => taken.close())
   await once(taken, 'listening')
   const port = String((taken.address() as AddressInfo).port)
-  const { code, stdout, stderr } = await tillkit(['serve', '--port', port, '--db', 'memory:'])
+  const db = join(temporaryFolder(t), 'till.db')
+  const { code, stdout, stderr } = await tillkit(['serve', '--port', port, '--demo', '--db', db])
   assert.deepEqual([code, stdout], [1, ''])
+  assert.deepEqual(await tillkitJson(['account', 'list', '--db', db]), [])
   assert.match(stderr, /^tillkit: .*:\d+: another program uses this address \(EADDRINUSE\)\n$/)
 })
 
@@ -129,8 +131,11 @@ test('the demo prints working commands, has sales of a year, and prints its keys
   assert.ok(new Set(months.map(({ month }: { month: string }) => month)).size >= 12)
 
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
-  await eventuallyHolds(() => assert.equal(again.lines.length, 1))
-  assert.deepEqual(again.lines, ['The database has accounts already: no demo was created'])
+  await eventuallyHolds(() => assert.equal(again.lines.length, 2))
+  assert.deepEqual(again.lines, [
+    'The database has accounts already: no demo was created',
+    'tillkit account keys add makes another account key',
+  ])
 })
 
 const SILENT = ['--port', '0', '--no-webhooks']
