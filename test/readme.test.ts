@@ -156,13 +156,16 @@ test('every command of the README and of the page about commands works', async (
 
   await t.test('the secured server starts and stops', async (t) => {
     const [block = ''] = blocksUnder('Secure it', 'sh')
-    const script = block.replace('tillkit serve', 'exec node dist/cli/main.js serve')
+    const script = block
+      .replace('tillkit account', 'node dist/cli/main.js account')
+      .replace('tillkit serve', 'exec node dist/cli/main.js serve')
     const args = ['-euo', 'pipefail', '-c', script.replace('--port 8080', '--port 0')]
     const child = spawn('bash', args, { cwd: clone, stdio: ['ignore', 'pipe', 'ignore'] })
     t.after(() => child.kill('SIGKILL'))
     const ended = once(child, 'exit')
-    const [url = ''] = await linesUntil(child, 'http')
-    assert.match(url, /^tillkit listens on http/)
+    const lines = await linesUntil(child, 'http')
+    assert.match(lines.join('\n'), /^account_key +ak_/m)
+    assert.match(lines.at(-1) ?? '', /^tillkit listens on http/)
     child.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])
   })
