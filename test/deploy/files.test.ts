@@ -252,12 +252,13 @@ test('the unit allows every system call that serve makes', { skip: cannotTrace }
   const args = ['serve', '--db', join(folder, 'till.db'), '--port', '0', '--workers', '2']
   const strace = ['-f', '-qq', '-o', trace, process.execPath, 'dist/cli/main.js', ...args]
   const child = spawn('strace', strace, { stdio: ['ignore', 'pipe', 'ignore'] })
-  const [line] = await once(child.stdout, 'data')
+  const ended = once(child, 'exit') // at once if dist/ is missing
+  const [line] = await Promise.race([once(child.stdout, 'data'), ended])
   const url = /http:\/\/\S+/.exec(String(line))?.[0]
   assert.equal((await fetch(`${url}/readyz`)).status, 200)
   const [server] = childrenOf(child.pid)
   process.kill(server ?? 0, 'SIGTERM')
-  await once(child, 'exit')
+  await ended
 
   const filters = [...read('tillkit.service').matchAll(/^SystemCallFilter=(.*)$/gm)]
   const allowed = new Set<string>()
