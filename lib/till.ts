@@ -2,7 +2,6 @@ import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
 import { type ChangeListener, createChanges } from './services/changes.ts'
-import { observeCommits } from './services/commits.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
@@ -177,7 +176,7 @@ function createContext(options: TillOptions): Context {
   const sealer = createSealer(masterKeys)
   const allQuotas = parseQuotas(quotas)
   return {
-    ...observeCommits(storage),
+    storage,
     ...parseRetries(webhooks),
     longCalls: createLongCalls(storage.poolState?.().size),
     now,

@@ -28,7 +28,7 @@ const PAGE = 100
 const PARTS = 10
 
 /** Reads the audit log for listeners. Writes never wait for it. */
-export function createChanges({ storage, commits }: Context): Changes {
+export function createChanges({ storage }: Context): Changes {
   const listeners = new Set<ChangeListener>()
   let position: string | undefined
   let reading: Promise<void> | undefined
@@ -81,7 +81,7 @@ export function createChanges({ storage, commits }: Context): Changes {
 
   const start = () => {
     const poll = setInterval(read, POLL_MS).unref()
-    const end = commits.on(read)
+    const end = storage.onWrite(read)
     return () => {
       clearInterval(poll)
       end()

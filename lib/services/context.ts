@@ -1,6 +1,5 @@
 import type { AuditedStorage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
-import type { Commits } from './commits.ts'
 import type { LongCalls } from './long-calls.ts'
 import type { Quotas } from './quotas.ts'
 import type { RowQuotas } from './row-quotas.ts'
@@ -22,7 +21,6 @@ export interface Context {
   readonly sealer: Sealer
   readonly quotas: Quotas
   readonly rowQuotas: RowQuotas
-  readonly commits: Commits
   readonly longCalls: LongCalls
   /** The delay before each retry in milliseconds. The last value applies to all further retries. */
   readonly retries: readonly number[]

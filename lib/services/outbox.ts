@@ -128,7 +128,7 @@ const PRUNE_EVERY = 1_000
 const NEXT_MS = 60_000
 
 export function createOutbox(context: Context): Outbox {
-  const { storage, now, sealer, commits, retries, giveUpAfter } = context
+  const { storage, now, sealer, retries, giveUpAfter } = context
   /** The duration of the lease in each holder's last claim, in milliseconds. */
   const leases = new Map<string, number>()
   const turns = createTurns(storage)
@@ -314,7 +314,7 @@ export function createOutbox(context: Context): Outbox {
       leases.delete(holder)
       await storage.releaseEndpoints(holder, now())
     },
-    onChange: (listener) => commits.on(listener),
+    onChange: (listener) => storage.onWrite(listener),
 
     backlog: createBacklog(context),
     countUnconfirmed: () => storage.countUnconfirmed(),

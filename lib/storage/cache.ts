@@ -15,27 +15,6 @@ export const READS = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /**
- * The methods that change results of `READS`. Each of them clears the cache. Imports are missing,
- * because they change no results of `READS`.
- */
-export const WRITES = [
-  'insertAccount',
-  'insertAccountKey',
-  'revokeAccountKey',
-  'insertProject',
-  'updateProject',
-  'rotatePublicKey',
-  'insertStore',
-  'updateStore',
-  'insertItem',
-  'insertItems',
-  'updateItem',
-  'applyCatalog',
-  'revokeTokens',
-  'insertWatermark',
-] as const satisfies readonly (keyof Storage)[]
-
-/**
  * The maximum number of version checks that follow the first one in a turn of the event loop. A
  * request needs fewer. A longer series of reads continues in the next turn.
  */
@@ -46,8 +25,8 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
 /**
  * Adds a read cache of at most `bytes` to a storage. Each read first compares the result of
  * `readVersion` with the previous one, and clears the cache if they differ. A read therefore never
- * returns an outdated result. `readVersion` must return another value after each commit of another
- * connection.
+ * returns an outdated result. `readVersion` must return another value after each change of the cached
+ * results.
  *
  * Reads in the same turn of the event loop share one version check, because a check takes as long
  * as a small read. With one check for each read, 64 connections that read a list had half the
@@ -145,21 +124,9 @@ export function createReadCache(
     return result
   }
 
-  const clearing = (name: (typeof WRITES)[number]): Method => {
-    const method = storage[name] as Method
-    return async (...args) => {
-      try {
-        return await method(...args)
-      } finally {
-        clear()
-      }
-    }
-  }
-
   return {
     ...storage,
     ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
-    ...Object.fromEntries(WRITES.map((name) => [name, clearing(name)])),
     revision: { current: () => epoch, check: checkVersion },
   }
 }

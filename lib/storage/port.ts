@@ -56,6 +56,11 @@ export interface Storage
   emptyLog?(): Promise<void>
   /** Resolves to the size on disk. Missing for a storage in memory. */
   size?(): Promise<StorageSize>
+  /**
+   * Calls `listener` soon after each commit of this process with an audit entry. Returns a function
+   * that removes the listener.
+   */
+  onWrite(listener: () => void): () => void
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
   /**
@@ -117,7 +122,7 @@ export interface PoolState {
  * The methods that change records which a cache may hold. On PostgreSQL, a cache finds these
  * changes by their audit entries.
  */
-type CachedChange =
+export type CachedChange =
   | 'insertAccount'
   | 'insertAccountKey'
   | 'revokeAccountKey'

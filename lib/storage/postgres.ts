@@ -116,6 +116,7 @@ function withCache(storage: Storage, db: Database, bytes: number): Storage {
   if (bytes === 0) return storage
   const cache = createPostgresCache(storage, createVersionCheck(db), bytes)
   db.onLost(cache.forget)
+  db.onWrite(cache.notice)
   return cache.storage
 }
 
@@ -153,6 +154,7 @@ function storageOn(db: Database): Storage {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')
       return { database: Number(row?.bytes) }
     },
+    onWrite: (listener) => db.onWrite((isAudited) => isAudited && setImmediate(listener)),
     poolState: () => db.poolState(),
     async close() {
       // Closes the database at once: the cleanup and the totalizer may wait for a connection too.

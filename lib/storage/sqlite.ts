@@ -78,17 +78,19 @@ function storageOn(db: Connection, options: SqliteOptions): Storage {
 /**
  * Returns a function that reads the version of the cached tables. Triggers increase a counter with
  * each change of these tables. `data_version` changes with each commit of another connection, even
- * one that changed only other tables. The function reads the counter only when `data_version` has
- * changed. Reading the counter at each call would cost a third more.
+ * one that changed only other tables. The function reads the counter only after a commit of this or
+ * another connection. Reading the counter at each call would cost a third more.
  */
 function createVersion(db: Connection): () => number {
-  let commits: unknown
+  let others: unknown
+  let own = 0
   let version = 0
   return () => {
     const found = db.find('PRAGMA data_version')?.data_version
-    if (found !== commits) {
+    if (found !== others || own !== db.commits) {
       version = db.find('SELECT version FROM cache_version')?.version as number
-      commits = found
+      others = found
+      own = db.commits
     }
     return version
   }
@@ -119,6 +121,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async check() {
       return findProblems(db)
     },
+    onWrite: (listener) => db.onWrite(listener),
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.

@@ -174,11 +174,13 @@ test('a read that began before a write is not cached after it', async () => {
       return found
     },
   }
-  const storage = createReadCache(slow, () => 1, 1e6)
+  let version = 1
+  const storage = createReadCache(slow, () => version, 1e6)
 
   const early = storage.findProject('prj_1')
   await read.given
   await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+  version++
   opened.give()
   assert.equal((await early)?.name, 'Game')
 
@@ -216,12 +218,14 @@ test('concurrent misses share one read, and a write causes another one', async (
       return under.listItems(store, page)
     },
   }
-  const storage = createReadCache(counting, () => 1, 1e6)
+  let version = 1
+  const storage = createReadCache(counting, () => version, 1e6)
   const list = () => storage.listItems(MAIN, { limit: 10 })
 
   await Promise.all(Array.from({ length: 64 }, list))
   assert.equal(reads, 1)
   await storage.insertItem(newItem('gold'))
+  version++
   const pages = await Promise.all(Array.from({ length: 64 }, list))
 
   assert.equal(reads, 2)
@@ -240,7 +244,8 @@ test('a later page is cached at its second read, so a long list does not fill th
       return under.listItems(store, page)
     },
   }
-  const storage = createReadCache(counting, () => 1, 20_000)
+  let version = 1
+  const storage = createReadCache(counting, () => version, 20_000)
   const gold = await storage.findItem('itm_sku_0')
   let next: string | undefined
   do {
@@ -257,6 +262,7 @@ test('a later page is cached at its second read, so a long list does not fill th
   assert.equal(asked.length, 21)
   assert.deepEqual(await under.listItems(MAIN, { limit: 2, after: 'itm_sku_9' }), second)
   await storage.insertItem(newItem('sku_40'))
+  version++
   assert.notEqual(await later(), second)
 })
 

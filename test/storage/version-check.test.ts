@@ -223,13 +223,14 @@ describe('the cache above version checks', () => {
   })
 
   test('a read that began before a write is not cached after it', async () => {
-    const { storage, reads, releaseCheck, holdRead } = await openCached()
+    const { storage, notice, reads, releaseCheck, holdRead } = await openCached()
     await cacheItems(storage, releaseCheck)
     const release = holdRead('findProject')
 
     const early = storage.findProject('prj_1')
     await until(() => reads.includes('findProject prj_1'))
     await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+    notice(false)
     release()
     assert.equal((await settled(early, releaseCheck))?.name, 'Game')
 
@@ -237,7 +238,7 @@ describe('the cache above version checks', () => {
   })
 
   test('the calls of one request read their own writes', async () => {
-    const { storage, releaseCheck } = await openCached()
+    const { storage, notice, answer, releaseCheck } = await openCached()
     await cacheItems(storage, releaseCheck)
     const together = storage.together?.() ?? assert.fail()
     const read = () =>
@@ -248,6 +249,8 @@ describe('the cache above version checks', () => {
     await read()
 
     await storage.updateItem('itm_gold', (item) => ({ ...item, price: 7 }))
+    notice(true)
+    answer([entryOf('item.update', 'itm_gold')])
 
     assert.equal((await read())?.price, 7)
   })
@@ -344,10 +347,9 @@ async function openCached() {
     if (changes instanceof Error) throw changes
     return { version, changes }
   }
-  const { storage, forget } = createPostgresCache(under, check, 1e6)
+  const cache = createPostgresCache(under, check, 1e6)
   return {
-    storage,
-    forget,
+    ...cache,
     reads,
     checks,
     releaseCheck: () => checks.at(-1)?.give(),

@@ -21,6 +21,8 @@ export interface Connection {
   insert<R>(table: Table<R>, record: R): Promise<number>
   find(sql: string, ...values: PostgresValue[]): Promise<Row | undefined>
   all(sql: string, ...values: PostgresValue[]): Promise<Row[]>
+  /** Calls the listeners for writes, after the commit of the transaction if it is in one. */
+  notice(isAudited: boolean): void
 }
 
 export interface Transaction extends Connection {
@@ -41,6 +43,8 @@ export interface Database extends Connection {
    * outcome is unknown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
+  /** Calls `listener` after each commit of a write. Returns a function that removes it. */
+  onWrite(listener: (isAudited: boolean) => void): () => void
   /** Calls `listener` whenever a connection is closed or lost. */
   onLost(listener: () => void): void
   poolState(): PoolState
@@ -56,6 +60,10 @@ export interface Limits {
 }
 
 export function databaseOn(pool: Pool): Database {
+  const listeners = new Set<(isAudited: boolean) => void>()
+  const notice = (isAudited: boolean) => {
+    for (const listener of listeners) listener(isAudited)
+  }
   const all: Connection['all'] = async (...statement) => {
     try {
       return await retried(() => pool.share((client) => connectionOn(client).all(...statement)))
@@ -69,29 +77,39 @@ export function databaseOn(pool: Pool): Database {
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
-    ...verbsOn(run, all),
+    ...verbsOn(run, all, notice),
     write: (...statement) =>
       retried(() => pool.reserve((client) => connectionOn(client).all(...statement))),
     transaction: (work, limits) =>
-      retried(() => pool.reserve((client) => inTransaction(client, work, limits))),
+      retried(() => pool.reserve((client) => inTransaction(client, work, notice, limits))),
+    onWrite(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     onLost: (listener) => pool.onLost(listener),
     poolState: () => pool.state(),
     close: () => pool.close(),
   }
 }
 
-function connectionOn(client: Client): Connection {
+function connectionOn(client: Client, notice = (_isAudited: boolean) => {}): Connection {
   // Asks for prepared statements. In postgres.js, `?prepare=false` in the URL overrides this.
   const query = (sql: string, values: PostgresValue[]) =>
     client.send((driver) => driver.unsafe(numbered(sql), values, { prepare: true, simple: false }))
   return verbsOn(
     async (sql, ...values) => (await query(sql, values)).count,
     async (sql, ...values) => query(sql, values),
+    notice,
   )
 }
 
-function verbsOn(run: Connection['run'], all: Connection['all']): Connection {
+function verbsOn(
+  run: Connection['run'],
+  all: Connection['all'],
+  notice: Connection['notice'],
+): Connection {
   return {
+    notice,
     run,
     insert: (table, record) => run(table.insertion, ...table.values(record)),
     find: async (sql, ...values) => (await all(sql, ...values))[0],
@@ -102,12 +120,14 @@ function verbsOn(run: Connection['run'], all: Connection['all']): Connection {
 async function inTransaction<T>(
   client: Client,
   work: (tx: Transaction) => Promise<T>,
+  notice: (isAudited: boolean) => void,
   limits?: Limits,
 ): Promise<T> {
   const exec = (sql: string) => client.send((driver) => driver.unsafe(sql))
   let ending = 'COMMIT'
+  const notices = new Set<boolean>()
   const tx: Transaction = {
-    ...connectionOn(client),
+    ...connectionOn(client, (isAudited) => notices.add(isAudited)),
     undo() {
       ending = 'ROLLBACK'
     },
@@ -124,6 +144,7 @@ async function inTransaction<T>(
     }
     const result = await work(tx)
     await exec(ending)
+    if (ending === 'COMMIT') notices.forEach(notice)
     return result
   } catch (error) {
     // If the rollback fails, closes the connection, because its transaction may still be open.

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../bounded-map.ts'
-import { isLaterPage, keyOf, READ_ONCE, READS, sizeOf, WRITES } from '../cache.ts'
-import type { Storage, WriteOptions } from '../port.ts'
+import { isLaterPage, keyOf, READ_ONCE, READS, sizeOf } from '../cache.ts'
+import type { Storage } from '../port.ts'
 import { type CachedRead, dependenciesOf, namesOfChange } from './dependencies.ts'
 import { createRests } from './rests.ts'
 import type { Change, Checked, Version } from './version-check.ts'
@@ -11,6 +11,11 @@ export interface PostgresCache {
   readonly storage: Storage
   /** Drops all results and the known version of the data. Call it after a connection was lost. */
   forget(): void
+  /**
+   * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
+   * cache after a write without an audit entry. Call it after each commit.
+   */
+  notice(isAudited: boolean): void
 }
 
 /**
@@ -180,26 +185,14 @@ export function createPostgresCache(
     return own.result
   }
 
-  /**
-   * Wraps a method that writes. Later reads wait for a version check, which finds the write by its
-   * audit entry. A write without an audit entry empties the cache.
-   */
-  const noting = (name: (typeof WRITES)[number]): Method => {
-    const method = storage[name] as Method
-    return async (...args) => {
-      try {
-        return await method(...args)
-      } finally {
-        wroteAt = ++clock
-        if (!(args.at(-1) as WriteOptions | undefined)?.audit) clear()
-      }
-    }
+  const notice = (isAudited: boolean) => {
+    wroteAt = ++clock
+    if (!isAudited) clear()
   }
 
   const cachedStorage: Storage = {
     ...storage,
     ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
-    ...Object.fromEntries(WRITES.map((name) => [name, noting(name)])),
     revision: { current: () => changes, check: () => checkAfter(clock) },
     together() {
       const at = clock
@@ -223,7 +216,7 @@ export function createPostgresCache(
       }
     },
   }
-  return { storage: cachedStorage, forget }
+  return { storage: cachedStorage, forget, notice }
 }
 
 interface Entry {

@@ -6,7 +6,16 @@ import type { WriteOptions } from '../port.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { lockOf } from '../sql/authority.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
-import { all, find, type Program, reading, run, type Statement, Undone } from '../sql/program.ts'
+import {
+  all,
+  find,
+  type Program,
+  reading,
+  run,
+  type Statement,
+  type Step,
+  Undone,
+} from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
@@ -32,6 +41,7 @@ export function sqlOn(db: Database): Sql {
       const { sql, values } = queryOf(stores)
       return db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
     },
+    notice: (isAudited) => db.notice(isAudited),
   }
 }
 
@@ -201,13 +211,15 @@ export async function execute<T>(on: Connection, program: Program<T>): Promise<T
   let step = program.next()
   while (!step.done) {
     const { value } = step
-    const result =
-      'sql' in value
-        ? await answer(on, value)
-        : await Promise.all(value.map((each) => answer(on, each)))
-    step = program.next(result)
+    step = program.next(await take(on, value))
   }
   return step.value
+}
+
+function take(on: Connection, step: Step): unknown {
+  if ('sql' in step) return answer(on, step)
+  if ('isAudited' in step) return on.notice(step.isAudited)
+  return Promise.all(step.map((each) => answer(on, each)))
 }
 
 async function answer(on: Connection, { sql, values, reads, take }: Statement): Promise<unknown> {

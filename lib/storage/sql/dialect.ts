@@ -84,6 +84,8 @@ export interface Sql extends Dialect {
   ): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>
+  /** Calls the listeners for writes. Only for a write that `write` has not committed. */
+  notice(isAudited: boolean): void
 }
 
 /** How SQLite writes. */

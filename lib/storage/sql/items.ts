@@ -35,7 +35,11 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods):
         return insertOnce(sql, options, ITEM_ROWS, item)
       return insertOnce(sql, options, ITEM_ROWS, item, () => queueItem(key_id, item, audit))
     },
-    insertItems: (items) => writeOnce(() => sql.insertAll(ITEM_ROWS, items.map(copiedItem))),
+    insertItems: (items) =>
+      writeOnce(function* () {
+        yield* sql.insertAll(ITEM_ROWS, items.map(copiedItem))
+        yield* recordWrite(sql, {})
+      }),
     updateItem: (id, change, options = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)

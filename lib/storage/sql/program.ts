@@ -16,8 +16,13 @@ export interface Statement {
   readonly take?: (rows: Iterable<Row>) => unknown
 }
 
+/** Makes the commit of the transaction call the listeners for writes. */
+export interface Notice {
+  readonly isAudited: boolean
+}
+
 /** PostgreSQL sends the statements of an array together, in one round trip. */
-export type Step = Statement | readonly Statement[]
+export type Step = Statement | readonly Statement[] | Notice
 
 export type Program<T> = Generator<Step, T, unknown>
 

@@ -61,7 +61,11 @@ export function tokenMethods(sql: Sql): TokenMethods {
         yield* run(revoke, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
         yield* recordWrite(sql, options)
       }),
-    insertWatermark: async (watermark) => void (await writeOnce(() => raise(watermark))),
+    insertWatermark: (watermark) =>
+      writeOnce(function* () {
+        yield* raise(watermark)
+        yield* recordWrite(sql, {})
+      }),
     findWatermark: (project_id, user_id) => read(findWatermark(project_id, user_id)),
     listWatermarks: (project_id, page) => read(listWatermarks(project_id, page)),
     pseudonymizeWatermark: (user, options = {}) =>

@@ -23,7 +23,10 @@ export async function insertOnce<R>(
   const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
   const isPlain = !idempotency && !quota && endpoints.length === 0 && keyChecks.length === 0
   if (sql.insertsAlone && isPlain && !authority?.token && !authority?.store) {
-    if (await insertAlone()) return 'inserted'
+    if (await insertAlone()) {
+      sql.notice(write.audit !== undefined)
+      return 'inserted'
+    }
     // Nothing was inserted. Throws here if the account key was revoked; else the name is taken.
     await sql.write(() => verifyAuthority(sql, authority))
     return 'taken'
@@ -32,6 +35,7 @@ export async function insertOnce<R>(
     yield* verifyAuthority(sql, authority)
     if (idempotency && (yield* sql.putIdempotencyRecord(idempotency)) === 0) return 'repeated'
     if (!(yield* sql.insertAudited(write, table, record))) throw new Undone('taken')
+    yield { isAudited: write.audit !== undefined }
     yield* assertQuota(quota)
     for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
     if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
@@ -41,7 +45,7 @@ export async function insertOnce<R>(
 
 /**
  * Verifies master keys, and writes audit entries, endpoints and idempotency records in the
- * transaction of their changes.
+ * transaction of their changes. Its commit then calls the listeners for writes.
  */
 export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): Program<void> {
   for (const check of writes.flatMap(({ keyChecks = [] }) => keyChecks)) {
@@ -49,6 +53,9 @@ export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): 
   }
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) yield* sql.insertAll(AUDIT, entries)
+  if (entries.length > 0) yield { isAudited: true }
+  // A caller's write without an entry changes no cached record.
+  else if (writes.some(({ authority }) => !authority)) yield { isAudited: false }
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
   if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
   const records = writes.flatMap(({ idempotency }) => idempotency ?? [])

@@ -45,6 +45,15 @@ export interface Connection {
   transaction<T>(work: () => T): Promise<T>
   /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
   lazyTransaction<T>(work: () => T): Promise<T>
+  /** The number of this connection's commits. */
+  readonly commits: number
+  /** Makes the commit of the current transaction call the listeners, if `isAudited`. */
+  notice(isAudited: boolean): void
+  /**
+   * Calls `listener` after commits with audit entries, in a later turn of the event loop. Returns a
+   * function that removes it.
+   */
+  onWrite(listener: () => void): () => void
   /** Moves the WAL into the database file and empties it, once no reader uses it. */
   emptyLog(): Promise<void>
   /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
@@ -74,6 +83,9 @@ export function connect(
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
   let closing: Promise<void> | undefined
   let isClosed = false
+  let commits = 0
+  let isNoticed = false
+  const listeners = new Set<() => void>()
 
   const statement = (sql: string) => {
     if (isClosed) throw closed()
@@ -145,6 +157,9 @@ export function connect(
 
   const commit = () => {
     connection.run('COMMIT')
+    commits++
+    if (isNoticed) for (const listener of listeners) setImmediate(listener)
+    isNoticed = false
     wakeOtherThread()
   }
 
@@ -211,6 +226,16 @@ export function connect(
           connection.exec('PRAGMA synchronous = FULL')
         }
       }),
+    get commits() {
+      return commits
+    },
+    notice(isAudited) {
+      isNoticed ||= isAudited
+    },
+    onWrite(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     emptyLog: () =>
       whenFree(() => {
         const done = withoutWaiting(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))

@@ -9,6 +9,7 @@ import {
   type Program,
   run,
   type Statement,
+  type Step,
   Undone,
   type Value,
 } from '../sql/program.ts'
@@ -34,12 +35,14 @@ export function sqlOn(db: Connection): Sql {
       throw error
     }
   }
+  const { notice } = db
   return {
     ...DIALECT,
     read: async (program) => execute(db, program),
     write,
     writeOnce: write,
     readLong: (stores, queryOf) => readLong(db, stores, queryOf),
+    notice,
   }
 }
 
@@ -127,10 +130,15 @@ export function execute<T>(db: Connection, program: Program<T>): T {
   let step = program.next()
   while (!step.done) {
     const { value } = step
-    const result = 'sql' in value ? answer(db, value) : value.map((each) => answer(db, each))
-    step = program.next(result)
+    step = program.next(take(db, value))
   }
   return step.value
+}
+
+function take(db: Connection, step: Step): unknown {
+  if ('sql' in step) return answer(db, step)
+  if ('isAudited' in step) return db.notice(step.isAudited)
+  return step.map((each) => answer(db, each))
 }
 
 function answer(db: Connection, { sql, values, reads, take }: Statement): unknown {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { AuditAction } from '../../../lib/domain/audit.ts'
 import type { Item } from '../../../lib/domain/item.ts'
-import { WRITES } from '../../../lib/storage/cache.ts'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
-import type { Page, Storage, WriteOptions } from '../../../lib/storage/port.ts'
+import type { CachedChange, Page, Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { all } from '../../support/collect.ts'
 import { assertUnchanged } from '../fixtures/mutate.ts'
 import {
@@ -96,26 +96,27 @@ export function describeAudit(open: OpenStorage): void {
     assert.equal(second.next, undefined)
   })
 
-  test('each method that changes cached records writes its audit entry', async (t) => {
+  test('each method that changes cached records writes its audit entry, and notifies', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
-    const ofCopies = ['insertItems', 'insertWatermark'] // no other storage has a cache meanwhile
-    const audited = WRITES.filter((method) => !ofCopies.includes(method))
-    assert.deepEqual(
-      audited.filter((method) => !(method in CHANGES)),
-      [],
-    )
+    let writes = 0
+    const end = storage.onWrite(() => writes++)
 
-    for (const [method, change] of Object.entries(CHANGES)) {
+    for (const [index, [method, change]] of Object.entries(CHANGES).entries()) {
       await change(storage, { audit: newEntry({ subject: method }) })
       assert.equal((await auditOf(storage)).at(-1)?.subject, method)
+      await setImmediate()
+      assert.equal(writes, index + 1, method)
     }
+    end()
   })
 
   test('a call that changes nothing writes no audit entry', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const write = { audit: newEntry() }
+    let writes = 0
+    const end = storage.onWrite(() => writes++)
 
     await storage.insertItem(newItem('gold', { id: 'itm_again' }), write)
     await storage.insertStore(newStore('main'), write)
@@ -136,6 +137,9 @@ export function describeAudit(open: OpenStorage): void {
     await assert.rejects(refused)
 
     assert.deepEqual(await auditOf(storage), [])
+    await setImmediate()
+    assert.equal(writes, 0)
+    end()
   })
 
   test('an entry keeps its data, and the one of an update is made from both versions', async (t) => {
@@ -293,37 +297,38 @@ export function describeAudit(open: OpenStorage): void {
 const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
 
 /** Each method that makes a change with an audit entry. */
-export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => Promise<unknown>> =
-  {
-    insertAccount: (storage, write) =>
-      storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), write),
-    insertAccountKey: (storage, write) =>
-      storage.insertAccountKey(newKey('acc_1', 'hash-8'), write),
-    revokeAccountKey: (storage, write) =>
-      storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, write),
-    insertProject: (storage, write) => storage.insertProject(newProject('prj_9'), write),
-    updateProject: (storage, write) =>
-      storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), write),
-    rotatePublicKey: (storage, write) =>
-      storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, write),
-    insertStore: (storage, write) => storage.insertStore(newStore('more'), write),
-    updateStore: (storage, write) =>
-      storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), write),
-    insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
-    updateItem: (storage, write) =>
-      storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write),
-    rotateSigningKeys: (storage, write) => storage.rotateSigningKeys(KEY, () => ['old'], write),
-    revokeTokens: (storage, write) =>
-      storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
-    pseudonymizeWatermark: (storage, write) =>
-      storage.pseudonymizeWatermark({ project_id: 'prj_1', user_id: 'ann' }, write),
-    async applyCatalog(storage, write) {
-      const state = (await storage.findCatalogState('prj_1')) ?? assert.fail('no project')
-      const items = { newItems: [newItem('fresh')], items: [] }
-      const changes = { project_id: 'prj_1', state, change_id: 'c', newStores: [], stores: [] }
-      await storage.applyCatalog({ ...changes, ...items }, write)
-    },
-  }
+export const CHANGES: Record<
+  CachedChange | 'rotateSigningKeys',
+  (storage: Storage, write: WriteOptions) => Promise<unknown>
+> = {
+  insertAccount: (storage, write) =>
+    storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), write),
+  insertAccountKey: (storage, write) => storage.insertAccountKey(newKey('acc_1', 'hash-8'), write),
+  revokeAccountKey: (storage, write) =>
+    storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, write),
+  insertProject: (storage, write) => storage.insertProject(newProject('prj_9'), write),
+  updateProject: (storage, write) =>
+    storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), write),
+  rotatePublicKey: (storage, write) =>
+    storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, write),
+  insertStore: (storage, write) => storage.insertStore(newStore('more'), write),
+  updateStore: (storage, write) =>
+    storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), write),
+  insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
+  updateItem: (storage, write) =>
+    storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write),
+  rotateSigningKeys: (storage, write) => storage.rotateSigningKeys(KEY, () => ['old'], write),
+  revokeTokens: (storage, write) =>
+    storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
+  pseudonymizeWatermark: (storage, write) =>
+    storage.pseudonymizeWatermark({ project_id: 'prj_1', user_id: 'ann' }, write),
+  async applyCatalog(storage, write) {
+    const state = (await storage.findCatalogState('prj_1')) ?? assert.fail('no project')
+    const items = { newItems: [newItem('fresh')], items: [] }
+    const changes = { project_id: 'prj_1', state, change_id: 'c', newStores: [], stores: [] }
+    await storage.applyCatalog({ ...changes, ...items }, write)
+  },
+}
 
 export function describeAtomicity(open: OpenStorage): void {
   for (const [method, change] of Object.entries(CHANGES)) {
