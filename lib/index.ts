@@ -144,7 +144,7 @@ export type {
   RotationOptions,
   SealedSecrets,
   SigningKeyInfo,
-} from './services/operations.ts'
+} from './services/operator.ts'
 export type {
   AttemptResult,
   Claim,
