@@ -48,9 +48,13 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   },
   { room: 'lib/errors.ts', may: [] },
   { room: 'lib/bounded-map.ts', may: [] },
+  { room: 'lib/operations.ts', may: [] },
   { room: 'lib/threads.ts', may: ['node:'] },
   { room: 'lib/index.ts', may: ['lib/'] },
-  { room: 'http/', may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'node:'] },
+  {
+    room: 'http/',
+    may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'lib/operations.ts', 'node:'],
+  },
   { room: 'cli/', may: ['cli/', 'http/index.ts', 'lib/index.ts', 'node:'] },
   // Not the index files: their types need those of Node, which a browser's program does not have.
   { room: 'client/', may: ['client/', 'lib/domain/', 'lib/errors.ts', 'http/faults.ts'] },

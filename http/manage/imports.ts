@@ -8,8 +8,7 @@ import {
   parseReading,
 } from '../handlers/purchases.ts'
 import type { Upload } from '../upload.ts'
-import { invalidOption } from './options.ts'
-import { decodedParams } from './row.ts'
+import { decodedParams, invalidOption } from './options.ts'
 
 const MAX_MISTAKES = 1_000
 

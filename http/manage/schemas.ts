@@ -31,12 +31,12 @@ const digits = { type: 'string', pattern: '^[0-9]+$', description: 'In minor uni
  */
 export function createManagedSchemas() {
   const { records } = createSchemas()
-  const inputs = createManageSchemas()
+  const { ImportUndo, WebhookReplay, ...inputs } = createManageSchemas()
   const { account_id, ...project } = records.project
   const { project_id } = records.store
   const secrets = { ...texts, description: 'The names of the secrets that are set.' }
   return {
-    ManagedProjectInput: inputs.ManagedProjectInput,
+    ...inputs,
     ManagedProjectChange: without(inputs.ManagedProjectChange, 'id'),
     ManagedStoreChange: {
       type: 'object',
@@ -53,7 +53,7 @@ export function createManagedSchemas() {
     ManagedItemChange: without(inputs.ItemChange, 'id'),
     ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
     ManagedImportForm: importForm,
-    ImportUndo: without(inputs.ImportUndo, 'import_id'),
+    ImportUndo: without(ImportUndo, 'import_id'),
     UserErasure: optional({
       delete: { ...flag, description: 'Whether to delete the purchases of the user.' },
     }),
@@ -74,7 +74,7 @@ export function createManagedSchemas() {
       }),
       required: ['catalog'],
     },
-    WebhookReplay: without(inputs.WebhookReplay, 'endpoint_id'),
+    WebhookReplay: without(WebhookReplay, 'endpoint_id'),
     WebhookConfirmation: optional({
       url: {
         ...text,
@@ -85,19 +85,9 @@ export function createManagedSchemas() {
         description: 'The request fails if a session has set the URL or the secret since.',
       },
     }),
-    ListQuery: inputs.ListQuery,
-    ManagedStoreQuery: without(inputs.StoreQuery, 'project_id'),
-    ManagedItemQuery: without(inputs.ManagedItemQuery, 'store_id'),
-    ImportQuery: without(inputs.ImportQuery, 'store_id'),
-    PurchaseQuery: without(inputs.PurchaseQuery, 'store_id'),
     TransactionQuery: { ...inputs.PurchaseQuery, required: ['transaction_id'] },
-    OwnedQuery: without(inputs.OwnedQuery, 'store_id'),
-    SummaryQuery: without(without(inputs.SummaryQuery, 'store_id'), 'sandbox'),
+    SummaryQuery: without(inputs.SummaryQuery, 'sandbox'),
     AccountSummaryQuery: without(inputs.SummaryQuery, 'store_id'),
-    OverviewQuery: without(inputs.OverviewQuery, 'store_id'),
-    BuyersQuery: without(inputs.BuyersQuery, 'store_id'),
-    WebhookQuery: inputs.WebhookQuery,
-    DeliveryQuery: without(inputs.DeliveryQuery, 'endpoint_id'),
 
     Account: exactly<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,

@@ -1,21 +1,21 @@
+import type { Account } from '../../lib/index.ts'
 import type { Answer } from '../call.ts'
 import { StreamedBody } from '../representation.ts'
 import { waitForTurn } from '../scheduler.ts'
-import type { ManageCall } from './row.ts'
 
 /**
  * Answers with a JSON file whose text is created while it is sent. The request counts in the
  * concurrency limit only until its first chunk, not while a slow client reads.
  */
 export async function streamFile(
-  { caller }: ManageCall,
+  { account_id }: Account,
   fileName: string,
   chunks: AsyncIterable<string>,
 ): Promise<Answer> {
   const source = chunks[Symbol.asyncIterator]()
   const first = await source.next() // before the headers: an error becomes a problem document
   const next = async () => {
-    await waitForTurn(caller.account_id)
+    await waitForTurn(account_id)
     return source.next()
   }
   async function* rest() {

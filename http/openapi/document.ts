@@ -154,7 +154,7 @@ function operation(route: AnyRoute, schemas: Schemas): object {
     security: scheme ? [{ [scheme]: scope ? [scope] : [] }] : [],
     parameters: [
       ...pathParameters(route.path),
-      ...(about.query ? queryParameters(schemas[about.query]) : []),
+      ...(about.query ? queryParameters(route.path, schemas[about.query]) : []),
       ...(about.takesIdempotencyKey ? [{ $ref: '#/components/parameters/idempotencyKey' }] : []),
       ...(about.isCached ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
       { $ref: '#/components/parameters/requestId' },
@@ -183,8 +183,10 @@ function pathParameters(path: string): object[] {
   })
 }
 
-function queryParameters({ properties, required = [] }: JsonSchema): object[] {
-  return Object.entries(properties as object).map(([name, schema]) => {
+function queryParameters(path: string, { properties, required = [] }: JsonSchema): object[] {
+  const inPath = path.split('/')
+  const others = Object.entries(properties as object).filter(([n]) => !inPath.includes(`:${n}`))
+  return others.map(([name, schema]) => {
     // The values of an array are separated by commas: OpenAPI's default is a repeated parameter.
     const style = schema.type === 'array' ? { explode: false } : {}
     return { name, in: 'query', required: (required as string[]).includes(name), ...style, schema }

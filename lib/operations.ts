@@ -1,0 +1,340 @@
+/** A row of the table. Names of schemas and errors are those of the OpenAPI document. */
+export interface Operation {
+  /** The method of the client and of the library: `items.archive`. */
+  readonly name: string
+  /** The HTTP method, and the path below `/manage/v1`. */
+  readonly http: string
+  /** The operation's name in the OpenAPI document, for generated clients. */
+  readonly id: string
+  /** The schema of the answer. */
+  readonly answer: string
+  readonly summary: string
+  readonly description?: string
+  /** The schema of the query parameters. Fields that are in the path do not count. */
+  readonly query?: string
+  /** The schema of the body. */
+  readonly body?: string
+  readonly errors?: readonly string[]
+  /** The answer is a file with this name, which is sent while it is read. */
+  readonly file?: string
+  /** The body is a form with a file. */
+  readonly isUpload?: true
+  /** Counts as a report in the concurrency limit; with a list, only if the query has one of these. */
+  readonly isReport?: true | readonly string[]
+  /**
+   * When the client repeats a request whose answer was lost: `always`, or with the header
+   * `Idempotency-Key`. Otherwise it repeats only reads, and what the server refused.
+   */
+  readonly repeat?: 'always' | 'with key'
+  /** The client's method takes the path parameters and the body as two arguments. */
+  readonly hasOwnBody?: true
+  /** The client waits up to an hour for the answer. */
+  readonly isLong?: true
+}
+
+/**
+ * All operations of the management API. From a row follow the HTTP route with its OpenAPI entry and
+ * the client's method. The route calls the library's method of the same name, unless
+ * `http/manage/handlers.ts` has a function for it. Of two rows with the same name, the client takes
+ * the first whose path parameters it was given.
+ */
+export const operations = [
+  op('account', 'GET /account', 'getAccount', 'Account', {
+    summary: 'Read the account that the key belongs to',
+  }),
+  op('keys.list', 'GET /keys', 'listKeys', 'AccountKeyPage', {
+    summary: 'List the keys of the account, including revoked keys',
+    query: 'ListQuery',
+  }),
+  op('keys.add', 'POST /keys', 'addKey', 'NewAccountKey', {
+    summary: 'Add a key to the account',
+    description: 'The `account_key` cannot be read later. The endpoint ignores `Idempotency-Key`.',
+  }),
+  op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
+    summary: 'Revoke a key at once',
+    errors: ['account_key_not_found'],
+  }),
+
+  op('audit.list', 'GET /audit', 'listAudit', 'AuditPage', {
+    summary: 'List the audit log of the account, newest entries first',
+    query: 'ListQuery',
+  }),
+
+  op('projects.list', 'GET /projects', 'listProjects', 'ManagedProjectPage', {
+    summary: 'List the projects of the account',
+    query: 'ListQuery',
+  }),
+  op('projects.create', 'POST /projects', 'addProject', 'ManagedProject', {
+    summary: 'Create a project',
+    body: 'ManagedProjectInput',
+    repeat: 'with key',
+    errors: ['quota_exceeded', 'master_key_mismatch'],
+  }),
+  op('projects.get', 'GET /projects/:id', 'getProject', 'ManagedProject', {
+    summary: 'Read a project',
+    errors: ['project_not_found'],
+  }),
+  op('projects.update', 'PATCH /projects/:id', 'changeProject', 'ManagedProject', {
+    summary: 'Change the given fields of a project',
+    body: 'ManagedProjectChange',
+    errors: ['quota_exceeded', 'master_key_mismatch'],
+  }),
+  op('projects.rotateKey', 'POST /projects/:id/rotate-key', 'rotateKey', 'ManagedProject', {
+    summary: 'Give a project a new public key',
+    body: 'KeyRotation',
+    hasOwnBody: true,
+  }),
+
+  op('stores.list', 'GET /projects/:project_id/stores', 'listStores', 'ManagedStorePage', {
+    summary: 'List the stores of a project',
+    query: 'StoreQuery',
+  }),
+  op('stores.create', 'POST /stores', 'addStore', 'ManagedStore', {
+    summary: 'Create a store',
+    body: 'NewStore',
+    repeat: 'with key',
+    errors: ['quota_exceeded', 'master_key_mismatch'],
+  }),
+  op('stores.get', 'GET /stores/:store_id', 'getStore', 'ManagedStore', {
+    summary: 'Read a store',
+    errors: ['store_not_found'],
+  }),
+  op('stores.update', 'PATCH /stores/:store_id', 'changeStore', 'ManagedStore', {
+    summary: 'Change the given fields of a store',
+    body: 'ManagedStoreChange',
+    errors: ['quota_exceeded', 'master_key_mismatch'],
+  }),
+
+  op('items.list', 'GET /stores/:store_id/items', 'listStoreItems', 'ManagedItemPage', {
+    summary: 'List the items of a store, in order of creation',
+    query: 'ManagedItemQuery',
+    isReport: ['search'],
+  }),
+  op('items.create', 'POST /items', 'addItem', 'ManagedItem', {
+    summary: 'Create an item',
+    body: 'NewItem',
+    repeat: 'with key',
+    errors: ['quota_exceeded'],
+  }),
+  op('items.get', 'GET /items/:item_id', 'readItem', 'ManagedItem', {
+    summary: 'Read an item',
+    errors: ['item_not_found'],
+  }),
+  op('items.update', 'PATCH /items/:item_id', 'changeItem', 'ManagedItem', {
+    summary: 'Change the given fields of an item',
+    description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
+    body: 'ManagedItemChange',
+    errors: ['item_not_found', 'version_conflict'],
+  }),
+  op('items.history', 'GET /items/:item_id/history', 'getItemHistory', 'AuditPage', {
+    summary: 'List the changes of an item, newest first',
+    description: 'The entry of a price change has the old and the new price in its field `data`.',
+    query: 'ListQuery',
+    errors: ['item_not_found'],
+  }),
+  op('items.archive', 'POST /items/:item_id/archive', 'archiveItem', 'ManagedItem', {
+    summary: 'Archive an item, so that lists leave it out',
+    repeat: 'always',
+    errors: ['item_not_found'],
+  }),
+  op('items.restore', 'POST /items/:item_id/restore', 'restoreItem', 'ManagedItem', {
+    summary: 'Restore an archived item, so that lists have it again',
+    repeat: 'always',
+    errors: ['item_not_found'],
+  }),
+
+  op('catalog.export', 'GET /projects/:project_id/catalog', 'exportCatalog', 'CatalogFile', {
+    summary: 'Export a project with its stores and items as a catalog file',
+    description: 'In place of each secret, the file has the name of an environment variable.',
+    file: 'catalog.json',
+    isReport: true,
+  }),
+  op('catalog.plan', 'POST /projects/:project_id/catalog/plan', 'planCatalog', 'CatalogPlan', {
+    summary: 'Compare a catalog with the stored one, and change nothing',
+    body: 'CatalogRequest',
+    hasOwnBody: true,
+    repeat: 'always',
+    isReport: true,
+  }),
+  op('catalog.apply', 'POST /projects/:project_id/catalog/apply', 'applyCatalog', 'CatalogPlan', {
+    summary: 'Make all changes that a catalog describes, or none',
+    body: 'CatalogApplication',
+    hasOwnBody: true,
+    isReport: true,
+    errors: ['catalog_changed', 'quota_exceeded', 'master_key_mismatch'],
+  }),
+
+  op('purchases.list', 'GET /stores/:store_id/purchases', 'listPurchases', 'PurchasePage', {
+    summary: 'List the purchases of a store, in order of import',
+    query: 'PurchaseQuery',
+    isReport: ['transaction_id', 'user_id', 'sku', 'status', 'import_id', 'from', 'to'],
+  }),
+  op('purchases.list', 'GET /purchases', 'findPurchases', 'PurchasePage', {
+    summary: 'Find the purchases with a transaction id in all stores of the account',
+    description: 'The answer has at most one purchase of each store.',
+    query: 'TransactionQuery',
+  }),
+  op('purchases.record', 'POST /stores/:store_id/purchases', 'recordPurchase', 'RecordedPurchase', {
+    summary: 'Record one purchase',
+    description:
+      'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
+    body: 'ManagedPurchaseInput',
+    repeat: 'always',
+    errors: ['store_inactive', 'quota_exceeded'],
+  }),
+  op('purchases.owned', 'GET /stores/:store_id/owned', 'listOwned', 'OwnedPage', {
+    summary: 'List the items that a user owns',
+    query: 'OwnedQuery',
+  }),
+  op(
+    'purchases.summarize',
+    'GET /stores/:store_id/summary',
+    'summarizePurchases',
+    'PurchaseSummaryList',
+    {
+      summary: 'Count purchases and add up their amounts',
+      query: 'SummaryQuery',
+      isReport: true,
+    },
+  ),
+  op('purchases.summarize', 'GET /summary', 'summarizeAccount', 'PurchaseSummaryList', {
+    summary: 'Count the purchases of all stores of the account and add up their amounts',
+    query: 'AccountSummaryQuery',
+    isReport: true,
+  }),
+  op('purchases.overview', 'GET /stores/:store_id/overview', 'getOverview', 'PurchaseOverview', {
+    summary: 'Read the totals of a store by period and by SKU',
+    description:
+      'While the server adds new purchases to the totals, the answer has no `figures`: repeat the request later. The totals begin with the day `from` (UTC).',
+    query: 'OverviewQuery',
+    isReport: true,
+  }),
+  op('purchases.buyers', 'GET /stores/:store_id/buyers', 'getBuyers', 'Buyers', {
+    summary: 'Count the new and the returning buyers of a store',
+    description:
+      'If `is_current` is false, the counts are from the time `read_at`, and the server is counting again: repeat the request later. The counts begin with the day `from` (UTC).',
+    query: 'BuyersQuery',
+    isReport: true,
+  }),
+
+  op('imports.list', 'GET /stores/:store_id/imports', 'listImports', 'ImportPage', {
+    summary: 'List the imports into a store',
+    query: 'ImportQuery',
+  }),
+  op('imports.create', 'POST /stores/:store_id/imports', 'createImport', 'ManagedImport', {
+    summary: 'Import a purchase file',
+    description:
+      'Works like `POST /api/v1/purchases/import`, but an error lists up to 1,000 mistakes of the file.',
+    body: 'ManagedImportForm',
+    isUpload: true,
+    isLong: true,
+    errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
+  }),
+  op('imports.get', 'GET /imports/:import_id', 'getImport', 'ImportRecord', {
+    summary: 'Read the record of an import',
+    errors: ['import_not_found'],
+  }),
+  op('imports.undo', 'POST /imports/:import_id/undo', 'undoImport', 'ImportRecord', {
+    summary: 'Remove the rows that an import added, and restore the statuses that it changed',
+    body: 'ImportUndo',
+    hasOwnBody: true,
+    repeat: 'always',
+    isLong: true,
+    isReport: true,
+    errors: ['import_not_found', 'undo_refused'],
+  }),
+
+  op('users.export', 'GET /projects/:project_id/users/:user_id', 'exportUser', 'UserExport', {
+    summary: 'Export everything stored about a user',
+    file: 'user.json',
+    isReport: true,
+  }),
+  op('users.erase', 'POST /projects/:project_id/users/:user_id/erase', 'eraseUser', 'ErasedUser', {
+    summary: 'Remove a user from the purchases of a project',
+    body: 'UserErasure',
+    hasOwnBody: true,
+    repeat: 'always',
+    isLong: true,
+    isReport: true,
+  }),
+
+  op('webhooks.list', 'GET /webhooks', 'listWebhooks', 'WebhookPage', {
+    summary: 'List the webhook endpoints with their lag',
+    query: 'WebhookQuery',
+    isReport: true,
+  }),
+  op('webhooks.get', 'GET /webhooks/:endpoint_id', 'getWebhook', 'WebhookEndpoint', {
+    summary: 'Read a webhook endpoint with its lag',
+    errors: ['webhook_not_found'],
+  }),
+  op(
+    'webhooks.deliveries',
+    'GET /webhooks/:endpoint_id/deliveries',
+    'listDeliveries',
+    'WebhookDeliveryPage',
+    {
+      summary: 'List the messages of an endpoint, newest first',
+      query: 'DeliveryQuery',
+      errors: ['webhook_not_found'],
+    },
+  ),
+  op(
+    'webhooks.getRequest',
+    'GET /webhooks/:endpoint_id/deliveries/:webhook_id',
+    'getDeliveryRequest',
+    'WebhookRequest',
+    {
+      summary: 'Read the HTTP request that a delivery of a message would send now',
+      description:
+        'The request has no signature, and no `body` if the event is no longer stored. The `body` shows the records as they are now.',
+      errors: ['webhook_not_found'],
+    },
+  ),
+  op('webhooks.test', 'POST /webhooks/:endpoint_id/test', 'testWebhook', 'WebhookEndpoint', {
+    summary: 'Send `webhook.test` to an endpoint',
+    errors: ['webhook_not_found'],
+  }),
+  op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
+    summary: 'Stop the deliveries to an endpoint',
+    repeat: 'always',
+    errors: ['webhook_not_found'],
+  }),
+  op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
+    summary: 'Continue the deliveries to an endpoint',
+    repeat: 'always',
+    errors: ['webhook_not_found'],
+  }),
+  op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
+    summary: 'Send again the events since the `sequence` number `from` or the time `since`',
+    body: 'WebhookReplay',
+    hasOwnBody: true,
+    errors: ['webhook_not_found'],
+  }),
+  op(
+    'webhooks.confirm',
+    'POST /webhooks/:endpoint_id/confirm',
+    'confirmWebhook',
+    'WebhookEndpoint',
+    {
+      summary: 'Activate a webhook URL that `PUT /api/v1/projects` has set',
+      body: 'WebhookConfirmation',
+      hasOwnBody: true,
+      errors: ['webhook_not_found'],
+    },
+  ),
+]
+
+function op<
+  const Name extends string,
+  const Http extends string,
+  const Id extends string,
+  const Answer extends string,
+  const More extends Omit<Operation, 'name' | 'http' | 'id' | 'answer'>,
+>(name: Name, http: Http, id: Id, answer: Answer, more: More) {
+  return { name, http, id, answer, ...more }
+}
+
+/** The field of the library's and the client's input for a path parameter. */
+export function fieldOf(parameter: string): string {
+  return parameter === 'item_id' ? 'id' : parameter
+}
