@@ -78,8 +78,9 @@ async function changeSlowly(sql: Sql, id: string, step: number): Promise<void> {
 }
 
 function insertEntry(sql: { unsafe: Sql['unsafe'] }, action = 'project.update') {
-  return sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-    VALUES ('${AT}', 'operator', '${action}', '', '', '')`)
+  return sql.unsafe(`INSERT INTO audit
+    (at, actor, action, subject, account_id, project_id, store_id, request_id)
+    VALUES ('${AT}', 'operator', '${action}', '', '', '', '', '')`)
 }
 
 describe('the read cache on PostgreSQL', () => {

@@ -103,8 +103,9 @@ describe('a version check', () => {
 
   test('ignores the transaction ids in a restored dump of another server', async (t) => {
     const { sql, check } = await openLog(t)
-    await sql`INSERT INTO audit (at, actor, action, subject, account_id, request_id, xid)
-      VALUES ('', '', 'item.create', 'restored', '', '', '999999999999')`
+    await sql`INSERT INTO audit
+      (at, actor, action, subject, account_id, project_id, store_id, request_id, xid)
+      VALUES ('', '', 'item.create', 'restored', '', '', '', '', '999999999999')`
     const { version } = await check()
 
     assert.deepEqual(subjectsIn(await check(version)), [])
@@ -298,13 +299,15 @@ async function insertEntry(
   subject: string,
   action = 'item.create',
 ): Promise<void> {
-  await sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-    VALUES ('', '', '${action}', '${subject}', '', '')`)
+  await sql.unsafe(`INSERT INTO audit
+    (at, actor, action, subject, account_id, project_id, store_id, request_id)
+    VALUES ('', '', '${action}', '${subject}', '', '', '', '')`)
 }
 
 async function insertEntries(sql: Pick<Sql, 'unsafe'>, count: number): Promise<void> {
-  await sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-    SELECT '', '', 'item.create', i::text, '', '' FROM generate_series(1, ${count}) AS i`)
+  await sql.unsafe(`INSERT INTO audit
+    (at, actor, action, subject, account_id, project_id, store_id, request_id)
+    SELECT '', '', 'item.create', i::text, '', '', '', '' FROM generate_series(1, ${count}) AS i`)
 }
 
 /** Removes duplicates, because several index scans of a check may find the same entry. */
