@@ -98,7 +98,7 @@ function isWanted(file) {
 
 async function run(scripts) {
   const options = [
-    ...['--enable-source-maps', '--test', '--test-timeout=1800000'],
+    ...['--test', '--test-timeout=1800000'],
     '--max-semi-space-size=64', // fewer collections: 7 % less CPU time
     ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
   ]
