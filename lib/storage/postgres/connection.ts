@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Table } from '../columns.ts'
 import type { PoolState } from '../port.ts'
 import type { Client } from './client.ts'
 import { copyInto } from './copy.ts'
@@ -17,8 +16,6 @@ import { numbered } from './statements.ts'
 export interface Connection {
   /** Runs a statement. Resolves to the number of changed rows. */
   run(sql: string, ...values: PostgresValue[]): Promise<number>
-  /** Inserts a record. Resolves to 0 if another row has the same values in the unique columns. */
-  insert<R>(table: Table<R>, record: R): Promise<number>
   find(sql: string, ...values: PostgresValue[]): Promise<Row | undefined>
   all(sql: string, ...values: PostgresValue[]): Promise<Row[]>
   /** Calls the listeners for writes, after the commit of the transaction if it is in one. */
@@ -111,7 +108,6 @@ function verbsOn(
   return {
     notice,
     run,
-    insert: (table, record) => run(table.insertion, ...table.values(record)),
     find: async (sql, ...values) => (await all(sql, ...values))[0],
     all,
   }

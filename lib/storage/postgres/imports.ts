@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, StoreKey } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
+import { verifyAuthority } from '../sql/authority.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
+import { recordWrite } from '../sql/write.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
-import { recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
 import { erasePurchases } from './erasure.ts'
 import {
@@ -15,6 +15,7 @@ import {
   type Lease,
   renewLease,
 } from './leases.ts'
+import { DIALECT, execute } from './sql.ts'
 import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
@@ -99,9 +100,9 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
           // Verifies the authority after the statements above, which may take minutes: once it is
           // verified, revocations have to wait for the commit.
-          await verifyAuthority(tx, write.authority)
+          await execute(tx, verifyAuthority(DIALECT, write.authority))
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
-          await recordWrite(tx, write)
+          await execute(tx, recordWrite(DIALECT, write))
         },
         { timeout: COMMIT_TIMEOUT_MS },
       )
@@ -110,10 +111,10 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
     },
     erase: (erasure, write = {}) =>
       db.transaction(async (tx) => {
-        await verifyAuthority(tx, write.authority)
+        await execute(tx, verifyAuthority(DIALECT, write.authority))
         await assertOwned(tx, lease)
         const erased = await erasePurchases(tx, lease.store, erasure)
-        await recordWrite(tx, write)
+        await execute(tx, recordWrite(DIALECT, write))
         return erased
       }),
     async abort() {

@@ -6,16 +6,7 @@ import type { WriteOptions } from '../port.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { lockOf } from '../sql/authority.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
-import {
-  all,
-  find,
-  type Program,
-  reading,
-  run,
-  type Statement,
-  type Step,
-  Undone,
-} from '../sql/program.ts'
+import { all, find, finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
@@ -28,14 +19,7 @@ export function sqlOn(db: Database): Sql {
   return {
     ...DIALECT,
     read: (program) => execute(db, program),
-    async write<T>(program: () => Program<T>): Promise<T> {
-      try {
-        return await db.transaction((tx) => execute(tx, program()))
-      } catch (error) {
-        if (error instanceof Undone) return error.result as T
-        throw error
-      }
-    },
+    write: (program) => db.transaction((tx) => execute(tx, program())),
     writeOnce: (program) => execute(db, program()),
     readLong(stores, queryOf) {
       const { sql, values } = queryOf(stores)
@@ -51,7 +35,7 @@ export const DIALECT: Dialect = {
   greatest: 'greatest',
   // As hex, because postgres.js reads bytes only if `bytea_output` has its default.
   bytes: (column) => `encode(${column}, 'hex')`,
-  lock: (changed, shared) => reading(LOCK, changed, shared),
+  lock: (changed, shared) => finding(LOCK, changed, shared),
   *lockTable(name, mode) {
     yield* run(`LOCK TABLE ${name} IN ${mode} MODE`)
   },
@@ -222,8 +206,9 @@ function take(on: Connection, step: Step): unknown {
   return Promise.all(step.map((each) => answer(on, each)))
 }
 
-async function answer(on: Connection, { sql, values, reads, take }: Statement): Promise<unknown> {
-  if (!reads) return on.run(sql, ...values)
+async function answer(on: Connection, { sql, values, returns, take }: Statement): Promise<unknown> {
+  if (returns === 'count') return on.run(sql, ...values)
+  if (returns === 'row') return on.find(sql, ...values)
   const rows = await on.all(sql, ...values)
   return take ? take(rows) : rows
 }

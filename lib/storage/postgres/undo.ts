@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { numberOf } from '../columns.ts'
 import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../port.ts'
-import { recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
+import { verifyAuthority } from '../sql/authority.ts'
+import { recordWrite } from '../sql/write.ts'
 import type { Database, Transaction } from './connection.ts'
 import { COMMIT_TIMEOUT_MS, insertImport, keepLease } from './imports.ts'
 import { assertOwned, clearImport } from './leases.ts'
+import { DIALECT, execute } from './sql.ts'
 
 /**
  * Undoes an import. One transaction restores the statuses, and sets `undone_at`, which hides the
@@ -40,8 +41,8 @@ export async function undoImport(
         const hidden = await tx.run(HIDE, undone.owner, undone_at, seq)
         if (hidden === 0) return UNDONE
         await tx.run(MARK_DELETED, seq)
-        await verifyAuthority(tx, write.authority)
-        await recordWrite(tx, write)
+        await execute(tx, verifyAuthority(DIALECT, write.authority))
+        await execute(tx, recordWrite(DIALECT, write))
         return UNDONE
       },
       { timeout: COMMIT_TIMEOUT_MS },

@@ -4,7 +4,7 @@ import type { StoreKey } from '../port.ts'
 import { pseudonymOf } from '../pseudonym.ts'
 import { WATERMARKS } from '../tables.ts'
 import type { Dialect } from './dialect.ts'
-import { all, findTogether, type Program, reading } from './program.ts'
+import { all, finding, findTogether, type Program } from './program.ts'
 
 const FIND_KEY = 'SELECT 1 FROM account_keys WHERE key_id = ? AND revoked_at IS NULL'
 const FIND_PROJECT_STATUS = 'SELECT status FROM projects WHERE id = ?'
@@ -31,10 +31,10 @@ export function* verifyAuthority(sql: Dialect, authority: Authority | undefined)
   const { key_id, token, store } = authority
   const [, key, project, watermark, found] = yield* findTogether(
     sql.lock([], locksOf(authority)),
-    key_id === undefined ? undefined : reading(FIND_KEY + sql.forShare, key_id),
-    token && reading(FIND_PROJECT_STATUS + sql.forShare, token.project_id),
-    token && reading(FIND_WATERMARK, token.project_id, token.user_id, pseudonymOf(token)),
-    store && reading(FIND_STORE_STATUS + sql.forShare, store.account_id, store.store_id),
+    key_id === undefined ? undefined : finding(FIND_KEY + sql.forShare, key_id),
+    token && finding(FIND_PROJECT_STATUS + sql.forShare, token.project_id),
+    token && finding(FIND_WATERMARK, token.project_id, token.user_id, pseudonymOf(token)),
+    store && finding(FIND_STORE_STATUS + sql.forShare, store.account_id, store.store_id),
   )
   assertAuthority(authority, {
     has_key: key !== undefined,

@@ -2,7 +2,7 @@ import { maybe, type Row, type Table } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 import type { ConfiguredQuery } from './dialect.ts'
-import { all, find, type Program, some, type Value } from './program.ts'
+import { all, type Program, some, type Value } from './program.ts'
 
 /** The SQL for a page of rows after a `seq`. */
 export function pageOf(
@@ -49,5 +49,5 @@ export function* findRecord<R>(
   sql: string,
   ...values: Value[]
 ): Program<R | undefined> {
-  return maybe(read, yield* find(sql, ...values))
+  return maybe(read, (yield { sql, values, returns: 'row' }) as Row | undefined)
 }

@@ -10,8 +10,8 @@ export interface Statement {
   readonly sql: string
   /** SQLite stores an object as JSON text, and a boolean as a number. */
   readonly values: readonly Value[]
-  /** Whether the statement returns rows. Otherwise it returns the number of changed rows. */
-  readonly reads: boolean
+  /** `row` is the first row, if there is one. `count` is the number of changed rows. */
+  readonly returns: 'rows' | 'row' | 'count'
   /** Returns the result from the rows. SQLite reads only the rows that it iterates over. */
   readonly take?: (rows: Iterable<Row>) => unknown
 }
@@ -26,17 +26,16 @@ export type Step = Statement | readonly Statement[] | Notice
 
 export type Program<T> = Generator<Step, T, unknown>
 
-export function reading(sql: string, ...values: Value[]): Statement {
-  return { sql, values, reads: true }
+export function finding(sql: string, ...values: Value[]): Statement {
+  return { sql, values, returns: 'row' }
 }
 
 export function* all(sql: string, ...values: Value[]): Program<Row[]> {
-  return (yield { sql, values, reads: true }) as Row[]
+  return (yield { sql, values, returns: 'rows' }) as Row[]
 }
 
-/** Finds the first row. The statement should select only one. */
 export function* find(sql: string, ...values: Value[]): Program<Row | undefined> {
-  return ((yield { sql, values, reads: true }) as Row[])[0]
+  return (yield { sql, values, returns: 'row' }) as Row | undefined
 }
 
 export function* some<T>(
@@ -44,17 +43,17 @@ export function* some<T>(
   sql: string,
   ...values: Value[]
 ): Program<T> {
-  return (yield { sql, values, reads: true, take }) as T
+  return (yield { sql, values, returns: 'rows', take }) as T
 }
 
 /** Runs a statement that writes. Returns the number of changed rows. */
 export function* run(sql: string, ...values: Value[]): Program<number> {
-  return (yield { sql, values, reads: false }) as number
+  return (yield { sql, values, returns: 'count' }) as number
 }
 
 /** Inserts a record. Returns 0 if another row has the same values in the unique columns. */
 export function* insert<R>(table: Table<R>, record: R): Program<number> {
-  return (yield { sql: table.insertion, values: table.values(record), reads: false }) as number
+  return (yield { sql: table.insertion, values: table.values(record), returns: 'count' }) as number
 }
 
 /** Finds the first row of each statement, in one round trip. Omits the missing statements. */
@@ -62,15 +61,6 @@ export function* findTogether(
   ...statements: readonly (Statement | undefined)[]
 ): Program<(Row | undefined)[]> {
   const given = statements.filter((each) => each !== undefined)
-  const found = ((yield given) as Row[][]).values()
-  return statements.map((each) => each && found.next().value?.[0])
-}
-
-/** Thrown by a program: its transaction is rolled back, and its write resolves to `result`. */
-export class Undone {
-  readonly result: unknown
-
-  constructor(result: unknown) {
-    this.result = result
-  }
+  const found = ((yield given) as (Row | undefined)[]).values()
+  return statements.map((each) => each && found.next().value)
 }

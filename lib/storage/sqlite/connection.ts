@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
-import type { Table } from '../columns.ts'
 import {
   isBusy,
   nameOf,
@@ -26,8 +25,6 @@ export interface Connection {
   exec(sql: string): void
   /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqliteValue[]): number
-  /** Inserts a record. Returns 0 if another row has the same values in the unique columns. */
-  insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
   /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
@@ -210,7 +207,6 @@ export function connect(
       translated(() => void driver.exec(sql))
     },
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
-    insert: (table, record) => connection.run(table.insertion, ...table.sqliteValues(record)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
     some: (take, sql, ...values) =>

@@ -2,11 +2,12 @@ import { availableParallelism } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
+import { verifyAuthority } from '../sql/authority.ts'
+import { run } from '../sql/program.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
+import { recordWrite } from '../sql/write.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
-import { recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
 import { applyChanges } from './changes.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection } from './connection.ts'
@@ -25,6 +26,7 @@ import {
 import { createItemLookup } from './lookup.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
 import { stageStatuses } from './repeats.ts'
+import { DIALECT, execute } from './sql.ts'
 import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
@@ -173,9 +175,9 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   return {
     erase: (erasure, write = {}) =>
       slices.run(() => {
-        verifyAuthority(db, write.authority)
+        execute(db, verifyAuthority(DIALECT, write.authority))
         const erased = erasePurchases(db, row.store, erasure)
-        recordWrite(db, write)
+        execute(db, recordWrite(DIALECT, write))
         return erased
       }),
     advance: (rows) => slices.run(() => stageStatuses(db, row.store, seq, rows)),
@@ -203,10 +205,10 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
       await db.transaction(() => {
         assertOwned(db, seq)
         if (!isFinished) throw new TypeError('finish the import before its commit')
-        verifyAuthority(db, write.authority)
+        execute(db, verifyAuthority(DIALECT, write.authority))
         db.run(COMMIT, seq)
-        if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
-        recordWrite(db, write)
+        if (details) execute(db, run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), seq))
+        execute(db, recordWrite(DIALECT, write))
       })
       slices.release()
       await writer?.end()

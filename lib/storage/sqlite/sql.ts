@@ -1,7 +1,7 @@
 import type { Table } from '../columns.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { PAGE_OF_AUDIT } from '../sql/audit.ts'
-import type { Dialect, Sql, WriteMode } from '../sql/dialect.ts'
+import type { Dialect, Sql } from '../sql/dialect.ts'
 import {
   all,
   find,
@@ -10,7 +10,6 @@ import {
   run,
   type Statement,
   type Step,
-  Undone,
   type Value,
 } from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD } from '../sql/write.ts'
@@ -22,18 +21,10 @@ import { readLong } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
 export function sqlOn(db: Connection): Sql {
-  const write: Sql['write'] = async <T>(
-    program: () => Program<T>,
-    { isAlone, isLazy }: WriteMode = {},
-  ) => {
+  const write: Sql['write'] = (program, { isAlone, isLazy } = {}) => {
     const work = () => execute(db, program())
-    try {
-      if (isLazy) return await db.lazyTransaction(work)
-      return await (isAlone ? db.transaction(work) : db.write(work))
-    } catch (error) {
-      if (error instanceof Undone) return error.result as T
-      throw error
-    }
+    if (isLazy) return db.lazyTransaction(work)
+    return isAlone ? db.transaction(work) : db.write(work)
   }
   const { notice } = db
   return {
@@ -141,10 +132,11 @@ function take(db: Connection, step: Step): unknown {
   return step.map((each) => answer(db, each))
 }
 
-function answer(db: Connection, { sql, values, reads, take }: Statement): unknown {
+function answer(db: Connection, { sql, values, returns, take }: Statement): unknown {
   const stored = values.map(storedValue)
   if (take) return db.some(take, sql, ...stored)
-  return reads ? db.all(sql, ...stored) : db.run(sql, ...stored)
+  if (returns === 'count') return db.run(sql, ...stored)
+  return returns === 'row' ? db.find(sql, ...stored) : db.all(sql, ...stored)
 }
 
 function storedValue(value: Value): SqliteValue {

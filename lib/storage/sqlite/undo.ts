@@ -1,9 +1,10 @@
 import type { ImportUndo, UndoOutcome, WriteOptions } from '../port.ts'
-import { recordWrite } from './audit.ts'
-import { verifyAuthority } from './authority.ts'
+import { verifyAuthority } from '../sql/authority.ts'
+import { recordWrite } from '../sql/write.ts'
 import type { Connection } from './connection.ts'
 import { createSlices, insertImport } from './imports.ts'
 import { assertOwned, clearImport, type ImportRow, OWNER, underWay } from './leases.ts'
+import { DIALECT, execute } from './sql.ts'
 
 const SLICE_ROWS = 2_000
 
@@ -41,12 +42,12 @@ export async function undoImport(
     underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
-      verifyAuthority(db, write.authority)
+      execute(db, verifyAuthority(DIALECT, write.authority))
       const found = db.find(FIND_RECORDED, store, lease.seq, seq) && findRefusal(db, seq, force)
       if (found) return found
       db.run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.seq)
       db.run(HIDE, OWNER, Date.now(), undone_at, seq)
-      recordWrite(db, write)
+      execute(db, recordWrite(DIALECT, write))
       return undefined
     })
     if (late) {
