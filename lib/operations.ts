@@ -39,7 +39,7 @@ export interface Operation {
  * the first whose path parameters it was given.
  */
 export const operations = [
-  op('account', 'GET /account', 'getAccount', 'Account', {
+  op('account.get', 'GET /account', 'getAccount', 'Account', {
     summary: 'Read the account that the key belongs to',
   }),
   op('keys.list', 'GET /keys', 'listKeys', 'AccountKeyPage', {

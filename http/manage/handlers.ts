@@ -48,7 +48,7 @@ const MAX_ENDPOINTS = 20
 
 /** The operations that do more than call the library's method of the same name. */
 export const handlers: Handlers = {
-  account: async ({ caller: { key_id: _, ...account } }) => account,
+  'account.get': async ({ caller: { key_id: _, ...account } }) => account,
   'keys.list': async ({ till, caller, input }) => {
     const { keys, ...next } = await till.accounts.pageOfKeys(caller, input)
     const shown = keys.map((key) => ({ ...key, current: key.key_id === caller.key_id }))

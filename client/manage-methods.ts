@@ -1,0 +1,99 @@
+import type * as api from './manage-types.ts'
+
+export interface OfProject {
+  readonly project_id: string
+}
+
+export interface OfStore {
+  readonly store_id: string
+}
+
+export interface User extends OfProject {
+  readonly user_id: string
+}
+
+/** The input and the answer of each method that is made from a row of `operations`. */
+export interface Methods {
+  account: {
+    get(): api.Account
+  }
+  keys: {
+    list(query?: api.ListQuery): api.Page<'keys', api.AccountKey>
+    add(): api.NewAccountKey
+    revoke(key_id: string): { readonly key_id: string }
+  }
+  audit: {
+    /** Newest entries first. */
+    list(query?: api.ListQuery): api.Page<'entries', api.AuditEntry>
+  }
+  projects: {
+    list(query?: api.ListQuery): api.Page<'projects', api.Project>
+    create(project: api.NewProject): api.Project
+    get(id: string): api.Project
+    update(change: api.ProjectChange): api.Project
+    rotateKey(id: string, input?: { readonly grace_period?: number | undefined }): api.Project
+  }
+  stores: {
+    list(query: api.ListQuery & OfProject): api.Page<'stores', api.Store>
+    create(store: api.NewStore): api.Store
+    get(id: string): api.Store
+    update(change: api.StoreChange): api.Store
+  }
+  items: {
+    list(query: api.ItemQuery): api.Page<'items', api.Item>
+    create(item: api.NewItem): api.Item
+    get(id: string): api.Item
+    /** With `version`, rejects with `version_conflict` if the item has another one. */
+    update(change: api.ItemChange): api.Item
+    /** The changes after the creation, newest first. */
+    history(query: api.ListQuery & { readonly id: string }): api.Page<'entries', api.AuditEntry>
+    archive(id: string): api.Item
+    restore(id: string): api.Item
+  }
+  catalog: {
+    export(project_id: string): api.JsonObject
+    plan(project_id: string, request: api.CatalogRequest): api.CatalogPlan
+    apply(
+      project_id: string,
+      request: api.CatalogRequest & { readonly digest?: string | undefined },
+    ): api.CatalogPlan
+  }
+  purchases: {
+    /** Lists the purchases of a store, or with a `transaction_id` those of all stores. */
+    list(query: api.PurchaseQuery): api.Page<'purchases', api.Purchase>
+    record(input: api.PurchaseInput): api.RecordedPurchase
+    owned(query: api.OwnedQuery): api.Page<'owned', api.OwnedItem>
+    /** Sums the purchases of a store, or without a `store_id` those of all stores. */
+    summarize(query: api.SummaryQuery): { readonly summaries: readonly api.PurchaseSummary[] }
+    overview(query: api.OverviewQuery): api.PurchaseOverview
+    buyers(query: api.BuyersQuery): api.Buyers
+  }
+  imports: {
+    list(query: api.ListQuery & OfStore): api.Page<'imports', api.ImportRecord>
+    get(id: string): api.ImportRecord
+    undo(import_id: string, input?: { force?: boolean }): api.ImportRecord
+  }
+  users: {
+    export(user: User): api.JsonObject
+    /** With `delete`, also deletes the purchases. */
+    erase(user: User, input?: { readonly delete?: boolean }): api.ErasedUser
+  }
+  webhooks: {
+    list(query?: api.ListQuery & Partial<OfProject>): api.Page<'endpoints', api.WebhookEndpoint>
+    get(id: string): api.WebhookEndpoint
+    deliveries(query: DeliveryQuery): api.Page<'deliveries', api.WebhookDelivery>
+    /** The request of a message, as an attempt would send it now. */
+    getRequest(message: Pick<api.WebhookDelivery, 'endpoint_id' | 'webhook_id'>): api.WebhookRequest
+    test(id: string): api.WebhookEndpoint
+    pause(id: string): api.WebhookEndpoint
+    resume(id: string): api.WebhookEndpoint
+    /** Give one of `from`, a sequence number, and `since`, a time. */
+    replay(id: string, input: { from?: number; since?: string }): api.WebhookEndpoint
+    confirm(id: string, input?: { url?: string; unconfirmed_at?: string }): api.WebhookEndpoint
+  }
+}
+
+export interface DeliveryQuery extends api.ListQuery {
+  readonly endpoint_id: string
+  readonly state?: api.WebhookDeliveryState | undefined
+}

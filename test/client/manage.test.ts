@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { createManageClient, type ManageClient } from '../../client/manage.ts'
+
+const store_id = 'main'
+const user = { project_id: 'prj_1', user_id: 'ann/1' }
+
+/** A call, and the request that it sends. */
+const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, string])[] = [
+  [({ account }) => account(), 'GET /account'],
+  [({ keys }) => keys.list({ limit: 2, timeout: 5_000 }), 'GET /keys?limit=2'],
+  [({ keys }) => keys.add({ timeout: 5_000 }), 'POST /keys {}'],
+  [({ keys }) => keys.revoke('key_1'), 'DELETE /keys/key_1 {}'],
+  [({ audit }) => audit.list({ limit: 2, cursor: undefined }), 'GET /audit?limit=2'],
+  [({ projects }) => projects.get('prj 1'), 'GET /projects/prj%201'],
+  [({ projects }) => projects.update({ id: 'prj_1', name: 'B' }), 'PATCH /projects/prj_1 name=B'],
+  [
+    ({ projects }) => projects.rotateKey('prj_1', { gracePeriod: 5 }),
+    'POST /projects/prj_1/rotate-key grace_period=5',
+  ],
+  [({ items }) => items.list({ store_id, search: 'a b' }), 'GET /stores/main/items?search=a+b'],
+  [({ items }) => items.history({ id: 'itm_1', limit: 1 }), 'GET /items/itm_1/history?limit=1'],
+  [({ items }) => items.update({ id: 'itm_1', price: '5' }), 'PATCH /items/itm_1 price=5'],
+  [({ items }) => items.archive('itm_1'), 'POST /items/itm_1/archive {}'],
+  [
+    ({ purchases }) => purchases.list({ store_id, sku: 'gold' }),
+    'GET /stores/main/purchases?sku=gold',
+  ],
+  [({ purchases }) => purchases.list({ transaction_id: 'T' }), 'GET /purchases?transaction_id=T'],
+  [
+    ({ purchases }) => purchases.summarize({ store_id, by: ['day', 'sku'] }),
+    'GET /stores/main/summary?by=day%2Csku',
+  ],
+  [({ purchases }) => purchases.summarize({ sandbox: true }), 'GET /summary?sandbox=true'],
+  [({ imports }) => imports.undo('imp_1', { force: true }), 'POST /imports/imp_1/undo force=true'],
+  [({ users }) => users.export(user), 'GET /projects/prj_1/users/ann%2F1'],
+  [
+    ({ users }) => users.erase(user, { delete: true }),
+    'POST /projects/prj_1/users/ann%2F1/erase delete=true',
+  ],
+  [({ webhooks }) => webhooks.confirm('prj_1/main'), 'POST /webhooks/prj_1%2Fmain/confirm {}'],
+]
+
+async function serve(t: { after(task: () => void): void }, status = 200) {
+  const requests: { line: string; key: string | string[] | undefined }[] = []
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    const fields = Object.entries(body ? JSON.parse(body) : {}).map(([k, v]) => ` ${k}=${v}`)
+    const sent = body && fields.length === 0 ? ' {}' : fields.join('')
+    const line = `${request.method} ${request.url?.replace('/manage/v1', '')}${sent}`
+    requests.push({ line, key: request.headers['idempotency-key'] })
+    response.writeHead(status).end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close().closeAllConnections())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { requests, manage: createManageClient({ url, accountKey: 'ak_1', attempts: 2 }) }
+}
+
+test('a method fills the path and sends the other fields', async (t) => {
+  const { requests, manage } = await serve(t)
+  for (const [call] of CALLS) await call(manage)
+  assert.deepEqual(
+    requests.map(({ line }) => line),
+    CALLS.map(([, line]) => line),
+  )
+})
+
+test('after a lost answer, only what is safe is sent again', async (t) => {
+  const { requests, manage } = await serve(t, 502)
+  const item = { store_id, name: 'a', display_name: 'A', price: '1', type: 'consumable' } as const
+  const attempts = async (call: Promise<unknown>) => {
+    requests.length = 0
+    await assert.rejects(call)
+    return requests.length
+  }
+
+  assert.equal(await attempts(manage.items.get('itm_1')), 2)
+  assert.equal(await attempts(manage.items.archive('itm_1')), 2)
+  assert.equal(await attempts(manage.items.update({ id: 'itm_1', price: '1' })), 1)
+  assert.equal(await attempts(manage.items.create(item)), 2)
+  assert.equal(requests[0]?.key, requests[1]?.key)
+  assert.ok(requests[0]?.key)
+})
+
+test('wrong options and ids that a URL can not have are a TypeError', async (t) => {
+  const { requests, manage } = await serve(t)
+  assert.throws(() => manage.items.get('..'), /The id \.\. can not be part of a URL/)
+  assert.throws(() => manage.items.get('itm_1', { singal: 1 } as object), /no option singal/)
+  assert.throws(() => manage.items.get('a', { idempotencyKey: 'b' } as object), /no option/)
+  assert.throws(() => manage.items.get('a', null as never), /options must be an object/)
+  assert.deepEqual(requests, [])
+})
