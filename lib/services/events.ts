@@ -4,7 +4,7 @@ import { eventOf } from '../domain/event.ts'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
-import type { Refund, Storage } from '../storage/port.ts'
+import type { AuditedStorage, Refund } from '../storage/port.ts'
 
 /** The maximum size of a message body in bytes. */
 const BODY_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ export interface EntryReading {
  * these purchases, so they are read in parts.
  */
 export async function readMessages(
-  storage: Storage,
+  storage: AuditedStorage,
   endpoint_id: string,
   entry: NumberedEntry,
   limits: ReadingLimits,
@@ -53,7 +53,7 @@ export async function readMessages(
 
 /** Reads the import's refunds page by page, and creates a message for each page that is not empty. */
 async function readRefunds(
-  storage: Storage,
+  storage: AuditedStorage,
   import_id: string,
   first: NewMessage,
   limits: ReadingLimits,
@@ -120,7 +120,7 @@ type Message = MessageKey & Pick<NewMessage, 'type' | 'part_range'>
  * nothing to report any more: the import with the refunds was undone, for example.
  */
 export async function bodyOf(
-  storage: Storage,
+  storage: AuditedStorage,
   entry: NumberedEntry,
   { type, part, part_range }: Message,
 ): Promise<string | undefined> {
@@ -137,7 +137,7 @@ export async function bodyOf(
   return Buffer.byteLength(body) <= BODY_BYTES ? body : format(shortened(data))
 }
 
-type DataOf = (storage: Storage, entry: NumberedEntry) => Promise<JsonObject | undefined>
+type DataOf = (storage: AuditedStorage, entry: NumberedEntry) => Promise<JsonObject | undefined>
 
 const itemData: DataOf = async (storage, { subject, store_id, data }) => {
   const item = await storage.findItem(subject)
@@ -192,7 +192,7 @@ const DATA: { readonly [Type in WebhookBody['type']]: DataOf } = {
 }
 
 async function refundsData(
-  storage: Storage,
+  storage: AuditedStorage,
   { subject: import_id, store_id }: NumberedEntry,
   range: string,
 ): Promise<JsonObject | undefined> {

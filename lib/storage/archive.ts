@@ -1,7 +1,7 @@
 import type { NumberedEntry } from '../domain/audit.ts'
 import { openArchiveFile } from './archive-file.ts'
 import { pagesOf } from './pages.ts'
-import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
+import type { ArchiveRequest, Page, WriteOptions } from './records.ts'
 
 /**
  * Archives the old entries of one page of the audit log, in one transaction that excludes other

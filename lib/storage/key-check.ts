@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import type { KeyCheck } from './port.ts'
+import type { KeyCheck } from './records.ts'
 
 export const FIND_KEY_CHECK = 'SELECT value FROM key_check'
 export const INSERT_KEY_CHECK =

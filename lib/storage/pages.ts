@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
+import type { Item } from '../domain/item.ts'
 import { TillError } from '../errors.ts'
-import type { Page, RecordPage, Storage, StoreKey } from './port.ts'
+import type { Page, PurchaseMethods, RecordPage, StoreKey } from './records.ts'
 
 const PAGE = 1000
 
 /** Reads all purchases of a store, page by page. */
-export function purchasePages(storage: Storage, store: StoreKey) {
+export function purchasePages(storage: Pick<PurchaseMethods, 'listPurchases'>, store: StoreKey) {
   return pagesOf((page) => storage.listPurchases(store, {}, page))
 }
 
@@ -15,7 +16,10 @@ const CATALOG_PAGE = 100
  * Reads all items of a store, page by page, including archived ones. Pages are small, because
  * reading a page blocks other requests.
  */
-export function catalogPages(storage: Storage, store: StoreKey) {
+export function catalogPages(
+  storage: { listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>> },
+  store: StoreKey,
+) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
     const read = await storage.listCatalogItems(store, { ...page, limit })

@@ -1,25 +1,24 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { AccountMethods } from './port/accounts.ts'
 import type { AuditMethods } from './port/audit.ts'
 import type { CopyMethods } from './port/copy.ts'
-import type { CatalogMethods, ItemMethods } from './port/items.ts'
-import type { ProjectMethods } from './port/projects.ts'
 import type { PurchaseMethods } from './port/purchases.ts'
-import type { StoreMethods } from './port/stores.ts'
-import type { TokenMethods } from './port/tokens.ts'
-import type { WebhookMethods } from './port/webhooks.ts'
+import type { accountMethods } from './sql/accounts.ts'
+import type { catalogMethods } from './sql/catalog.ts'
+import type { itemMethods } from './sql/items.ts'
+import type { projectMethods } from './sql/projects.ts'
+import type { storeMethods } from './sql/stores.ts'
+import type { tokenMethods } from './sql/tokens.ts'
+import type { webhookMethods } from './sql/webhooks.ts'
 
-export type * from './port/accounts.ts'
-export type * from './port/audit.ts'
-export type * from './port/copy.ts'
-export type * from './port/items.ts'
-export type * from './port/page.ts'
-export type * from './port/projects.ts'
-export type * from './port/purchases.ts'
-export type * from './port/stores.ts'
-export type * from './port/tokens.ts'
-export type * from './port/webhooks.ts'
-export type * from './port/write.ts'
+export type * from './records.ts'
+
+type SqlMethods = ReturnType<typeof accountMethods> &
+  ReturnType<typeof projectMethods> &
+  ReturnType<typeof storeMethods> &
+  ReturnType<typeof itemMethods> &
+  ReturnType<typeof catalogMethods> &
+  ReturnType<typeof tokenMethods> &
+  ReturnType<typeof webhookMethods>
 
 /**
  * The contract between the services and a database. Each method is atomic. A write is durable when
@@ -30,17 +29,7 @@ export type * from './port/write.ts'
  * unreachable. A write with an `authority` first checks its conditions, such as a valid account
  * key. If one fails, the write throws the error of `assertAuthority`.
  */
-export interface Storage
-  extends AccountMethods,
-    ProjectMethods,
-    StoreMethods,
-    ItemMethods,
-    CatalogMethods,
-    PurchaseMethods,
-    TokenMethods,
-    AuditMethods,
-    WebhookMethods,
-    CopyMethods {
+export interface Storage extends SqlMethods, PurchaseMethods, AuditMethods, CopyMethods {
   /**
    * Rejects if the database does not answer, was moved, or is an unfinished copy. Resolves to the
    * clock of a database server in Unix milliseconds.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Row } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type { Page, UserKey } from './port.ts'
+import type { Page, UserKey } from './records.ts'
 import { numberedEntry } from './tables.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { ImportDetails } from '../domain/import.ts'
 import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
-import type { WriteOptions } from './port.ts'
+import type { WriteOptions } from './records.ts'
 
 /**
  * Whether import `i` is a single recorded purchase. The id of such an import begins with `rec_`,

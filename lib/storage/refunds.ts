@@ -1,7 +1,7 @@
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../domain/purchase.ts'
 import { numberOf, type Row } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type { Page, RecordPage, Refund } from './port.ts'
+import type { Page, RecordPage, Refund } from './records.ts'
 
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))

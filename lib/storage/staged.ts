@@ -1,5 +1,5 @@
 import { countUnequal } from '../domain/purchase.ts'
-import type { StagedRows } from './port.ts'
+import type { StagedRows } from './records.ts'
 
 export const NOTHING_STAGED: StagedRows = {
   added: 0,

@@ -45,7 +45,7 @@ import type {
   StoredImport,
   StoredSigningKey,
   Watermark,
-} from './port.ts'
+} from './records.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),

@@ -1,6 +1,6 @@
 import { MOST_CHARTS, MOST_PERIODS, type Period, type PurchaseTotal } from '../domain/overview.ts'
 import type { Row } from './columns.ts'
-import type { StoreTotals } from './port.ts'
+import type { StoreTotals } from './records.ts'
 import { type SummaryDialect, totalOf, totalsOf } from './sql/summaries.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Item } from '../domain/item.ts'
-import type { UpdateOptions, WriteOptions } from './port.ts'
+import type { UpdateOptions, WriteOptions } from './records.ts'
 
 /** Completes an update: the next version of the item, and the `data` of its audit entry. */
 export function nextVersion(

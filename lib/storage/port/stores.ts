@@ -1,23 +1,4 @@
 import type { Store } from '../../domain/store.ts'
-import type { Page, RecordPage } from './page.ts'
-import type { Insertion, WriteOptions } from './write.ts'
-
-export interface StoreMethods {
-  /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
-  insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
-  /** Finds a store. With a `project_id`, the store must be in that project. */
-  findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
-  /** Lists the stores of a project in order of creation. A page of large configs ends early. */
-  listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
-  /** Lists the stores of a project like `listStores`, but without reading their configurations. */
-  listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
-  /** Replaces a store by the result of `change`, under the rules of `updateProject`. */
-  updateStore(
-    store: StoreKey,
-    change: (current: Store) => Store,
-    write?: WriteOptions,
-  ): Promise<Store | undefined>
-}
 
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { PurchaseImport, StoreKey } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
+import type { PurchaseImport, StoreKey } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
 import { recordWrite } from '../sql/write.ts'

@@ -1,10 +1,9 @@
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
-import type { ItemMethods } from '../port.ts'
-import { byArchived } from '../sql/items.ts'
+import { byArchived, type OwnItemMethods } from '../sql/items.ts'
 import { ITEMS, itemRecord } from '../tables.ts'
 import type { Database } from './connection.ts'
 
-export function listingOfItems(db: Database): Pick<ItemMethods, 'listItems'> {
+export function listingOfItems(db: Database): Pick<OwnItemMethods, 'listItems'> {
   return {
     async listItems(
       { account_id, store_id, project_id = null, archived },

@@ -11,7 +11,7 @@ import {
   type UnequalField,
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'

@@ -1,5 +1,5 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'

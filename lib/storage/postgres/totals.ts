@@ -1,7 +1,7 @@
 import { DAY_MS, type Period } from '../../domain/overview.ts'
 import { numberOf } from '../columns.ts'
-import type { StoreKey, StoreTotals, TotalsQuery } from '../port.ts'
 import { IS_RECORDING } from '../recorded.ts'
+import type { StoreKey, StoreTotals, TotalsQuery } from '../records.ts'
 import type { TotalsWriter } from '../totalizer.ts'
 import {
   addition,

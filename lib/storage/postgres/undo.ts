@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { numberOf } from '../columns.ts'
-import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../port.ts'
+import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
 import { recordWrite } from '../sql/write.ts'
 import type { Database, Transaction } from './connection.ts'

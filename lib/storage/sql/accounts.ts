@@ -1,6 +1,6 @@
-import type { Account } from '../../domain/account.ts'
+import type { Account, AccountKey } from '../../domain/account.ts'
 import type { Row } from '../columns.ts'
-import type { AccountMethods, KeyedAccount } from '../port.ts'
+import type { AccountWrite, KeyedAccount, Page, WriteOptions } from '../records.ts'
 import { ACCOUNT_KEYS, ACCOUNTS, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -8,14 +8,20 @@ import { findRecord, listBySeq, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
-export function accountMethods(sql: Sql): AccountMethods {
+export function accountMethods(sql: Sql) {
   const { read, write } = sql
   return {
-    findAccount: (id) => read(findRecord<Account>(ACCOUNTS.read, FIND_ACCOUNT, id)),
-    findAccountByKeyHash: (hash) => read(findRecord(keyedAccount, FIND_ACCOUNT_BY_KEY, hash)),
-    listAccounts: (page) => read(listBySeq(ACCOUNTS, PAGE_OF_ACCOUNTS, page)),
-    listAccountKeys: (id, page) => read(listBySeq(ACCOUNT_KEYS, PAGE_OF_KEYS, page, id)),
-    insertAccount: (account, key, options = {}) =>
+    findAccount: (id: string) => read(findRecord<Account>(ACCOUNTS.read, FIND_ACCOUNT, id)),
+    /** Finds the account of a key that is not revoked. The result contains the id of the key. */
+    findAccountByKeyHash: (hash: string) =>
+      read(findRecord(keyedAccount, FIND_ACCOUNT_BY_KEY, hash)),
+    /** Lists all accounts in order of creation. */
+    listAccounts: (page: Page) => read(listBySeq(ACCOUNTS, PAGE_OF_ACCOUNTS, page)),
+    /** Lists the keys of an account in order of creation, including revoked ones. */
+    listAccountKeys: (id: string, page: Page) =>
+      read(listBySeq(ACCOUNT_KEYS, PAGE_OF_KEYS, page, id)),
+    /** Inserts an account with its first key, and with `project` also its first project. */
+    insertAccount: (account: Account, key: AccountKey, options: AccountWrite = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         yield* insert(ACCOUNTS, account)
@@ -26,13 +32,19 @@ export function accountMethods(sql: Sql): AccountMethods {
         yield* insert(PROJECTS, project.record)
         yield* recordWrite(sql, project)
       }),
-    insertAccountKey: (key, options = {}) =>
+    insertAccountKey: (key: AccountKey, options: WriteOptions = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         yield* insert(ACCOUNT_KEYS, key)
         yield* recordWrite(sql, options)
       }),
-    revokeAccountKey: (account_id, key_id, revoked_at, options = {}) =>
+    /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
+    revokeAccountKey: (
+      account_id: string,
+      key_id: string,
+      revoked_at: string,
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         // Locks both keys in the order of their ids, because two keys may revoke each other at the
         // same time. Otherwise these two transactions could deadlock.

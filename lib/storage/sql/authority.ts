@@ -1,7 +1,7 @@
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
 import { numberOf } from '../columns.ts'
-import type { StoreKey } from '../port.ts'
 import { pseudonymOf } from '../pseudonym.ts'
+import type { StoreKey } from '../records.ts'
 import { WATERMARKS } from '../tables.ts'
 import type { Dialect } from './dialect.ts'
 import { all, finding, findTogether, type Program } from './program.ts'

@@ -16,7 +16,14 @@ import {
   text,
 } from '../columns.ts'
 import { recordPage } from '../pages.ts'
-import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from '../port.ts'
+import type {
+  CatalogChanges,
+  CatalogItemChange,
+  Page,
+  RecordPage,
+  StoreKey,
+  WriteOptions,
+} from '../records.ts'
 import {
   AUDIT,
   ITEM_FIELDS,
@@ -37,7 +44,7 @@ import { assertQuota } from './quota.ts'
 import { UPDATE_STORE } from './stores.ts'
 import { recordWrite } from './write.ts'
 
-export function catalogMethods(sql: Sql): CatalogMethods {
+export function catalogMethods(sql: Sql) {
   const { read, write } = sql
   const insertItems = ITEM_ROWS.insertionFrom(sql.rowsInOrder(ITEM_ROWS), (field) => `r.${field}`)
   const insertEntries = AUDIT.insertionFrom(sql.rowsInOrder(VARYING), (field) =>
@@ -50,13 +57,29 @@ export function catalogMethods(sql: Sql): CatalogMethods {
     FROM ${sql.rowsOfText(CHANGES)} c WHERE i.id = c.id AND i.version = c.version`
 
   return {
-    findCatalogState: (project_id) => read(findCatalogState(project_id)),
-    listCatalogItems: ({ account_id, store_id }, page) => {
+    /**
+     * A digest of a project with its stores and all items, even archived ones. Every change of one of
+     * these records changes the digest. Resolves to undefined when there is no such project.
+     */
+    findCatalogState: (project_id: string) => read(findCatalogState(project_id)),
+    /**
+     * Lists the items of a store in order of creation, including archived ones. A page of large texts
+     * ends early.
+     */
+    listCatalogItems: ({ account_id, store_id }: StoreKey, page: Page) => {
       const take = (rows: Iterable<Row>) => catalogPage(rows, page)
       const values = [account_id, store_id, page.after ?? '0', page.limit + 1]
       return read(some(take, PAGE_OF_ITEMS, ...values))
     },
-    async applyCatalog({ project_id, state, change_id, project, ...changes }, options = {}) {
+    /**
+     * Writes all changes in one transaction. Writes an audit entry for each changed record, and the
+     * audit entry that `write` contains. Throws `catalog_changed`, and writes nothing, if the digest
+     * of the catalog is no longer `state`, or if a new name is taken.
+     */
+    async applyCatalog(
+      { project_id, state, change_id, project, ...changes }: CatalogChanges,
+      options: WriteOptions = {},
+    ) {
       // Formats the JSON before the transaction, to hold the lock for less time.
       const entries = entryMaker(options)
       const rowOfEntry = (entry: AuditEntry) => sql.rowOf(VARYING, entry)

@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Row, Table } from '../columns.ts'
-import type { Page, SettledPage, StoresOfAccount, WriteOptions } from '../port.ts'
+import type { Page, SettledPage, StoresOfAccount, WriteOptions } from '../records.ts'
 import type { Program, Statement, Value } from './program.ts'
 import type { WebhookDialect } from './webhooks/dialect.ts'
 

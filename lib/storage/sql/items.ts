@@ -1,7 +1,14 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { numberOf } from '../columns.ts'
-import type { ItemMethods } from '../port.ts'
+import type {
+  ItemPage,
+  ItemSelection,
+  Page,
+  StoreKey,
+  UpdateOptions,
+  WriteOptions,
+} from '../records.ts'
 import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
 import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { verifyAuthority } from './authority.ts'
@@ -11,7 +18,13 @@ import { find, type Program, run } from './program.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
 /** The methods for items that each database has of its own. */
-export interface OwnItemMethods extends Pick<ItemMethods, 'listItems'> {
+export interface OwnItemMethods {
+  /**
+   * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
+   * page ends early once its text reaches `PAGE_TEXT`. Throws `store_not_found` before reading
+   * items if the store does not exist or is not in the given project.
+   */
+  listItems(items: ItemSelection, page: Page): Promise<ItemPage>
   /**
    * Inserts an item and its audit entry, together with others of the same account key. Resolves to
    * false for a taken name or a revoked key.
@@ -19,28 +32,35 @@ export interface OwnItemMethods extends Pick<ItemMethods, 'listItems'> {
   readonly queueItem?: (key_id: string, item: Item, audit: AuditEntry) => Promise<boolean>
 }
 
-export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods): ItemMethods {
+export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) {
   const { read, write, writeOnce } = sql
   const lockItem = FIND_ITEM + (sql.forUpdate && `${sql.forUpdate} OF i`)
   return {
     listItems,
-    countItems: (account_id, most) => read(countItems(account_id, most)),
-    findItem: (id) => read(findRecord<Item>(itemRecord, FIND_ITEM, id)),
-    findItemByName: ({ account_id, store_id }, name) =>
+    /** Counts the items of an account, up to `most` of them. */
+    countItems: (account_id: string, most: number) => read(countItems(account_id, most)),
+    findItem: (id: string) => read(findRecord<Item>(itemRecord, FIND_ITEM, id)),
+    findItemByName: ({ account_id, store_id }: StoreKey, name: string) =>
       read(findRecord<Item>(itemRecord, FIND_ITEM_BY_NAME, account_id, store_id, name)),
-    insertItem(item, options = {}) {
+    /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
+    insertItem(item: Item, options: WriteOptions = {}) {
       const { audit, authority } = options
       const key_id = authority?.key_id
       if (!queueItem || !audit || key_id === undefined)
         return insertOnce(sql, options, ITEM_ROWS, item)
       return insertOnce(sql, options, ITEM_ROWS, item, () => queueItem(key_id, item, audit))
     },
-    insertItems: (items) =>
+    /** Inserts items in the given order, for `copyStorage`. Skips items whose id exists. */
+    insertItems: (items: readonly Item[]) =>
       writeOnce(function* () {
         yield* sql.insertAll(ITEM_ROWS, items.map(copiedItem))
         yield* recordWrite(sql, {})
       }),
-    updateItem: (id, change, options = {}) =>
+    /**
+     * Replaces an item by the result of `change`, under the rules of `updateProject`. Also adds 1 to
+     * the item's `version`.
+     */
+    updateItem: (id: string, change: (current: Item) => Item, options: UpdateOptions<Item> = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         const current = yield* findRecord<Item>(itemRecord, lockItem, id)

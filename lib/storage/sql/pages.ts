@@ -1,6 +1,6 @@
 import { maybe, type Row, type Table } from '../columns.ts'
 import { recordPage } from '../pages.ts'
-import type { Page, RecordPage } from '../port.ts'
+import type { Page, RecordPage } from '../records.ts'
 import type { ConfiguredQuery } from './dialect.ts'
 import { all, type Program, some, type Value } from './program.ts'
 

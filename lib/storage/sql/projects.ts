@@ -1,4 +1,5 @@
-import type { ProjectMethods, WriteOptions } from '../port.ts'
+import type { Project } from '../../domain/project.ts'
+import type { KeyRotation, Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -7,7 +8,7 @@ import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
-export function projectMethods(sql: Sql): ProjectMethods {
+export function projectMethods(sql: Sql) {
   const { read, write } = sql
   const pageOfProjects = sql.pageOfConfigured(PROJECTS, 'account_id', 'config')
 
@@ -19,13 +20,29 @@ export function projectMethods(sql: Sql): ProjectMethods {
   }
 
   return {
-    insertProject: (project, options = {}) => insertOnce(sql, options, PROJECTS, project),
-    findProject: (id) => read(findRecord(PROJECTS.read, FIND_PROJECT, id)),
-    findProjectByPublicKey: (key) => read(findRecord(PROJECTS.read, FIND_BY_PUBLIC_KEY, key)),
-    findFormerPublicKey: (key) => read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
-    listFormerPublicKeys: (id, page) => read(listBySeq(FORMER_PUBLIC_KEYS, PAGE_OF_KEYS, page, id)),
-    listProjects: (id, page) => read(listConfigured(PROJECTS, pageOfProjects, id, page)),
-    updateProject: (id, change, options = {}) =>
+    insertProject: (project: Project, options: WriteOptions = {}) =>
+      insertOnce(sql, options, PROJECTS, project),
+    findProject: (id: string) => read(findRecord(PROJECTS.read, FIND_PROJECT, id)),
+    findProjectByPublicKey: (key: string) =>
+      read(findRecord(PROJECTS.read, FIND_BY_PUBLIC_KEY, key)),
+    findFormerPublicKey: (key: string) =>
+      read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
+    /** Lists the former keys of a project, in the order in which they were replaced. */
+    listFormerPublicKeys: (id: string, page: Page) =>
+      read(listBySeq(FORMER_PUBLIC_KEYS, PAGE_OF_KEYS, page, id)),
+    /** Lists the projects of an account in order of creation. A page of large configs ends early. */
+    listProjects: (id: string, page: Page) =>
+      read(listConfigured(PROJECTS, pageOfProjects, id, page)),
+    /**
+     * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
+     * `change` returns its argument, writes nothing, not even the audit entry. Resolves to the stored
+     * project, or to undefined if there is none.
+     */
+    updateProject: (
+      id: string,
+      change: (current: Project) => Project,
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         const current = yield* lockProject(id, options)
         const changed = current && change(current)
@@ -35,7 +52,15 @@ export function projectMethods(sql: Sql): ProjectMethods {
         yield* recordWrite(sql, options)
         return changed
       }),
-    rotatePublicKey: (project_id, { public_key, former_until }, options = {}) =>
+    /**
+     * Replaces the public key of a project. The replaced key becomes a former key. No former key is
+     * valid after `former_until`.
+     */
+    rotatePublicKey: (
+      project_id: string,
+      { public_key, former_until }: KeyRotation,
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         const current = yield* lockProject(project_id, options)
         if (!current) return

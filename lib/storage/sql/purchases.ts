@@ -1,6 +1,7 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
+import { IS_RECORDING } from '../recorded.ts'
 import type {
   FilteredPage,
   Page,
@@ -8,8 +9,7 @@ import type {
   StoredPurchasePage,
   StoreKey,
   StoresOfAccount,
-} from '../port.ts'
-import { IS_RECORDING } from '../recorded.ts'
+} from '../records.ts'
 import {
   ERASED_PURCHASES,
   IMPORT_DETAILS,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/fields.ts'
 import { numberOf } from '../columns.ts'
-import type { Quota } from '../port.ts'
 import { assertWithin, grows } from '../quota.ts'
+import type { Quota } from '../records.ts'
 import { find, type Program } from './program.ts'
 
 /** Reads the usage of an account. Counts projects and stores only up to given limits. */

@@ -1,4 +1,5 @@
-import type { StoreMethods } from '../port.ts'
+import type { Store } from '../../domain/store.ts'
+import type { Page, StoreKey, WriteOptions } from '../records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -7,18 +8,29 @@ import { run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
-export function storeMethods(sql: Sql): StoreMethods {
+export function storeMethods(sql: Sql) {
   const { read, write } = sql
   const pageOfStores = sql.pageOfConfigured(STORES, 'project_id', 'store_config')
   return {
-    insertStore: (store, options = {}) => insertOnce(sql, options, STORES, store),
-    findStore: (account_id, store_id, project_id) =>
+    /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
+    insertStore: (store: Store, options: WriteOptions = {}) =>
+      insertOnce(sql, options, STORES, store),
+    /** Finds a store. With a `project_id`, the store must be in that project. */
+    findStore: (account_id: string, store_id: string, project_id?: string) =>
       project_id === undefined
         ? read(findRecord(STORES.read, FIND_STORE, account_id, store_id))
         : read(findRecord(STORES.read, FIND_STORE_OF_PROJECT, account_id, store_id, project_id)),
-    listStores: (id, page) => read(listConfigured(STORES, pageOfStores, id, page)),
-    listStoreSummaries: (id, page) => read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
-    updateStore: ({ account_id, store_id }, change, options = {}) =>
+    /** Lists the stores of a project in order of creation. A page of large configs ends early. */
+    listStores: (id: string, page: Page) => read(listConfigured(STORES, pageOfStores, id, page)),
+    /** Lists the stores of a project like `listStores`, but without reading their configurations. */
+    listStoreSummaries: (id: string, page: Page) =>
+      read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
+    /** Replaces a store by the result of `change`, under the rules of `updateProject`. */
+    updateStore: (
+      { account_id, store_id }: StoreKey,
+      change: (current: Store) => Store,
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         const { authority, quota } = options
         yield* lockAuthority(sql, authority, lockOf.store({ account_id, store_id }))

@@ -3,7 +3,7 @@ import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
-import type { MostGroups, StoresOfAccount } from '../port.ts'
+import type { MostGroups, StoresOfAccount } from '../records.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {

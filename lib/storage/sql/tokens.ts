@@ -1,14 +1,21 @@
 import { numberOf } from '../columns.ts'
 import { recordPage } from '../pages.ts'
-import type { Page, StoredSigningKey, TokenMethods, Watermark, WriteOptions } from '../port.ts'
 import { pseudonymOf } from '../pseudonym.ts'
+import type {
+  Page,
+  Revocation,
+  StoredSigningKey,
+  UserKey,
+  Watermark,
+  WriteOptions,
+} from '../records.ts'
 import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { FIND_WATERMARK, lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { all, find, insert, type Program, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
-export function tokenMethods(sql: Sql): TokenMethods {
+export function tokenMethods(sql: Sql) {
   const { read, write, writeOnce, greatest } = sql
   const deleteSigningKeys = `DELETE FROM signing_keys WHERE kid IN ${sql.each.text}`
   const listSigningKeys = `
@@ -37,14 +44,30 @@ export function tokenMethods(sql: Sql): TokenMethods {
   }
 
   return {
-    insertSigningKey: async (key) => void (await writeOnce(() => insert(SIGNING_KEYS, key))),
-    insertFirstSigningKey: (key) =>
+    /** Inserts a signing key, for `copyStorage`. */
+    insertSigningKey: async (key: StoredSigningKey) =>
+      void (await writeOnce(() => insert(SIGNING_KEYS, key))),
+    /** Inserts a signing key if there is none. Of concurrent calls, only one inserts. */
+    insertFirstSigningKey: (key: StoredSigningKey) =>
       write(function* () {
         yield* sql.lockTable('signing_keys', 'EXCLUSIVE')
         if (!(yield* find('SELECT 1 FROM signing_keys LIMIT 1'))) yield* insert(SIGNING_KEYS, key)
       }),
+    /**
+     * Lists the signing keys, oldest first. Not paged, because there are few: only the operator adds
+     * keys, and a rotation deletes those that no valid token needs.
+     */
     listSigningKeys: () => read(listKeys()),
-    rotateSigningKeys: (key, drop, options = {}) =>
+    /**
+     * Inserts a key, and deletes the keys whose `kid` is in the result of `drop`. `drop` gets all
+     * keys, including the new one. Resolves to the result of `drop`. Concurrent rotations run one
+     * after the other.
+     */
+    rotateSigningKeys: (
+      key: StoredSigningKey,
+      drop: (keys: readonly StoredSigningKey[]) => readonly string[],
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         yield* sql.lockTable('signing_keys', 'EXCLUSIVE')
@@ -54,21 +77,36 @@ export function tokenMethods(sql: Sql): TokenMethods {
         yield* recordWrite(sql, options)
         return kids
       }),
-    revokeTokens: ({ project_id, user_id, at }, options = {}) =>
+    /**
+     * Raises the revocation watermark of a project or of one of its users. The new watermark is the
+     * time `at`, but at least 1 above each earlier watermark that applies to the revoked tokens.
+     */
+    revokeTokens: ({ project_id, user_id, at }: Revocation, options: WriteOptions = {}) =>
       write(function* () {
         yield* lockWatermarks(project_id, options)
         const pseudonym = pseudonymOf({ project_id, user_id })
         yield* run(revoke, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
         yield* recordWrite(sql, options)
       }),
-    insertWatermark: (watermark) =>
+    /** Raises a revocation watermark to a value. Never lowers a stored one. For `copyStorage`. */
+    insertWatermark: (watermark: Watermark) =>
       writeOnce(function* () {
         yield* raise(watermark)
         yield* recordWrite(sql, {})
       }),
-    findWatermark: (project_id, user_id) => read(findWatermark(project_id, user_id)),
-    listWatermarks: (project_id, page) => read(listWatermarks(project_id, page)),
-    pseudonymizeWatermark: (user, options = {}) =>
+    /**
+     * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A
+     * token is revoked if it was issued under a lower watermark.
+     */
+    findWatermark: (project_id: string, user_id: string) =>
+      read(findWatermark(project_id, user_id)),
+    /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
+    listWatermarks: (project_id: string, page: Page) => read(listWatermarks(project_id, page)),
+    /**
+     * Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. Resolves to
+     * whether the user had a watermark.
+     */
+    pseudonymizeWatermark: (user: UserKey, options: WriteOptions = {}) =>
       write(function* () {
         const { project_id, user_id } = user
         yield* lockWatermarks(project_id, options)

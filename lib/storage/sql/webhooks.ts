@@ -1,5 +1,21 @@
+import type { AuditAction } from '../../domain/audit.ts'
+import type { StoredEndpoint } from '../../domain/endpoint.ts'
+import type { MessageKey } from '../../domain/message.ts'
+import type { WebhookDeliveryState } from '../../domain/webhook.ts'
 import { numberOf } from '../columns.ts'
-import type { Page, RecordPage, Refund, StoreKey, WebhookMethods } from '../port.ts'
+import type {
+  EndpointMove,
+  EndpointsOf,
+  LeaseRequest,
+  Page,
+  ReadyRequest,
+  RecordPage,
+  Refund,
+  SettleMessages,
+  StoreKey,
+  TakeRequest,
+  WriteOptions,
+} from '../records.ts'
 import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
 import { ENDPOINTS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
@@ -20,7 +36,13 @@ import {
 import { readyProgram } from './webhooks/ready.ts'
 import { recordWrite } from './write.ts'
 
-export function webhookMethods(sql: Sql): WebhookMethods {
+/**
+ * Webhook endpoints and their messages. Each endpoint has a position in the audit log. The entries
+ * after the position are unread. Reading an entry inserts its messages and moves the position, in
+ * one transaction. A crash of the machine may lose the results of the latest deliveries. The
+ * messages are then sent again.
+ */
+export function webhookMethods(sql: Sql) {
   const findReady = readyProgram(sql)
   const deliveries = deliveryPrograms(sql)
   const { read, write } = sql
@@ -54,9 +76,16 @@ export function webhookMethods(sql: Sql): WebhookMethods {
   }
 
   return {
-    findEndpoint: (id) => read(findRecord(ENDPOINTS.read, FIND_ENDPOINT, id)),
-    listEndpoints: (owner, page) => read(listEndpoints(owner, page)),
-    updateEndpoint: (id, change, move = {}, options = {}) =>
+    findEndpoint: (id: string) => read(findRecord(ENDPOINTS.read, FIND_ENDPOINT, id)),
+    /** Lists endpoints of all accounts, of one, or of one project, sorted by id. */
+    listEndpoints: (owner: EndpointsOf, page: Page) => read(listEndpoints(owner, page)),
+    /** Replaces an endpoint by the result of `change`. Resolves to undefined if it does not exist. */
+    updateEndpoint: (
+      id: string,
+      change: (current: StoredEndpoint) => StoredEndpoint,
+      move: EndpointMove = {},
+      options: WriteOptions = {},
+    ) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         const current = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + sql.forUpdate, id)
@@ -67,29 +96,84 @@ export function webhookMethods(sql: Sql): WebhookMethods {
         yield* recordWrite(sql, options)
         return changed
       }),
-    measureLag: (id, actions, most) => read(measureLag(sql, id, actions, most)),
+    /**
+     * Counts the unread audit entries with one of the `actions`, and the waiting messages. Examines
+     * at most `most` of each; default 10,000.
+     */
+    measureLag: (id: string, actions: readonly AuditAction[], most?: number) =>
+      read(measureLag(sql, id, actions, most)),
+    /** Counts the endpoints with a URL that the account has not confirmed yet. */
     countUnconfirmed: async () => numberOf((await read(find(COUNT_UNCONFIRMED)))?.n),
-    findReady: (request) => read(findReady(request)),
-    leaseEndpoints: (request) => writeLazily(() => deliveries.leaseEndpoints(request)),
-    listUnread: (id, limit) => read(deliveries.listUnread(id, limit)),
-    takeMessages: (request) => writeLazily(() => deliveries.takeMessages(request)),
-    settleMessages: (holder, keys, lease, settle) =>
-      writeLazily(() => deliveries.settleMessages(holder, keys, lease, settle)),
-    releaseEndpoints: (holder, now) => writeLazily(() => deliveries.releaseEndpoints(holder, now)),
-    findNextDue: (now) => read(deliveries.findNextDue(now)),
-    listMessages: (id, state, page) => read(listMessages(id, state, page)),
-    findMessage: (key) => read(findMessage(key)),
-    pruneMessages: (id, before, keep) => writeLazily(() => pruneMessages(id, before, keep)),
-    clearAnswers: (project_id, options = {}) =>
+    /**
+     * Finds active endpoints with due messages or unread entries, except those that another holder
+     * has leased. Examines up to 100 endpoints of each of up to 100 accounts, in the order of their
+     * ids.
+     */
+    findReady: (request: ReadyRequest) => read(findReady(request)),
+    /**
+     * Leases the given endpoints to the holder, except inactive ones and those that another holder
+     * has leased. The storage's own clock decides when a lease ends.
+     */
+    leaseEndpoints: (request: LeaseRequest) =>
+      writeLazily(() => deliveries.leaseEndpoints(request)),
+    /**
+     * Lists the first unread entries of the endpoint's project. Leaves out an entry if an open
+     * transaction could still insert another one before it.
+     */
+    listUnread: (id: string, limit: number) => read(deliveries.listUnread(id, limit)),
+    /**
+     * Inserts the new messages. Assigns due messages to the holder, and hides them from other holders
+     * until `hidden_until`.
+     */
+    takeMessages: (request: TakeRequest) => writeLazily(() => deliveries.takeMessages(request)),
+    /**
+     * For each endpoint of `keys`, calls `settle` with the endpoint and with those of its messages
+     * that are in `keys` and assigned to the holder. Stores the results. Ignores messages of other
+     * holders. Renews the leases of the endpoints for `lease` milliseconds.
+     */
+    settleMessages: (
+      holder: string,
+      keys: readonly MessageKey[],
+      lease: number,
+      settle: SettleMessages,
+    ) => writeLazily(() => deliveries.settleMessages(holder, keys, lease, settle)),
+    /** Ends the leases of a holder. The messages that are assigned to it become due at `now`. */
+    releaseEndpoints: (holder: string, now: number) =>
+      writeLazily(() => deliveries.releaseEndpoints(holder, now)),
+    /** The earliest time after `now` at which a message is due. */
+    findNextDue: (now: number) => read(deliveries.findNextDue(now)),
+    /** Lists the messages of an endpoint, newest first. */
+    listMessages: (id: string, state: WebhookDeliveryState | undefined, page: Page) =>
+      read(listMessages(id, state, page)),
+    findMessage: (key: MessageKey) => read(findMessage(key)),
+    /**
+     * Deletes the delivered and failed messages of an endpoint that are older than `before`, or not
+     * among its newest `keep` ones.
+     */
+    pruneMessages: (id: string, before: number, keep: number) =>
+      writeLazily(() => pruneMessages(id, before, keep)),
+    /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
+    clearAnswers: (project_id: string, options: WriteOptions = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         yield* clearAnswers(project_id)
         yield* recordWrite(sql, options)
       }),
-    findEntries: (sequences) => read(findEntries(sql, sequences)),
-    findSequence: (project_id, since) => read(findSequence(project_id, since)),
-    listRefunds: (import_id, page) => read(listRefunds(import_id, page)),
-    findPurchaseUser: (store, transaction_id) => read(findPurchaseUser(store, transaction_id)),
+    findEntries: (sequences: readonly number[]) => read(findEntries(sql, sequences)),
+    /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
+    findSequence: (project_id: string, since: string) => read(findSequence(project_id, since)),
+    /**
+     * Lists the purchases whose status an import changed to refunded or cancelled, in a fixed order.
+     * A page examines at most 5,000 status changes, and may be empty although `next` is set. After an
+     * undo of the import, the list is empty.
+     */
+    listRefunds: (import_id: string, page: Page) => read(listRefunds(import_id, page)),
+    /**
+     * Finds the user of a stored purchase. Undefined for an unknown purchase, and for one without a
+     * user.
+     */
+    findPurchaseUser: (store: StoreKey, transaction_id: string) =>
+      read(findPurchaseUser(store, transaction_id)),
   }
 }
 

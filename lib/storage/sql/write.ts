@@ -1,6 +1,6 @@
 import { omit, type Table } from '../columns.ts'
 import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
-import type { Insertion, KeyCheck, WriteOptions } from '../port.ts'
+import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Dialect, Sql } from './dialect.ts'

@@ -2,7 +2,7 @@
 // connection.
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { StagedRows } from '../port.ts'
+import type { StagedRows } from '../records.ts'
 import { sumStaged } from '../staged.ts'
 import { connect } from './connection.ts'
 import { openSqliteDriver } from './drivers.ts'

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
-import type { StagedRows } from '../port.ts'
+import type { StagedRows } from '../records.ts'
 import { sumStaged } from '../staged.ts'
 import type { Connection } from './connection.ts'
 import { translateSqliteError } from './drivers.ts'

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import type { PurchaseImport, StagedRows } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
+import type { PurchaseImport, StagedRows } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
 import { run } from '../sql/program.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'

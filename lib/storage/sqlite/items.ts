@@ -1,12 +1,11 @@
 import type { Row } from '../columns.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
-import type { ItemMethods } from '../port.ts'
-import { byArchived } from '../sql/items.ts'
+import { byArchived, type OwnItemMethods } from '../sql/items.ts'
 import { ITEMS, itemRecord } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'
 
-export function listingOfItems(db: Connection): Pick<ItemMethods, 'listItems'> {
+export function listingOfItems(db: Connection): Pick<OwnItemMethods, 'listItems'> {
   return {
     async listItems(key, { limit, after }) {
       const store = findStoreRow(db, key)

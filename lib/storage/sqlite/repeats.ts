@@ -10,7 +10,7 @@ import {
   type StoredIdentity,
   type UnequalField,
 } from '../../domain/purchase.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../port.ts'
+import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 

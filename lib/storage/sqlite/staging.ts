@@ -1,6 +1,6 @@
 import type { Comparison } from '../../domain/purchase.ts'
 import { memoize } from '../memoize.ts'
-import type { StagedRows } from '../port.ts'
+import type { StagedRows } from '../records.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import { createBlock, type NewEntry } from './block.ts'
 import type { Connection } from './connection.ts'

@@ -1,4 +1,4 @@
-import type { StoresOfAccount } from '../port.ts'
+import type { StoresOfAccount } from '../records.ts'
 import type { Query } from '../sql/dialect.ts'
 import { type SummaryDialect, storesWhere } from '../sql/summaries.ts'
 import { readInThread } from './background.ts'

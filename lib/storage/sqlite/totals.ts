@@ -1,6 +1,6 @@
 import { DAY_MS, type Period } from '../../domain/overview.ts'
-import type { StoreTotals, TotalsQuery } from '../port.ts'
 import { IS_RECORDING } from '../recorded.ts'
+import type { StoreTotals, TotalsQuery } from '../records.ts'
 import {
   addition,
   DAYS,

@@ -1,4 +1,4 @@
-import type { ImportUndo, UndoOutcome, WriteOptions } from '../port.ts'
+import type { ImportUndo, UndoOutcome, WriteOptions } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
 import { recordWrite } from '../sql/write.ts'
 import type { Connection } from './connection.ts'

@@ -1,6 +1,6 @@
 import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
 import { numberOf, omit, pick } from '../../columns.ts'
-import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../../port.ts'
+import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../../records.ts'
 import { ENDPOINTS, MESSAGES, numberedEntry } from '../../tables.ts'
 import type { Dialect } from '../dialect.ts'
 import { findRecord } from '../pages.ts'

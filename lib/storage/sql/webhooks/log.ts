@@ -1,7 +1,7 @@
 import type { MessageKey } from '../../../domain/message.ts'
 import { numberOf } from '../../columns.ts'
 import { recordPage } from '../../pages.ts'
-import type { Page } from '../../port.ts'
+import type { Page } from '../../records.ts'
 import { MESSAGES, numberedEntry } from '../../tables.ts'
 import type { Dialect } from '../dialect.ts'
 import { findRecord } from '../pages.ts'

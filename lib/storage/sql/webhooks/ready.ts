@@ -1,5 +1,5 @@
 import { text } from '../../columns.ts'
-import type { ReadyPage, ReadyRequest } from '../../port.ts'
+import type { ReadyPage, ReadyRequest } from '../../records.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program } from '../program.ts'
 import { COUNT_WAITING, IS_WAITING } from './dialect.ts'
