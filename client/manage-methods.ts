@@ -1,17 +1,5 @@
 import type * as api from './manage-types.ts'
 
-export interface OfProject {
-  readonly project_id: string
-}
-
-export interface OfStore {
-  readonly store_id: string
-}
-
-export interface User extends OfProject {
-  readonly user_id: string
-}
-
 /** The input and the answer of each method that is made from a row of `operations`. */
 export interface Methods {
   account: {
@@ -34,7 +22,7 @@ export interface Methods {
     rotateKey(id: string, input?: { readonly grace_period?: number | undefined }): api.Project
   }
   stores: {
-    list(query: api.ListQuery & OfProject): api.Page<'stores', api.Store>
+    list(query: api.StoreQuery): api.Page<'stores', api.Store>
     create(store: api.NewStore): api.Store
     get(id: string): api.Store
     update(change: api.StoreChange): api.Store
@@ -46,7 +34,7 @@ export interface Methods {
     /** With `version`, rejects with `version_conflict` if the item has another one. */
     update(change: api.ItemChange): api.Item
     /** The changes after the creation, newest first. */
-    history(query: api.ListQuery & { readonly id: string }): api.Page<'entries', api.AuditEntry>
+    history(query: api.ItemHistoryQuery): api.Page<'entries', api.AuditEntry>
     archive(id: string): api.Item
     restore(id: string): api.Item
   }
@@ -69,31 +57,26 @@ export interface Methods {
     buyers(query: api.BuyersQuery): api.Buyers
   }
   imports: {
-    list(query: api.ListQuery & OfStore): api.Page<'imports', api.ImportRecord>
+    list(query: api.ImportQuery): api.Page<'imports', api.ImportRecord>
     get(id: string): api.ImportRecord
     undo(import_id: string, input?: { force?: boolean }): api.ImportRecord
   }
   users: {
-    export(user: User): api.JsonObject
+    export(user: api.UserQuery): api.JsonObject
     /** With `delete`, also deletes the purchases. */
-    erase(user: User, input?: { readonly delete?: boolean }): api.ErasedUser
+    erase(user: api.UserQuery, input?: { readonly delete?: boolean }): api.ErasedUser
   }
   webhooks: {
-    list(query?: api.ListQuery & Partial<OfProject>): api.Page<'endpoints', api.WebhookEndpoint>
+    list(query?: api.WebhookQuery): api.Page<'endpoints', api.WebhookEndpoint>
     get(id: string): api.WebhookEndpoint
-    deliveries(query: DeliveryQuery): api.Page<'deliveries', api.WebhookDelivery>
+    deliveries(query: api.WebhookLogQuery): api.Page<'deliveries', api.WebhookDelivery>
     /** The request of a message, as an attempt would send it now. */
-    getRequest(message: Pick<api.WebhookDelivery, 'endpoint_id' | 'webhook_id'>): api.WebhookRequest
+    getRequest(message: api.WebhookDeliveryKey): api.WebhookRequest
     test(id: string): api.WebhookEndpoint
     pause(id: string): api.WebhookEndpoint
     resume(id: string): api.WebhookEndpoint
     /** Give one of `from`, a sequence number, and `since`, a time. */
-    replay(id: string, input: { from?: number; since?: string }): api.WebhookEndpoint
+    replay(id: string, input: Omit<api.WebhookReplay, 'endpoint_id'>): api.WebhookEndpoint
     confirm(id: string, input?: { url?: string; unconfirmed_at?: string }): api.WebhookEndpoint
   }
-}
-
-export interface DeliveryQuery extends api.ListQuery {
-  readonly endpoint_id: string
-  readonly state?: api.WebhookDeliveryState | undefined
 }

@@ -1,12 +1,12 @@
-import type { Account } from '../lib/domain/account.ts'
+import type { Account, AccountKey as StoredKey } from '../lib/domain/account.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
-import type { ImportDetails, PassedOverCount } from '../lib/domain/import.ts'
+import type { ImportSummary } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
-import type { Purchase, UnequalCount } from '../lib/domain/purchase.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
 import type { PurchaseFile } from './types.ts'
 
 export type { AuditEntry } from '../lib/domain/audit.ts'
+export type { CatalogPlan, PlannedChange as CatalogChange } from '../lib/domain/catalog.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ImportRecord, ImportTotal, PassedOverCount } from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
@@ -19,17 +19,24 @@ export type {
   PurchaseTotal,
 } from '../lib/domain/overview.ts'
 export type { NewProject, ProjectChange } from '../lib/domain/project.ts'
-export type { Purchase, PurchaseStatus } from '../lib/domain/purchase.ts'
+export type { Purchase, PurchaseStatus, RecordedPurchase } from '../lib/domain/purchase.ts'
 export type { PurchaseInput } from '../lib/domain/purchase-input.ts'
 export type {
+  ImportQuery,
+  ItemHistoryQuery,
   ItemQuery,
   ListQuery,
   OwnedQuery,
   PurchaseQuery,
+  StoreQuery,
+  WebhookDeliveryKey,
+  WebhookLogQuery,
+  WebhookQuery,
+  WebhookReplay,
 } from '../lib/domain/query.ts'
 export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
-export type { ErasedUser } from '../lib/domain/user.ts'
+export type { ErasedUser, UserQuery } from '../lib/domain/user.ts'
 export type {
   WebhookDelivery,
   WebhookDeliveryState,
@@ -44,17 +51,13 @@ export type Page<Name extends string, T> = { readonly [N in Name]: readonly T[] 
   readonly next?: string
 }
 
-export interface AccountKey {
-  readonly key_id: string
-  readonly account_id: string
-  readonly created_at: string
-  readonly revoked_at?: string
+export interface AccountKey extends Omit<StoredKey, 'hash'> {
   /** Whether the client uses this key. */
   readonly current: boolean
 }
 
-export interface NewAccountKey extends Pick<AccountKey, 'key_id' | 'account_id' | 'created_at'> {
-  /** Only this answer has it. */
+/** Only the answer to `keys.add` has the `account_key`. */
+export type NewAccountKey = Omit<StoredKey, 'hash' | 'revoked_at'> & {
   readonly account_key: string
 }
 
@@ -66,8 +69,6 @@ interface WithSecrets {
 export type Project = StoredProject & WithSecrets
 export type Store = StoredStore & WithSecrets
 
-// The following types repeat those of `lib/services`. Importing them would require the types of Node.
-
 export interface CatalogRequest {
   readonly catalog: JsonObject
   readonly archive_missing?: boolean | undefined
@@ -76,39 +77,6 @@ export interface CatalogRequest {
   readonly items_only?: boolean | undefined
   /** With `items_only`: the store of the project for a store of the catalog. */
   readonly as?: { readonly [store_id: string]: string } | undefined
-}
-
-export interface CatalogPlan {
-  readonly project_id: string
-  /** Identifies the state of the catalog that the plan was made from. */
-  readonly digest: string
-  readonly created: number
-  readonly updated: number
-  readonly archived: number
-  readonly restored: number
-  readonly unchanged: number
-  /** The number of active items that the catalog does not have, and that stay. */
-  readonly missing: number
-  readonly unset_variables: readonly string[]
-  /** The first 1,000 changes. */
-  readonly changes: readonly CatalogChange[]
-}
-
-export interface CatalogChange {
-  readonly action: 'create' | 'update' | 'archive' | 'restore'
-  readonly kind: 'project' | 'store' | 'item'
-  readonly store_id?: string
-  readonly name?: string
-  readonly fields?: {
-    readonly [field: string]: { readonly from: unknown; readonly to: unknown }
-  }
-  readonly item?: JsonObject
-}
-
-export interface RecordedPurchase {
-  readonly outcome: 'added' | 'updated' | 'skipped'
-  /** Missing when the purchase was deleted with its user. */
-  readonly purchase?: Purchase
 }
 
 /** How to read a purchase file. */
@@ -121,15 +89,5 @@ export interface ImportOptions
   readonly onProgress?: PurchaseFile['onProgress']
 }
 
-export interface ImportResult
-  extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
-  /** Missing after a dry run. */
-  readonly import_id?: string
-  readonly ignored_columns: readonly string[]
-  /** The rows that were passed over: up to 20 reasons, and `others`. */
-  readonly passed_over_reasons: readonly PassedOverCount[]
-  /** The rows with values that the stored purchases lack or have otherwise. */
-  readonly unequal: readonly UnequalCount[]
-  /** The preset that fits the header, if the file was read by a map without a preset. */
-  readonly fitting_preset?: string
-}
+/** `import_id` is missing after a dry run. */
+export type ImportResult = ImportSummary & { readonly import_id?: string }

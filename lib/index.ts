@@ -10,7 +10,14 @@ export {
   assertAuthority,
   type TokenOrigin,
 } from './domain/authority.ts'
-export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
+export type {
+  Catalog,
+  CatalogFileItem,
+  CatalogPlan,
+  CatalogProject,
+  CatalogStore,
+  PlannedChange,
+} from './domain/catalog.ts'
 export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject, JsonSchema } from './domain/fields.ts'
@@ -18,6 +25,7 @@ export type { IdempotencyRecord } from './domain/idempotency.ts'
 export type {
   ImportDetails,
   ImportRecord,
+  ImportSummary,
   ImportTotal,
   ImportUndoRequest,
   PassedOver,
@@ -59,6 +67,7 @@ export {
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
+  type RecordedPurchase,
   type Repeat,
   type StoredIdentity,
   type StoredPurchase,
@@ -79,6 +88,10 @@ export {
   type PurchaseQuery,
   type PurchaseSelection,
   type StoreQuery,
+  type WebhookDeliveryKey,
+  type WebhookLogQuery,
+  type WebhookQuery,
+  type WebhookReplay,
 } from './domain/query.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
 export type {
@@ -124,16 +137,13 @@ export type { AccountKeyInfo, AccountKeyPage, AccountPage, Accounts } from './se
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { Backlog } from './services/backlog.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
-export type { PlannedChange } from './services/catalog-change.ts'
 export { readCatalog } from './services/catalog-file.ts'
 export type {
   CatalogFile,
-  CatalogPlan,
   CatalogRequest,
 } from './services/catalog-plan.ts'
 export type { ChangeEvent, ChangeListener } from './services/changes.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'
-export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
@@ -160,19 +170,14 @@ export type {
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
-export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { NearQuota } from './services/row-quotas.ts'
 export type { StoredSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'
 export type {
-  WebhookDeliveryKey,
   WebhookLogPage,
-  WebhookLogQuery,
   WebhookPage,
-  WebhookQuery,
-  WebhookReplay,
   Webhooks,
 } from './services/webhooks.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'

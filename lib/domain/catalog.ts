@@ -78,6 +78,45 @@ export interface SecretReference {
 
 export type ParsedItem = Given<Omit<CatalogFileItem, 'price'>> & { readonly price?: number }
 
+export interface CatalogPlan {
+  readonly project_id: string
+  /** Identifies the state of the catalog that the plan was made from. */
+  readonly digest: string
+  /** How many records (project, stores and items) the plan creates, updates, and so on. */
+  readonly created: number
+  readonly updated: number
+  readonly archived: number
+  readonly restored: number
+  /** The number of items in the catalog that are already stored with the same values. */
+  readonly unchanged: number
+  /** The number of active items that the catalog lacks. They stay active. */
+  readonly missing: number
+  /** Environment variables that are not set. The stored secrets stay unchanged. */
+  readonly unset_variables: readonly string[]
+  readonly changes: readonly PlannedChange[]
+}
+
+export interface PlannedChange {
+  readonly action: 'create' | 'update' | 'archive' | 'restore'
+  readonly kind: 'project' | 'store' | 'item'
+  /** The id of the changed store, or of the changed item's store. */
+  readonly store_id?: string
+  /** The name of the item. */
+  readonly name?: string
+  /** The id of an existing item, and its version before the change. */
+  readonly id?: string
+  readonly version?: number
+  /** The old and new values of an update. A secret is shown as `(secret)`. */
+  readonly fields?: Differences | undefined
+  /** The new item. */
+  readonly item?: ParsedItem
+}
+
+/** The old and new values of fields. */
+export interface Differences {
+  readonly [field: string]: { readonly from: unknown; readonly to: unknown }
+}
+
 /** A catalog with a checked structure. Configurations and items are parsed later, one by one. */
 export interface ParsedCatalog {
   readonly project?: Given<CatalogProject>

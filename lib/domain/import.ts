@@ -8,7 +8,7 @@ import {
   required,
   text,
 } from './fields.ts'
-import type { PurchaseStatus } from './purchase.ts'
+import type { PurchaseStatus, UnequalCount } from './purchase.ts'
 
 /**
  * The number of a file's rows with the same status and currency, and the sum of their prices. A
@@ -81,6 +81,19 @@ export interface ImportDetails {
   readonly totals: readonly ImportTotal[]
   /** The time of the end of the import; ISO 8601, UTC. */
   readonly finished_at: string
+}
+
+/** The result of an import, and a summary of the file's rows. */
+export interface ImportSummary
+  extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
+  /** The names of the file's columns that were not stored. */
+  readonly ignored_columns: readonly string[]
+  /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */
+  readonly passed_over_reasons: readonly PassedOverCount[]
+  /** How many rows have a value that the stored purchase lacks or has otherwise. It stays. */
+  readonly unequal: readonly UnequalCount[]
+  /** The preset whose columns the file has, if the file was read by a map without a preset. */
+  readonly fitting_preset?: string
 }
 
 /** A finished import. It has no details if an earlier version of tillkit made it. */

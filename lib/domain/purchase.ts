@@ -36,6 +36,16 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at' | 'expires
   readonly expires_at?: string
 }
 
+export interface RecordedPurchase {
+  /**
+   * `updated`: the status of the stored purchase advanced. `skipped`: the purchase was stored
+   * before, with this status or a later one.
+   */
+  readonly outcome: 'added' | 'updated' | 'skipped'
+  /** The purchase as it is stored now. Absent when it was deleted with its user. */
+  readonly purchase?: Purchase
+}
+
 /** One page of what a user owns, in order of SKU. */
 export interface OwnedPage {
   readonly owned: readonly OwnedItem[]

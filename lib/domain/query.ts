@@ -16,7 +16,11 @@ import {
 import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
-import { WEBHOOK_DELIVERY_STATES } from './webhook.ts'
+import {
+  WEBHOOK_DELIVERY_STATES,
+  type WebhookDelivery,
+  type WebhookDeliveryState,
+} from './webhook.ts'
 
 /** The page of a list to read. */
 export interface ListQuery {
@@ -53,6 +57,29 @@ export interface AuditQuery extends ListQuery {
 
 export interface ImportQuery extends ListQuery {
   readonly store_id: string
+}
+
+export interface WebhookQuery extends ListQuery {
+  /** If given, lists only the endpoints of this project and its stores. */
+  readonly project_id?: string | undefined
+}
+
+export interface WebhookLogQuery extends ListQuery {
+  readonly endpoint_id: string
+  /** If given, lists only the messages in this state. */
+  readonly state?: WebhookDeliveryState | undefined
+}
+
+/** Identifies a message of the delivery log. */
+export type WebhookDeliveryKey = Pick<WebhookDelivery, 'endpoint_id' | 'webhook_id'>
+
+/** Give one of `from` and `since`. */
+export interface WebhookReplay {
+  readonly endpoint_id: string
+  /** The `sequence` of the first event. */
+  readonly from?: number | undefined
+  /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
+  readonly since?: string | undefined
 }
 
 /** Selects the purchases of a store that meet all given conditions. */

@@ -1,32 +1,17 @@
 import type { AuditAction } from '../domain/audit.ts'
-import { type ItemList, type ParsedItem, parseCatalogItem } from '../domain/catalog.ts'
+import {
+  type Differences,
+  type ItemList,
+  type ParsedItem,
+  type PlannedChange,
+  parseCatalogItem,
+} from '../domain/catalog.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { CatalogItemChange } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-
-export interface PlannedChange {
-  readonly action: 'create' | 'update' | 'archive' | 'restore'
-  readonly kind: 'project' | 'store' | 'item'
-  /** The id of the changed store, or of the changed item's store. */
-  readonly store_id?: string
-  /** The name of the item. */
-  readonly name?: string
-  /** The id of an existing item, and its version before the change. */
-  readonly id?: string
-  readonly version?: number
-  /** The old and new values of an update. A secret is shown as `(secret)`. */
-  readonly fields?: Differences | undefined
-  /** The new item. */
-  readonly item?: ParsedItem
-}
-
-/** The old and new values of fields. */
-export interface Differences {
-  readonly [field: string]: { readonly from: unknown; readonly to: unknown }
-}
 
 /**
  * A change of an item. Keeps the `fields` as JSON and parses it at each access. As objects, the

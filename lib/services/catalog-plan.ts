@@ -2,9 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import {
   type Catalog,
+  type CatalogPlan,
+  type Differences,
   type ItemList,
   type ParsedCatalog,
   type ParsedItem,
+  type PlannedChange,
   parseCatalog,
   parseCatalogItem,
   repeated,
@@ -41,14 +44,7 @@ import { type ErrorDetail, TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { CatalogChanges, KeyCheck, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
-import {
-  ChangedItem,
-  CreatedItem,
-  type Differences,
-  itemChanges,
-  newItems,
-  type PlannedChange,
-} from './catalog-change.ts'
+import { ChangedItem, CreatedItem, itemChanges, newItems } from './catalog-change.ts'
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
@@ -100,24 +96,6 @@ export function isPlanOf(sealer: Sealer, digest: string, state: string): boolean
   return (
     digest.startsWith(DIGEST_PREFIX) && sealer.isDigest(digest.slice(DIGEST_PREFIX.length), state)
   )
-}
-
-export interface CatalogPlan {
-  readonly project_id: string
-  /** Identifies the state of the catalog that the plan was made from. */
-  readonly digest: string
-  /** How many records (project, stores and items) the plan creates, updates, and so on. */
-  readonly created: number
-  readonly updated: number
-  readonly archived: number
-  readonly restored: number
-  /** The number of items in the catalog that are already stored with the same values. */
-  readonly unchanged: number
-  /** The number of active items that the catalog lacks. They stay active. */
-  readonly missing: number
-  /** Environment variables that are not set. The stored secrets stay unchanged. */
-  readonly unset_variables: readonly string[]
-  readonly changes: readonly PlannedChange[]
 }
 
 /** A plan with the writes that carry it out. */

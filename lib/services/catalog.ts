@@ -1,6 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import {
   type CatalogFileItem,
+  type CatalogPlan,
   type CatalogProject,
   type CatalogStore,
   secretReference,
@@ -15,7 +16,7 @@ import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { RecordPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
-import { type CatalogPlan, type CatalogRequest, isPlanOf, preparePlan } from './catalog-plan.ts'
+import { type CatalogRequest, isPlanOf, preparePlan } from './catalog-plan.ts'
 import type { Context } from './context.ts'
 
 export interface Catalogs {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
 import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
 import { copyText } from '../csv/text.ts'
-import type { ImportDetails, ImportTotal, PassedOver, PassedOverCount } from '../domain/import.ts'
+import type { ImportSummary, ImportTotal, PassedOver } from '../domain/import.ts'
 import {
   countUnequal,
   type NewPurchase,
@@ -14,19 +14,6 @@ import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
-
-/** The result of an import, and a summary of the file's rows. */
-export interface ImportSummary
-  extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
-  /** The names of the file's columns that were not stored. */
-  readonly ignored_columns: readonly string[]
-  /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */
-  readonly passed_over_reasons: readonly PassedOverCount[]
-  /** How many rows have a value that the stored purchase lacks or has otherwise. It stays. */
-  readonly unequal: readonly UnequalCount[]
-  /** The preset whose columns the file has, if the file was read by a map without a preset. */
-  readonly fitting_preset?: string
-}
 
 /** Loads the bytes of a file into an import. */
 export interface Loader {

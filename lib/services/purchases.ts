@@ -6,8 +6,8 @@ import { invalidSkus, type SkuMap } from '../csv/skus.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown, invalidField } from '../domain/fields.ts'
-import { parseFileName } from '../domain/import.ts'
-import type { OwnedPage, Purchase, PurchaseField } from '../domain/purchase.ts'
+import { type ImportSummary, parseFileName } from '../domain/import.ts'
+import type { OwnedPage, Purchase, PurchaseField, RecordedPurchase } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type OwnedQuery,
@@ -27,11 +27,11 @@ import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } f
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { createLoader, type ImportSummary, UNKNOWN_SKU } from './imports.ts'
+import { createLoader, UNKNOWN_SKU } from './imports.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned-purchases.ts'
 import { appOf, rulesOf } from './purchase-rules.ts'
-import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
+import { recordPurchase, withTimeText } from './record-purchase.ts'
 
 export interface Purchases extends Overview {
   /**

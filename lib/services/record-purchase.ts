@@ -3,7 +3,7 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, StoredPurchase } from '../domain/purchase.ts'
+import type { Purchase, RecordedPurchase, StoredPurchase } from '../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
@@ -16,16 +16,6 @@ import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { UNKNOWN_SKU } from './imports.ts'
 import { currencyRefusal, rulesOf } from './purchase-rules.ts'
-
-export interface RecordedPurchase {
-  /**
-   * `updated`: the status of the stored purchase advanced. `skipped`: the purchase was stored
-   * before, with this status or a later one.
-   */
-  readonly outcome: 'added' | 'updated' | 'skipped'
-  /** The purchase as it is stored now. Absent when it was deleted with its user. */
-  readonly purchase?: Purchase
-}
 
 const PAUSE_MS = 50
 /**

@@ -11,18 +11,16 @@ import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import {
-  type ListQuery,
   parseDelivery,
   parseReplay,
   parseWebhookLogQuery,
   parseWebhookQuery,
+  type WebhookDeliveryKey,
+  type WebhookLogQuery,
+  type WebhookQuery,
+  type WebhookReplay,
 } from '../domain/query.ts'
-import type {
-  WebhookDelivery,
-  WebhookDeliveryState,
-  WebhookEndpoint,
-  WebhookRequest,
-} from '../domain/webhook.ts'
+import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../domain/webhook.ts'
 import { showWebhookUrl } from '../domain/webhook-settings.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -79,39 +77,16 @@ interface ExpectedTarget {
   readonly unconfirmed_at?: string | undefined
 }
 
-export interface WebhookQuery extends ListQuery {
-  /** If given, lists only the endpoints of this project and its stores. */
-  readonly project_id?: string | undefined
-}
-
 export interface WebhookPage {
   readonly endpoints: readonly WebhookEndpoint[]
   /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
-export interface WebhookLogQuery extends ListQuery {
-  readonly endpoint_id: string
-  /** If given, lists only the messages in this state. */
-  readonly state?: WebhookDeliveryState | undefined
-}
-
 export interface WebhookLogPage {
   readonly deliveries: readonly WebhookDelivery[]
   /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
-}
-
-/** Identifies a message of the delivery log. */
-export type WebhookDeliveryKey = Pick<WebhookDelivery, 'endpoint_id' | 'webhook_id'>
-
-/** Give one of `from` and `since`. */
-export interface WebhookReplay {
-  readonly endpoint_id: string
-  /** The `sequence` of the first event. */
-  readonly from?: number | undefined
-  /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
-  readonly since?: string | undefined
 }
 
 export function createWebhooks(context: Context): Webhooks {
