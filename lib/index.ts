@@ -181,7 +181,6 @@ export type {
   Webhooks,
 } from './services/webhooks.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
-export type { Inventory } from './storage/inventory.ts'
 export type {
   AuditPage,
   ItemPage,

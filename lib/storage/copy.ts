@@ -1,17 +1,17 @@
-import type { Account } from '../domain/account.ts'
-import type { AuditEntry } from '../domain/audit.ts'
-import { EVENT_ACTIONS } from '../domain/event.ts'
-import type { StoredPurchase } from '../domain/purchase.ts'
-import type { Store } from '../domain/store.ts'
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import { type Inventory, takeInventory } from './inventory.ts'
-import { pagesOf, recordsOf } from './pages.ts'
-import type { FormerPublicKey, Page, RecordPage, Storage, StoreKey } from './port.ts'
+import type { CopiedRow, Storage } from './port.ts'
+import { COPIED_TABLES, type CopiedTable } from './sql/copy.ts'
 
 /** Called with a kind of records, and how many of them were copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
-const noProgress: CopyProgress = () => {}
+/** The number of records of each kind, and a hexadecimal SHA-256 checksum of all of them. */
+export interface Inventory {
+  readonly counts: { readonly [kind: string]: number }
+  readonly checksum: string
+}
 
 /**
  * Copies all records from one storage into an empty one, and compares the two storages by checksum.
@@ -27,20 +27,68 @@ const noProgress: CopyProgress = () => {}
 export async function copyStorage(
   from: Storage,
   to: Storage,
-  onProgress: CopyProgress = noProgress,
+  onProgress: CopyProgress = () => {},
 ): Promise<Inventory> {
-  const now = new Date().toISOString()
   await assertPrefix(from, to)
-  const isBegun = await to.beginCopy()
-  if (isBegun) await copyAll(from, to, onProgress, now)
+  const begun = await to.beginCopy(new Date().toISOString())
+  const now = begun ?? new Date().toISOString()
+  if (begun) await copyAll(from, to, onProgress, now)
   // Reads both in parallel: while one storage waits for its database, the other one is hashed.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
   ])
-  if (original.checksum !== copy.checksum) throw isBegun ? differs(original, copy) : holdsOthers()
+  if (original.checksum !== copy.checksum) throw begun ? differs(original, copy) : holdsOthers()
   await to.endCopy()
   return copy
+}
+
+/**
+ * Counts all records of a storage, and computes their checksum. Ignores idempotency records that
+ * have expired at `now`. Reports the progress of each kind of records to `onCount`.
+ */
+export async function takeInventory(
+  storage: Storage,
+  now: string,
+  onCount: (kind: string, count: number) => void = () => {},
+): Promise<Inventory> {
+  const hash = createHash('sha256')
+  const counts: { [kind: string]: number } = {}
+  await storage.applyChanges?.()
+  for (const table of COPIED_TABLES) {
+    const { kind } = table
+    const types = Object.values(table.columns)
+    let count = 0
+    // Adds up the checksums of the rows: two databases may read them in different orders.
+    let sum = 0n
+    for await (const rows of pagesOf(storage, table, now)) {
+      for (const row of rows) {
+        const compared = row.filter((_, place) => types[place] !== 'number')
+        sum += BigInt(`0x${createHash('sha256').update(JSON.stringify(compared)).digest('hex')}`)
+      }
+      count += rows.length
+      onCount(kind, count)
+    }
+    counts[kind] = count
+    hash.update(`${kind} ${sum}\n`)
+  }
+  return { counts, checksum: hash.digest('hex') }
+}
+
+/** Throws if the target has other accounts than an interrupted copy of the source would have. */
+async function assertPrefix(from: Storage, to: Storage): Promise<void> {
+  const page = { limit: 1000, now: '' }
+  const [source, target] = await Promise.all([
+    from.readRows('accounts', page),
+    to.readRows('accounts', page),
+  ])
+  if (target.some((row, place) => String(row) !== String(source[place]))) {
+    throw holdsOthers('accounts')
+  }
+}
+
+function holdsOthers(what = 'contents'): TillError {
+  return new TillError('invalid_request', `The target holds other ${what}: copy into an empty one`)
 }
 
 function differs(original: Inventory, copy: Inventory): TillError {
@@ -61,261 +109,65 @@ async function copyAll(
   onProgress: CopyProgress,
   now: string,
 ): Promise<void> {
-  const count = createCounter(onProgress)
-  const context = { from, to, count }
-  for await (const account of recordsOf((page) => from.listAccounts(page))) {
-    const { account_id } = account
-    await copyAccount(from, to, account)
-    await copyIdempotencyRecords(from, to, account_id, now, (number) =>
-      count('idempotency_records', number),
-    )
-    count('accounts')
-    for await (const project of recordsOf((page) => from.listProjects(account_id, page))) {
-      await copyProject(from, to, project.id)
-      count('projects')
-      for await (const store of recordsOf((page) => from.listStores(project.id, page))) {
-        await copyStore(from, to, store, count)
-        count('stores')
-      }
+  await from.applyChanges?.()
+  const bases = to.readNumberBases ? undefined : await from.readNumberBases?.()
+  for (const table of COPIED_TABLES) {
+    const { name, kind } = table
+    // Rows are written in the order in which they are read, so the target has the first ones.
+    const done = await to.countRows(name)
+    let seen = 0
+    for await (const rows of pagesOf(from, table, now)) {
+      const fresh = rows.slice(Math.max(0, done - seen))
+      seen += rows.length
+      if (fresh.length > 0) await to.insertRows(name, renumber(fresh, table, bases))
+      onProgress('copying', kind, seen)
     }
   }
-  await copyList(context, 'imports', {
-    list: (storage, page) => storage.listAllImports(page),
-    insert: (imports) => to.insertImports(imports),
-  })
-  for await (const store of allStores(from)) await copyPurchases(context, store)
-  await copyList(context, 'status_changes', {
-    list: (storage, page) => storage.listStatusChanges(page),
-    insert: (changes) => to.insertStatusChanges(changes),
-  })
-  await copyList(context, 'import_overlaps', {
-    list: (storage, page) => storage.listOverlaps(page),
-    insert: (overlaps) => to.insertOverlaps(overlaps),
-  })
-  await copySigningKeys(from, to)
-  const keyCheck = await from.findKeyCheck?.()
-  if (keyCheck !== undefined) await to.insertAudit({ keyChecks: [{ values: [keyCheck] }] })
-  await copyList(context, 'audit_entries', {
-    list: listAudit,
-    insert: (entries) => to.insertAudit(...entries.map((audit) => ({ audit }))),
-  })
-  await copyEndpoints(from, to, count)
+  await to.completeCopy()
+  await to.indexUsers?.()
 }
 
-function createCounter(onProgress: CopyProgress) {
-  const counts: { [kind: string]: number } = {}
-  return (kind: string, number = 1) => {
-    counts[kind] = (counts[kind] ?? 0) + number
-    onProgress('copying', kind, counts[kind])
-  }
+/** Adds the number of its store to each number of a purchase. */
+function renumber(
+  rows: readonly CopiedRow[],
+  { columns }: CopiedTable,
+  bases: ReadonlyMap<string, number> | undefined,
+): readonly CopiedRow[] {
+  const types = Object.values(columns)
+  const store = Object.keys(columns).indexOf('store')
+  if (!bases || !types.includes('number')) return rows
+  return rows.map((row) =>
+    row.map((text, place) => {
+      if (text === null || types[place] !== 'number') return text
+      return String(Number(text) + (bases.get(row[store] as string) ?? 0))
+    }),
+  )
 }
 
-/** Throws if the target has other accounts than an interrupted copy of the source would have. */
-async function assertPrefix(from: Storage, to: Storage): Promise<void> {
-  const source = recordsOf((page) => from.listAccounts(page))
-  for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {
-    const { value } = await source.next()
-    if (value?.account_id !== account_id) throw holdsOthers('accounts')
-  }
-}
+const PAGE_ROWS = 2_000
+const PAGE_CHARS = 1024 ** 2
 
-function holdsOthers(what = 'contents'): TillError {
-  return new TillError('invalid_request', `The target holds other ${what}: copy into an empty one`)
-}
-
-async function copyAccount(from: Storage, to: Storage, account: Account): Promise<void> {
-  const { account_id } = account
-  const known = new Set<string>()
-  for await (const key of recordsOf((page) => to.listAccountKeys(account_id, page))) {
-    known.add(key.key_id)
-  }
-  for await (const key of recordsOf((page) => from.listAccountKeys(account_id, page))) {
-    if (known.has(key.key_id)) continue
-    if (await to.findAccount(account_id)) await to.insertAccountKey(key)
-    else await to.insertAccount(account, key)
-  }
-}
-
-/**
- * Copies idempotency records in the order of their keys. Begins after the last key in the target.
- */
-async function copyIdempotencyRecords(
-  from: Storage,
-  to: Storage,
-  account_id: string,
+/** Reads the rows of a table in pages. Reads a page while the caller works on the one before. */
+async function* pagesOf(
+  storage: Storage,
+  { name }: CopiedTable,
   now: string,
-  count: (number: number) => void,
-): Promise<void> {
-  let last = ''
-  for await (const { records } of pagesOf((page) => to.listIdempotencyRecords(account_id, page))) {
-    last = records.at(-1)?.key ?? last
-    count(records.length)
-  }
-  const source = pagesOf((page) => from.listIdempotencyRecords(account_id, page))
-  for await (const { records } of source) {
-    const fresh = records.filter(({ key, expires_at }) => key > last && expires_at > now)
-    if (fresh.length === 0) continue
-    await to.insertAudit(...fresh.map((idempotency) => ({ idempotency })))
-    count(fresh.length)
-  }
-}
-
-/** Copies a project with its first public key, then repeats its key rotations in order. */
-async function copyProject(from: Storage, to: Storage, id: string): Promise<void> {
-  const project = await from.findProject(id)
-  if (!project) throw new Error('a listed project was not found')
-  const former: FormerPublicKey[] = []
-  for await (const key of recordsOf((page) => from.listFormerPublicKeys(id, page))) former.push(key)
-  const [first = project, ...later] = [...former, project]
-  if (!(await to.findProject(id))) {
-    await to.insertProject({ ...project, public_key: first.public_key })
-  }
-  const current = (await to.findProject(id))?.public_key
-  const done = [first, ...later].findIndex(({ public_key }) => public_key === current)
-  for (const [i, { public_key }] of later.entries()) {
-    if (i < done) continue
-    const former_until = former[i]?.expires_at as string
-    await to.rotatePublicKey(id, { public_key, former_until })
-  }
-  for await (const watermark of recordsOf((page) => from.listWatermarks(id, page))) {
-    await to.insertWatermark(watermark)
+): AsyncGenerator<readonly CopiedRow[]> {
+  let limit = 100
+  let next = storage.readRows(name, { limit, now })
+  for (;;) {
+    const rows = await next
+    if (rows.length === 0) return
+    // A row may have 140 KiB.
+    const chars = rows.reduce((sum, row) => sum + lengthOf(row), 0)
+    limit = Math.max(1, Math.min(PAGE_ROWS, Math.floor((PAGE_CHARS / chars) * rows.length)))
+    next = storage.readRows(name, { after: rows.at(-1), limit, now })
+    next.catch(() => {}) // the caller may have failed before
+    yield rows
+    await setImmediate()
   }
 }
 
-async function copyStore(
-  from: Storage,
-  to: Storage,
-  store: Store,
-  count: (kind: string, number?: number) => void,
-): Promise<void> {
-  if (!(await to.findStore(store.account_id, store.store_id))) await to.insertStore(store)
-  for await (const { items } of pagesOf((page) => from.listItems(store, page))) {
-    await to.insertItems(items)
-    count('items', items.length)
-  }
-}
-
-async function* allStores(storage: Storage): AsyncGenerator<Store> {
-  for await (const { account_id } of recordsOf((page) => storage.listAccounts(page))) {
-    for await (const { id } of recordsOf((page) => storage.listProjects(account_id, page))) {
-      yield* recordsOf((page) => storage.listStores(id, page))
-    }
-  }
-}
-
-async function copyPurchases(context: Context, store: StoreKey): Promise<void> {
-  const { from, to, count } = context
-  const writer = createBlocks((purchases) => to.insertPurchases(store, purchases))
-  await copyList(context, 'purchases', {
-    list: async (storage, page) => {
-      const { purchases: records, ...further } = await storage.listPurchases(store, {}, page)
-      return { records, ...further }
-    },
-    insert: (purchases) => writer.add(purchases),
-  })
-  await writer.end()
-  for await (const { records } of pagesOf((page) => from.listErasedPurchases(store, page))) {
-    await to.insertErasedPurchases(store, records)
-    count('erased_purchases', records.length)
-  }
-}
-
-const BLOCK_ROWS = 10_000
-const BLOCK_CHARS = 2 * 1024 * 1024
-
-/**
- * Collects purchases in blocks, because a storage sorts the ids of each block before it indexes
- * them.
- */
-function createBlocks(insert: (purchases: readonly StoredPurchase[]) => Promise<void>) {
-  let block: StoredPurchase[] = []
-  let chars = 0
-  const end = async () => {
-    const full = block
-    block = []
-    chars = 0
-    if (full.length > 0) await insert(full)
-  }
-  return {
-    end,
-    async add(purchases: readonly StoredPurchase[]) {
-      for (const purchase of purchases) {
-        block.push(purchase)
-        chars += JSON.stringify(purchase.metadata).length
-        if (block.length >= BLOCK_ROWS || chars >= BLOCK_CHARS) await end()
-      }
-    },
-  }
-}
-
-interface Context {
-  readonly from: Storage
-  readonly to: Storage
-  readonly count: (kind: string, number?: number) => void
-}
-
-interface CopiedList<T> {
-  readonly list: (storage: Storage, page: Page) => Promise<RecordPage<T>>
-  readonly insert: (records: readonly T[]) => Promise<void>
-}
-
-/**
- * Copies the records of a list. Both storages list them in the same order, so the copy skips as
- * many records as the target already has.
- */
-async function copyList<T>(
-  { from, to, count }: Context,
-  kind: string,
-  { list, insert }: CopiedList<T>,
-): Promise<void> {
-  let done = 0
-  for await (const { records } of pagesOf((page) => list(to, page))) done += records.length
-  count(kind, done)
-  let seen = 0
-  for await (const { records } of pagesOf((page) => list(from, page))) {
-    const fresh = records.slice(Math.max(0, done - seen))
-    seen += records.length
-    if (fresh.length > 0) await insert(fresh)
-    count(kind, fresh.length)
-  }
-}
-
-async function listAudit(storage: Storage, page: Page): Promise<RecordPage<AuditEntry>> {
-  const { entries: records, ...further } = await storage.listAudit(undefined, page)
-  return { records, ...further }
-}
-
-async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
-  const known = new Set((await to.listSigningKeys()).map(({ kid }) => kid))
-  for (const key of await from.listSigningKeys()) {
-    if (!known.has(key.kid)) await to.insertSigningKey(key)
-  }
-}
-
-/**
- * The times of audit entries may be out of order, because clocks differ. A copied webhook endpoint
- * therefore starts a minute before its first unread entry, and may send some messages again.
- */
-const OVERLAP_MS = 60_000
-
-/**
- * Copies webhook endpoints. Finds their positions by time, because the sequence numbers of the two
- * storages differ.
- */
-async function copyEndpoints(
-  from: Storage,
-  to: Storage,
-  count: (kind: string, number?: number) => void,
-): Promise<void> {
-  for await (const endpoint of recordsOf((page) => from.listEndpoints({}, page))) {
-    const { endpoint_id, project_id } = endpoint
-    const { at } = await from.measureLag(endpoint_id, EVENT_ACTIONS)
-    await to.insertAudit({ endpoints: [{ endpoint_id, change: () => endpoint }] })
-    if (at !== undefined) {
-      const since = new Date(Date.parse(at) - OVERLAP_MS).toISOString()
-      const first = await to.findSequence(project_id, since)
-      await to.updateEndpoint(endpoint_id, (same) => same, { to: first })
-    }
-    count('webhook_endpoints')
-  }
+function lengthOf(row: CopiedRow): number {
+  return row.reduce((sum, text) => sum + (text?.length ?? 1), 0)
 }

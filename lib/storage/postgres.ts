@@ -148,7 +148,7 @@ function storageOn(db: Database): Storage {
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql),
-    ...copyMethods(db),
+    ...copyMethods(db, sql),
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')

@@ -278,5 +278,10 @@ export function sharedTables(dialect: SchemaDialect): string {
   CREATE INDEX webhook_messages_due ON webhook_messages (endpoint_id, next_at)
     WHERE state = 'waiting';
   CREATE INDEX webhook_messages_next ON webhook_messages (next_at) WHERE state = 'waiting';
+
+  -- Has a row while the database is an unfinished copy.
+  CREATE TABLE unfinished_copy (
+    began_at ${text} NOT NULL
+  ${end};
   `
 }

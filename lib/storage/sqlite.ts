@@ -117,7 +117,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql),
-    ...copyMethods(db),
+    ...copyMethods(db, sql),
     async check() {
       return findProblems(db)
     },

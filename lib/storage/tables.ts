@@ -39,10 +39,7 @@ import {
 import type {
   ErasedPurchase,
   FormerPublicKey,
-  ImportOverlap,
   OwnedRow,
-  StatusChange,
-  StoredImport,
   StoredSigningKey,
   Watermark,
 } from './records.ts'
@@ -241,51 +238,11 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   finished_at: optional(text()),
 })
 
-/** Reads an import with the ids of its store from a row. */
-export function storedImport(row: Row): StoredImport {
-  return { ...importRecord(row), account_id: row.account_id as string }
-}
-
 export function importRecord(row: Row): ImportRecord {
   const { import_id, store_id, created_at } = row as unknown as ImportRecord
   const record = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
   return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
-
-/** All columns of an import and the range of its purchases, for a copy. */
-export const IMPORT_ROWS = table<
-  Omit<ImportRecord, 'store_id'> & {
-    readonly first_purchase: number
-    readonly last_purchase: number
-  }
->(
-  'imports',
-  {
-    import_id: text(),
-    created_at: { ...text(), type: 'timestamptz' },
-    undone_at: optional(text()),
-    first_purchase: integer,
-    last_purchase: integer,
-    ...IMPORT_DETAILS.columns,
-  },
-  {
-    unique: 'import_id',
-    reference: { column: 'store', table: 'stores', fields: ['account_id', 'store_id'] },
-  },
-)
-
-export const STATUS_CHANGES = table<StatusChange>('status_changes', {
-  import_id: text(),
-  transaction_id: text(),
-  before: status,
-  after: status,
-})
-
-export const IMPORT_OVERLAPS = table<ImportOverlap>('import_overlaps', {
-  import_id: text(),
-  earlier_id: text(),
-  rows: integer,
-})
 
 export const ERASED_PURCHASES = table<ErasedPurchase>('erased_purchases', {
   transaction_id: text(),

@@ -8,8 +8,6 @@ import type { WriteOptions } from './write.ts'
 export interface AuditMethods {
   /** For a call that writes nothing: throws if a condition of the `Authority` is not met. */
   verifyAuthority(authority: Authority): Promise<void>
-  /** The check value of the master key; see `KeyCheck`. Missing in some storages. */
-  findKeyCheck?(): Promise<string | undefined>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**
    * Writes audit entries, idempotency records and key checks, in the order of `writes`. Changes

@@ -1,52 +1,34 @@
-import type { ImportRecord } from '../../domain/import.ts'
-import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
-import type { Page, RecordPage } from './page.ts'
-import type { StoreKey } from './stores.ts'
+/** A row as texts, which both databases read and write alike. */
+export type CopiedRow = readonly (string | null)[]
 
-/**
- * Methods that only `copyStorage` uses. An insertion keeps the order of its records. Inserting the
- * same records again adds nothing, or throws `storage_unavailable`.
- */
+export interface CopiedPage {
+  /** Rows after this one, in the order of the table's key. */
+  readonly after?: CopiedRow | undefined
+  readonly limit: number
+  /** Leaves out the idempotency records that have expired at this time. */
+  readonly now: string
+}
+
+/** Methods that only `copyStorage` uses. The tables and their columns are in `sql/copy.ts`. */
 export interface CopyMethods {
   /**
    * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
-   * `forCopy`. Does not mark a storage that already has records. Resolves to whether the storage is
-   * marked now, by this call or an earlier one.
+   * `forCopy`. Does not mark a storage that already has records. If the storage is marked now, by
+   * this call or an earlier one, resolves to the time of the mark.
    */
-  beginCopy(): Promise<boolean>
+  beginCopy(now: string): Promise<string | undefined>
   endCopy(): Promise<void>
+  countRows(table: string): Promise<number>
+  readRows(table: string, page: CopiedPage): Promise<readonly CopiedRow[]>
+  /** Writes rows with the numbers of the source. Throws `storage_unavailable` for a known row. */
+  insertRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Writes what follows from the copied rows: indexes, sequences, positions. */
+  completeCopy(): Promise<void>
+  /** Writes the status changes of imports that are not in their purchases yet. SQLite only. */
+  applyChanges?(): Promise<void>
   /**
-   * Lists the finished imports of all stores, including undone imports and the imports that
-   * `recordPurchase` created for single purchases.
+   * Where each store numbers its own purchases: by the `seq` of a store, the number to add, so that
+   * no two purchases have the same. Missing where the purchases of all stores have one sequence.
    */
-  listAllImports(page: Page): Promise<RecordPage<StoredImport>>
-  insertImports(imports: readonly StoredImport[]): Promise<void>
-  /** Adds purchases to existing imports. Purchases of the same import must follow each other. */
-  insertPurchases(store: StoreKey, purchases: readonly StoredPurchase[]): Promise<void>
-  /** Lists the status changes of all imports that are not undone. */
-  listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
-  insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
-  /**
-   * For each pair of imports, lists how many rows the later import skipped because the earlier one
-   * had added them. Leaves out undone imports.
-   */
-  listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
-  insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
-}
-
-export interface StoredImport extends StoreKey, ImportRecord {}
-
-/** A change of a purchase's status by an import. */
-export interface StatusChange {
-  readonly import_id: string
-  readonly transaction_id: string
-  readonly before: PurchaseStatus
-  readonly after: PurchaseStatus
-}
-
-/** How many rows an import skipped because an earlier import had added them. */
-export interface ImportOverlap {
-  readonly import_id: string
-  readonly earlier_id: string
-  readonly rows: number
+  readNumberBases?(): Promise<ReadonlyMap<string, number>>
 }

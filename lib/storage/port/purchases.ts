@@ -86,10 +86,6 @@ export interface PurchaseMethods {
     filter: PurchaseFilter,
     limit: number,
   ): Promise<StoredPurchase[]>
-  /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
-  listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
-  /** Marks purchases as erased, for `copyStorage`. */
-  insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
   /**
    * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
    * exact and from the same moment. Does not block the event loop for long.

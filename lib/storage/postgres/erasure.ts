@@ -1,4 +1,4 @@
-import type { ErasedPurchase, Erasure, StoreKey } from '../port.ts'
+import type { Erasure } from '../port.ts'
 import type { Connection, Transaction } from './connection.ts'
 
 /** Erases purchases of a user in a store. Resolves to their number. */
@@ -25,28 +25,17 @@ const FIND_PURCHASES = `
     WHERE store = ? AND transaction_id = sent.id LIMIT 1) p
   WHERE p.user_id = ?`
 
-const markIn = (store: string) => `
+const MARK = `
   INSERT INTO erased_purchases (store, transaction_id, is_deleted)
-  SELECT ${store}, transaction_id, is_deleted
+  SELECT ?, transaction_id, is_deleted
   FROM json_to_recordset(?) AS sent (transaction_id text, is_deleted boolean)
   ON CONFLICT (store, transaction_id) DO UPDATE SET is_deleted = excluded.is_deleted`
-const MARK = markIn('?')
-const MARK_BY_ID = markIn('(SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)')
 
 const LIST = '(SELECT value::bigint FROM json_array_elements_text(?) AS value)'
 const DELETE_PURCHASES = `DELETE FROM purchases WHERE store = ? AND seq IN ${LIST}`
 const REMOVE_USER = `
   UPDATE purchases SET user_id = NULL, metadata = NULL WHERE store = ? AND seq IN ${LIST}`
 const DELETE_CHANGES = `DELETE FROM status_changes WHERE store = ? AND purchase IN ${LIST}`
-
-/** Marks purchases as erased, for `copyStorage`. */
-export async function markErased(
-  on: Connection,
-  { account_id, store_id }: StoreKey,
-  erased: readonly ErasedPurchase[],
-): Promise<void> {
-  await on.run(MARK_BY_ID, account_id, store_id, [...erased])
-}
 
 export async function hasErased(on: Connection, store: number): Promise<boolean> {
   return (

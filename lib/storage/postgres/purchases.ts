@@ -8,7 +8,6 @@ import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
-import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordDialect } from './record.ts'
 import { DIALECT as SUMMARIES, TIMEOUT_MS } from './summaries.ts'
@@ -23,7 +22,6 @@ export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): P
       const limits = { timeout: TIMEOUT_MS }
       return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), limits))?.n)
     },
-    insertErasedPurchases: (store, erased) => markErased(db, store, erased),
     openImport: (store, import_id) => openImport(db, store, import_id),
     undoImport: (store, undo, write) => undoImport(db, store, undo, write),
     recordPurchase: recordMethod(sql, recordDialect(db)),

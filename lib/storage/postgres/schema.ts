@@ -57,11 +57,6 @@ const OWN = `
     done_at timestamptz NOT NULL DEFAULT now()
   );
 
-  -- Has a row while the database is an unfinished copy.
-  CREATE TABLE unfinished_copy (
-    began_at timestamptz NOT NULL DEFAULT now()
-  );
-
   CREATE INDEX status_changes_purchase ON status_changes (store, purchase);
   CREATE INDEX audit_xid ON audit (xid, seq);
   CREATE INDEX audit_project ON audit (project_id, xid, seq);
@@ -227,6 +222,8 @@ const upgrade = `
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
   ALTER TABLE purchases ADD COLUMN expires_at bigint;
+  ALTER TABLE unfinished_copy
+    ALTER began_at DROP DEFAULT, ALTER began_at TYPE text COLLATE "C";
   CREATE TABLE key_check (
     id integer PRIMARY KEY CHECK (id = 1),
     value text COLLATE "C" NOT NULL

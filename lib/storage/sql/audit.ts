@@ -5,7 +5,6 @@ import {
   changedFingerprints,
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
-import { FIND_KEY_CHECK } from '../key-check.ts'
 import { recordPage } from '../pages.ts'
 import type { AuditMethods, AuditPage, Page } from '../port.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
@@ -43,7 +42,6 @@ export function auditMethods(sql: Sql): AuditMethods {
 
   return {
     verifyAuthority: (authority) => write(() => verifyAuthority(sql, authority)),
-    findKeyCheck: () => read(findRecord(({ value }) => value as string, FIND_KEY_CHECK)),
     findIdempotencyRecord: (account_id, key) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
     listIdempotencyRecords: (account_id, page) => read(listIdempotencyRecords(account_id, page)),

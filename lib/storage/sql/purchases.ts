@@ -10,14 +10,7 @@ import type {
   StoreKey,
   StoresOfAccount,
 } from '../records.ts'
-import {
-  ERASED_PURCHASES,
-  IMPORT_DETAILS,
-  importRecord,
-  OWNED,
-  PURCHASES,
-  purchaseColumns,
-} from '../tables.ts'
+import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import type { Query, Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
 import { all, find, type Program } from './program.ts'
@@ -65,7 +58,6 @@ type OwnMethods =
   | 'openImport'
   | 'undoImport'
   | 'recordPurchase'
-  | 'insertErasedPurchases'
   | 'readTotals'
   | 'completeTotals'
   | 'indexUsers'
@@ -151,7 +143,6 @@ export function purchaseReads(
       const query = { sql: countBuyers, values }
       return buyerCounts(await sql.readLong({ account_id, store_id }, () => query))
     },
-    listErasedPurchases: (store, page) => read(listErased(store, page)),
     async findPurchaseVersion(store) {
       const { sql, values } = dialect.version(store)
       const row = await read(find(sql, ...values))
@@ -161,22 +152,11 @@ export function purchaseReads(
 }
 
 /** The SQL for finished imports `i`, with a condition at its end. */
-export function finishedImports(startedAt: string): string {
+function finishedImports(startedAt: string): string {
   const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
   return `
     SELECT i.seq, i.import_id, s.account_id, s.store_id, ${startedAt} AS created_at, i.undone_at,
       ${details}
     FROM imports i JOIN stores s ON s.seq = i.store
     WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
-}
-
-const PAGE_OF_ERASED_PURCHASES = `
-  SELECT ${ERASED_PURCHASES.list} FROM erased_purchases WHERE store =
-    (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?) AND transaction_id > ?
-  ORDER BY transaction_id LIMIT ?`
-
-function* listErased({ account_id, store_id }: StoreKey, page: Page) {
-  const { after = '', limit } = page
-  const rows = yield* all(PAGE_OF_ERASED_PURCHASES, account_id, store_id, after, limit + 1)
-  return recordPage(rows, page, ERASED_PURCHASES.read, (row) => row.transaction_id)
 }

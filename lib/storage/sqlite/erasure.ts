@@ -1,4 +1,4 @@
-import type { ErasedPurchase, Erasure } from '../port.ts'
+import type { Erasure } from '../port.ts'
 import type { Connection } from './connection.ts'
 import { deleteUserEntry } from './users.ts'
 
@@ -43,14 +43,3 @@ const KEEP_ID = `
   INSERT INTO transactions (store, transaction_id, purchase)
   SELECT ?, value, 0 FROM json_each(?) WHERE true
   ON CONFLICT (store, transaction_id) DO UPDATE SET purchase = 0`
-
-/** Marks purchases as erased, for `copyStorage`. */
-export function markErased(db: Connection, store: number, erased: readonly ErasedPurchase[]): void {
-  const idsOf = (deleted: boolean) => {
-    const found = erased.filter(({ is_deleted }) => is_deleted === deleted)
-    return JSON.stringify(found.map(({ transaction_id }) => transaction_id))
-  }
-  db.run(MARK, store, 0, idsOf(false))
-  db.run(MARK, store, 1, idsOf(true))
-  db.run(KEEP_ID, store, idsOf(true))
-}

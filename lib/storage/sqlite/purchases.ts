@@ -7,7 +7,6 @@ import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
-import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import type { UserIndexer } from './indexer.ts'
 import { recordDialect, STATUS } from './record.ts'
@@ -28,9 +27,6 @@ export function purchaseMethods(
     ...purchaseReads(sql, purchaseDialect(db, users)),
     async countPurchases(account_id) {
       return db.find(COUNT, account_id)?.n as number
-    },
-    insertErasedPurchases(store, erased) {
-      return db.write(() => markErased(db, seqOfStore(db, store), erased))
     },
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id, importThreadRows)

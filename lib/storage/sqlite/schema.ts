@@ -112,11 +112,6 @@ const OWN_TABLES = `
     PRIMARY KEY (store, import, kind, start, item, currency, status)
   ) STRICT, WITHOUT ROWID;
 
-  -- Has a row while the file is an unfinished copy.
-  CREATE TABLE unfinished_copy (
-    began_at TEXT NOT NULL
-  ) STRICT;
-
   -- Counts the changes of the tables that the read cache holds.
   CREATE TABLE cache_version (
     version INTEGER NOT NULL

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authority } from '../../../lib/domain/authority.ts'
-import { takeInventory } from '../../../lib/storage/inventory.ts'
+import { takeInventory } from '../../../lib/storage/copy.ts'
 import type { Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { AT, insertProjects, insertShops, MAIN, newKey, newRow } from '../fixtures/records.ts'
 import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'

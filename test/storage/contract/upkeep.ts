@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertShops, MAIN, newRow, stage } from '../fixtures/records.ts'
+import { AT, insertShops, MAIN, newRow, stage } from '../fixtures/records.ts'
+import { LATER } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeUpkeep(open: OpenStorage): void {
@@ -18,15 +19,15 @@ export function describeUpkeep(open: OpenStorage): void {
 
   test('a copy starts in an empty storage, whose ping rejects until the copy ends', async (t) => {
     const storage = await open(t)
-    assert.equal(await storage.beginCopy(), true)
+    assert.equal(await storage.beginCopy(AT), AT)
     await insertShops(storage)
 
-    assert.equal(await storage.beginCopy(), true)
+    assert.equal(await storage.beginCopy(LATER), AT)
     await assert.rejects(storage.ping(), { code: 'storage_unavailable' })
     await storage.endCopy()
 
     await storage.ping()
-    assert.equal(await storage.beginCopy(), false)
+    assert.equal(await storage.beginCopy(LATER), undefined)
     await storage.ping()
   })
 }

@@ -1,0 +1,239 @@
+import { TillError } from '../../errors.ts'
+import type { ColumnType, Table } from '../columns.ts'
+import type { CopiedPage, CopiedRow, CopyMethods } from '../port.ts'
+import {
+  ACCOUNT_KEYS,
+  ACCOUNTS,
+  AUDIT,
+  ENDPOINTS,
+  ERASED_PURCHASES,
+  FORMER_PUBLIC_KEYS,
+  IDEMPOTENCY_RECORDS,
+  IMPORT_DETAILS,
+  ITEM_ROWS,
+  PROJECTS,
+  PURCHASES,
+  SIGNING_KEYS,
+  STORES,
+  WATERMARKS,
+} from '../tables.ts'
+import type { Sql } from './dialect.ts'
+import { all, find, type Program, run } from './program.ts'
+
+type Types = { readonly [column: string]: ColumnType | 'number' }
+
+/** A table of a copy. Its rows are named `r`, and their imports `i`. */
+export interface CopiedTable {
+  readonly name: string
+  /** The name in messages and counts. */
+  readonly kind: string
+  /** A `number` is that of a purchase, which the target may choose differently. */
+  readonly columns: Types
+  /** The columns in whose order the rows are copied. */
+  readonly key: readonly string[]
+  readonly joins?: string
+  /** Selects the rows to copy. A `?` is the current time. */
+  readonly where?: string
+  /** The SQL of a text to compare besides the columns. */
+  readonly compared?: string
+}
+
+// With LEFT JOIN, SQLite reads the rows in the order of their key.
+const IMPORT = 'LEFT JOIN imports i ON i.seq = r.import'
+const KEPT = 'i.owner IS NULL AND i.undone_at IS NULL'
+
+/** The tables that are copied, in the order of their foreign keys. */
+export const COPIED_TABLES: readonly CopiedTable[] = [
+  numbered(ACCOUNTS),
+  numbered(ACCOUNT_KEYS),
+  numbered(PROJECTS),
+  numbered(FORMER_PUBLIC_KEYS),
+  numbered(STORES),
+  numbered(ITEM_ROWS, { store: 'integer' }),
+  {
+    ...numbered(IMPORT_DETAILS, {
+      ...{ store: 'integer', import_id: 'text', created_at: 'timestamptz', undone_at: 'text' },
+      ...{ first_purchase: 'number', last_purchase: 'number' },
+    }),
+    where: '(r.owner IS NULL OR r.undone_at IS NOT NULL) AND r.undoes IS NULL',
+  },
+  {
+    name: 'purchases',
+    kind: 'purchases',
+    columns: {
+      ...{ store: 'integer', seq: 'number', import: 'integer', item: 'integer' },
+      ...typesOf(PURCHASES, 'import_id', 'sku'),
+    },
+    key: ['store', 'seq'],
+    joins: IMPORT,
+    where: KEPT,
+  },
+  {
+    name: 'status_changes',
+    kind: 'status_changes',
+    columns: {
+      ...{ store: 'integer', import: 'integer', purchase: 'number' },
+      ...{ before: 'smallint', after: 'smallint' },
+    },
+    key: ['import', 'purchase'],
+    joins: `${IMPORT} LEFT JOIN purchases p ON p.seq = r.purchase`,
+    where: KEPT,
+    compared: 'p.transaction_id',
+  },
+  {
+    name: 'import_overlaps',
+    kind: 'import_overlaps',
+    columns: { import: 'integer', earlier: 'integer', rows: 'bigint' },
+    key: ['import', 'earlier'],
+    joins: `${IMPORT} LEFT JOIN imports e ON e.seq = r.earlier`,
+    where: `${KEPT} AND e.undone_at IS NULL`,
+  },
+  {
+    name: 'erased_purchases',
+    kind: 'erased_purchases',
+    columns: { store: 'integer', ...typesOf(ERASED_PURCHASES) },
+    key: ['store', 'transaction_id'],
+  },
+  numbered(SIGNING_KEYS),
+  { name: 'key_check', kind: 'key_checks', columns: { id: 'integer', value: 'text' }, key: ['id'] },
+  keyed(WATERMARKS, 'revocations', 'project_id', 'user_id'),
+  {
+    ...keyed(IDEMPOTENCY_RECORDS, 'idempotency_records', 'account_id', 'key'),
+    where: 'r.expires_at > ?',
+  },
+  { ...numbered(AUDIT), kind: 'audit_entries' },
+  {
+    ...keyed(ENDPOINTS, 'webhook_endpoints', 'endpoint_id'),
+    columns: { ...typesOf(ENDPOINTS), read_seq: 'bigint' },
+  },
+]
+
+function typesOf<R>({ columns }: Table<R>, ...without: readonly string[]): Types {
+  const all = Object.entries(columns) as [string, { type: ColumnType }][]
+  const entries = all.filter(([name]) => !without.includes(name))
+  return Object.fromEntries(entries.map(([name, { type }]) => [name, type]))
+}
+
+function numbered<R>(table: Table<R>, own: Types = {}): CopiedTable {
+  const { name } = table
+  return { name, kind: name, columns: { seq: 'integer', ...own, ...typesOf(table) }, key: ['seq'] }
+}
+
+function keyed<R>(table: Table<R>, kind: string, ...key: string[]): CopiedTable {
+  return { name: table.name, kind, columns: typesOf(table), key }
+}
+
+export function tableNamed(name: string): CopiedTable {
+  return COPIED_TABLES.find((table) => table.name === name) as CopiedTable
+}
+
+/** What differs between the databases. */
+export interface CopyDialect {
+  /** The SQL of the text of a column of bytes, in hexadecimal digits. */
+  hex(column: string): string
+  /** The SQL of the text of a `timestamptz`. */
+  time(column: string): string
+  /** The fields that a table has only in this database. */
+  readonly tables: { readonly [name: string]: Partial<CopiedTable> }
+  /** Whether the endpoint `e` has not read the audit entry `a`. */
+  readonly isUnread: string
+}
+
+type Shared = 'beginCopy' | 'endCopy' | 'readRows'
+
+export function copyMethods(sql: Sql, dialect: CopyDialect): Pick<CopyMethods, Shared> {
+  const { read, write } = sql
+  const tables = new Map(
+    COPIED_TABLES.map((table) => {
+      const given = { ...table, ...dialect.tables[table.name] }
+      return [table.name, { ...given, ...queriesOf(given, dialect) }]
+    }),
+  )
+
+  function* readRows(name: string, { after, limit, now }: CopiedPage): Program<CopiedRow[]> {
+    const { columns, key, where, first, next } = tables.get(name) as Required<CopiedTable> & Queries
+    const names = Object.keys(columns)
+    const cursor = after
+      ? key.map((column) => {
+          const text = after[names.indexOf(column)] as string
+          return columns[column] === 'text' ? text : Number(text)
+        })
+      : []
+    const times = where?.includes('?') ? [now] : []
+    const rows = yield* all(after ? next : first, ...times, ...cursor, limit)
+    return rows.map((row) => Object.values(row) as CopiedRow)
+  }
+
+  return {
+    beginCopy: (now) =>
+      write(function* () {
+        // Waits for the transactions that write these tables. Until they commit, this transaction
+        // cannot see their rows.
+        for (const name of ['accounts', 'signing_keys', 'audit', 'unfinished_copy']) {
+          yield* sql.lockTable(name, 'EXCLUSIVE')
+        }
+        const mark = yield* find(FIND_UNFINISHED)
+        if (mark) return mark.began_at as string
+        if (yield* find(FIND_ANYTHING)) return undefined
+        yield* run('INSERT INTO unfinished_copy (began_at) VALUES (?)', now)
+        return now
+      }),
+    endCopy: async () => void (await write(() => run('DELETE FROM unfinished_copy'))),
+    readRows: (name, page) => read(readRows(name, page)),
+  }
+}
+
+interface Queries {
+  /** Reads the first rows. */
+  readonly first: string
+  /** Reads the rows after a key. */
+  readonly next: string
+}
+
+function queriesOf(
+  { name, columns, key, joins = '', where = 'true', compared }: CopiedTable,
+  { hex, time, isUnread }: CopyDialect,
+): Queries {
+  const textOf = ([column, type]: [string, Types[string]]) => {
+    const field = column === 'store' && joins !== '' ? 'i.store' : `r.${column}`
+    if (column === 'read_seq') return position(isUnread)
+    if (type === 'bytea') return hex(field)
+    if (type === 'timestamptz') return time(field)
+    return type === 'boolean' ? `CAST(CAST(${field} AS integer) AS text)` : `CAST(${field} AS text)`
+  }
+  const texts = Object.entries(columns).map((each) => `${textOf(each)} AS ${each[0]}`)
+  if (compared) texts.push(`${compared} AS compared`)
+  const keys = key.map((column) => `r.${column}`).join(', ')
+  const marks = key.map(() => '?').join(', ')
+  const query = (condition: string) => `
+    SELECT ${texts.join(', ')} FROM ${name} r ${joins} WHERE ${where} ${condition}
+    ORDER BY ${keys} LIMIT ?`
+  return { first: query(''), next: query(`AND (${keys}) > (${marks})`) }
+}
+
+/** The `seq` after which the endpoint has not received all entries, as a text. */
+const position = (isUnread: string) => `(
+  SELECT CAST(min(n) - 1 AS text) FROM (
+    SELECT min(a.seq) AS n FROM audit a JOIN webhook_endpoints e ON ${isUnread}
+      WHERE e.endpoint_id = r.endpoint_id
+    UNION ALL SELECT min(m.sequence) FROM webhook_messages m
+      WHERE m.endpoint_id = r.endpoint_id AND m.state = 'waiting'
+    UNION ALL SELECT coalesce(max(seq), 0) + 1 FROM audit) u)`
+
+/** Finds a row in an unfinished copy. */
+export const FIND_UNFINISHED = 'SELECT began_at FROM unfinished_copy'
+
+/** The error for opening an unfinished copy without `forCopy`. */
+export function unfinishedError(): TillError {
+  const message = 'it is a copy that was not finished: run the same copy again to finish it'
+  return new TillError('storage_unavailable', message)
+}
+
+/** The error for a row that another process has copied into the same target. */
+export function copiedTwice(): TillError {
+  return new TillError('storage_unavailable', 'Another copy writes into the same target')
+}
+
+/** Finds a row if the database holds any account, signing key or audit entry. */
+const FIND_ANYTHING = `
+  SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`
