@@ -29,6 +29,16 @@ export function sqlOn(db: Database): Sql {
   }
 }
 
+const COUNT_CHANGED = `
+  SELECT count(*) AS n FROM (
+    SELECT l.purchase FROM imports x JOIN status_changes l ON l.store = x.store
+      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
+    WHERE x.seq = ?
+    UNION
+    SELECT l.purchase FROM status_changes c JOIN status_changes l
+      ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
+    WHERE c.import = ?) changed`
+
 export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
@@ -88,6 +98,7 @@ export const DIALECT: Dialect = {
     values: [import_id, after],
   }),
   isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
+  countChanged: COUNT_CHANGED,
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
   rows(columns) {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)

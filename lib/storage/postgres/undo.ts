@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { numberOf } from '../columns.ts'
 import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
+import { findRefusal } from '../sql/undo.ts'
 import { recordWrite } from '../sql/write.ts'
-import type { Database, Transaction } from './connection.ts'
+import type { Database } from './connection.ts'
 import { COMMIT_TIMEOUT_MS, insertImport, keepLease } from './imports.ts'
 import { assertOwned, clearImport } from './leases.ts'
 import { DIALECT, execute } from './sql.ts'
@@ -34,7 +34,7 @@ export async function undoImport(
     const outcome = await db.transaction(
       async (tx): Promise<UndoOutcome> => {
         await assertOwned(tx, lease)
-        const refusal = await findRefusal(tx, seq, force)
+        const refusal = await execute(tx, findRefusal(DIALECT, seq, force))
         if (refusal) return refusal
         await tx.run(RESTORE, seq)
         await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
@@ -79,42 +79,3 @@ const MARK_DELETED = `
 const RESTORE = `
   UPDATE purchases p SET status = c.before FROM status_changes c
   WHERE c.import = ? AND p.store = c.store AND p.seq = c.purchase`
-
-async function findRefusal(
-  tx: Transaction,
-  seq: number,
-  force: boolean,
-): Promise<UndoOutcome | undefined> {
-  const changed = numberOf((await tx.find(COUNT_CHANGED, seq, seq))?.n)
-  if (changed > 0) return { outcome: 'changed', rows: changed }
-  const skipped = force ? 0 : numberOf((await tx.find(COUNT_SKIPPED, seq, seq))?.n)
-  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
-}
-
-/**
- * Counts the purchases that an import added or changed and that a later import changed again. A
- * purchase never returns to an earlier status. If a change starts from the status that this import
- * has set, the change is therefore later than this import.
- */
-const COUNT_CHANGED = `
-  SELECT count(*) AS n FROM (
-    SELECT l.purchase FROM imports x JOIN status_changes l ON l.store = x.store
-      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
-    WHERE x.seq = ?
-    UNION
-    SELECT l.purchase FROM status_changes c JOIN status_changes l
-      ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
-    WHERE c.import = ?) changed`
-
-/**
- * Counts the rows that later imports skipped because this import had added them. Adds the number of
- * purchases whose status this import changed and that another import had added, if a later import
- * skipped rows of that other import.
- */
-const COUNT_SKIPPED = `
-  SELECT coalesce(sum(o.rows), 0) + (
-    SELECT count(*) FROM status_changes c
-    JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
-    WHERE c.import = ? AND EXISTS (
-      SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
-  FROM import_overlaps o WHERE o.earlier = ?`

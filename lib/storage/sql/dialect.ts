@@ -44,6 +44,12 @@ export interface Dialect {
   changesOfImport(import_id: string, after: string): Query
   /** Whether a status change `c` is one of purchase `p`. */
   readonly isPurchaseOfChange: string
+  /**
+   * Counts the purchases that an import added or changed and that a later import changed again. A
+   * purchase never returns to an earlier status. If a change starts from the status that this import
+   * has set, the change is therefore later than this import. Both parameters are the import.
+   */
+  readonly countChanged: string
   /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
   readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */

@@ -37,6 +37,15 @@ export function sqlOn(db: Connection): Sql {
   }
 }
 
+const COUNT_CHANGED = `
+  SELECT count(*) AS n FROM (
+    SELECT l.purchase FROM imports x CROSS JOIN status_changes l CROSS JOIN purchases p
+    WHERE x.seq = ? AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
+      AND p.seq = l.purchase AND p.import = x.seq
+    UNION
+    SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
+    WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
+
 export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
@@ -77,6 +86,7 @@ export const DIALECT: Dialect = {
     values: [import_id, after, import_id, after],
   }),
   isPurchaseOfChange: 'p.seq = c.purchase',
+  countChanged: COUNT_CHANGED,
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,

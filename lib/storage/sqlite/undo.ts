@@ -1,5 +1,6 @@
 import type { ImportUndo, UndoOutcome, WriteOptions } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
+import { findRefusal } from '../sql/undo.ts'
 import { recordWrite } from '../sql/write.ts'
 import type { Connection } from './connection.ts'
 import { createSlices, insertImport } from './imports.ts'
@@ -26,7 +27,8 @@ export async function undoImport(
   const slices = createSlices(db, lease)
   const undone = { ...find(), owner: OWNER }
   try {
-    const refusal = undone.undone_at === null ? findRefusal(db, seq, force) : UNDONE
+    const refusal =
+      undone.undone_at === null ? execute(db, findRefusal(DIALECT, seq, force)) : UNDONE
     if (refusal) {
       await slices.abort()
       return refusal
@@ -43,7 +45,9 @@ export async function undoImport(
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
       execute(db, verifyAuthority(DIALECT, write.authority))
-      const found = db.find(FIND_RECORDED, store, lease.seq, seq) && findRefusal(db, seq, force)
+      const found =
+        db.find(FIND_RECORDED, store, lease.seq, seq) &&
+        execute(db, findRefusal(DIALECT, seq, force))
       if (found) return found
       db.run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.seq)
       db.run(HIDE, OWNER, Date.now(), undone_at, seq)
@@ -77,39 +81,6 @@ const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE se
 const FIND_RECORDED = `
   SELECT 1 FROM imports WHERE store = ? AND seq > ?
   UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
-
-function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome | undefined {
-  const changed = db.find(COUNT_CHANGED, seq, seq)?.n as number
-  if (changed > 0) return { outcome: 'changed', rows: changed }
-  const skipped = force ? 0 : (db.find(COUNT_SKIPPED, seq, seq)?.n as number)
-  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
-}
-
-/**
- * Counts the purchases that an import added or changed and that a later import changed again. A
- * purchase never returns to an earlier status. If a change starts from the status that this import
- * has set, the change is therefore later than this import.
- */
-const COUNT_CHANGED = `
-  SELECT count(*) AS n FROM (
-    SELECT l.purchase FROM imports x CROSS JOIN status_changes l CROSS JOIN purchases p
-    WHERE x.seq = ? AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
-      AND p.seq = l.purchase AND p.import = x.seq
-    UNION
-    SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
-    WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
-
-/**
- * Counts the rows that later imports skipped because this import had added them. Adds the number of
- * purchases whose status this import changed and that another import had added, if a later import
- * skipped rows of that other import.
- */
-const COUNT_SKIPPED = `
-  SELECT coalesce(sum(o.rows), 0) + (
-    SELECT count(*) FROM status_changes c CROSS JOIN purchases p
-    WHERE c.import = ? AND p.seq = c.purchase AND EXISTS (
-      SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
-  FROM import_overlaps o WHERE o.earlier = ?`
 
 /**
  * Stages the previous statuses of the next purchases whose status the import changed. Returns the
