@@ -24,8 +24,6 @@ export interface Column<T> {
   readonly isOptional?: true
   /** Converts the stored value of either database to the value of the field. */
   read(stored: unknown): T
-  /** Converts the value of the field for SQLite. Missing if SQLite stores the value as it is. */
-  toSqlite?(value: T): PlainValue
 }
 
 export type Columns<R> = { readonly [Name in keyof R]-?: Column<R[Name]> }
@@ -52,10 +50,8 @@ export interface Table<R> {
   read(row: Row): R
   /** Adds the fields of a row to a record that also has fields from other tables. */
   readInto<Known extends object>(record: Known, row: Row): R & Known
-  /** The record's values for an insertion or update in PostgreSQL. */
+  /** The record's values for an insertion or update. */
   values(record: R): (PlainValue | boolean | object)[]
-  /** The record's values for an insertion or update in SQLite. */
-  sqliteValues(record: R): PlainValue[]
 }
 
 export interface TableOptions {
@@ -127,12 +123,6 @@ export function table<R>(
     read: (row) => readInto({}, row),
     readInto,
     values: (record) => fields.map((field) => record[field as keyof R] ?? null),
-    sqliteValues: (record) =>
-      fields.map((field, i) => {
-        const value = record[field as keyof R] ?? null
-        const toSqlite = each[i]?.toSqlite
-        return toSqlite && value !== null ? toSqlite(value) : (value as PlainValue)
-      }),
   }
 }
 
@@ -177,7 +167,7 @@ export const integer: Column<number> = { type: 'bigint', read: numberOf }
 /** An integer of 32 bits. */
 export const int32: Column<number> = { type: 'integer', read: numberOf }
 
-export const bool: Column<boolean> = { type: 'boolean', read: Boolean, toSqlite: Number }
+export const bool: Column<boolean> = { type: 'boolean', read: Boolean }
 
 /** A column for a JSON object. An empty object may be stored as NULL. */
 export const json: Column<JsonObject> = {
@@ -186,7 +176,6 @@ export const json: Column<JsonObject> = {
     if (typeof stored === 'string') return JSON.parse(stored)
     return (stored ?? {}) as JsonObject
   },
-  toSqlite: JSON.stringify,
 }
 
 /** A column for bytes. PostgreSQL returns them as hexadecimal digits. */

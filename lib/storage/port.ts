@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { AuditMethods } from './port/audit.ts'
 import type { CopyMethods } from './port/copy.ts'
 import type { PurchaseMethods } from './port/purchases.ts'
 import type { accountMethods } from './sql/accounts.ts'
+import type { auditMethods } from './sql/audit.ts'
 import type { catalogMethods } from './sql/catalog.ts'
 import type { itemMethods } from './sql/items.ts'
 import type { projectMethods } from './sql/projects.ts'
@@ -18,6 +18,7 @@ type SqlMethods = ReturnType<typeof accountMethods> &
   ReturnType<typeof itemMethods> &
   ReturnType<typeof catalogMethods> &
   ReturnType<typeof tokenMethods> &
+  ReturnType<typeof auditMethods> &
   ReturnType<typeof webhookMethods>
 
 /**
@@ -29,7 +30,7 @@ type SqlMethods = ReturnType<typeof accountMethods> &
  * unreachable. A write with an `authority` first checks its conditions, such as a valid account
  * key. If one fails, the write throws the error of `assertAuthority`.
  */
-export interface Storage extends SqlMethods, PurchaseMethods, AuditMethods, CopyMethods {
+export interface Storage extends SqlMethods, PurchaseMethods, CopyMethods {
   /**
    * Rejects if the database does not answer, was moved, or is an unfinished copy. Resolves to the
    * clock of a database server in Unix milliseconds.

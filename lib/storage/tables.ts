@@ -160,7 +160,6 @@ export function itemRecord(row: Row, store: Row = row): Item {
 const status: Column<PurchaseStatus> = {
   type: 'smallint',
   read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
-  toSqlite: (value) => PURCHASE_STATUSES.indexOf(value),
 }
 
 /** The table of purchases. For speed, both adapters have their own statements to write it. */
@@ -218,7 +217,6 @@ function anyJson<T>(): Column<T> {
   return {
     type: 'json',
     read: (stored) => (typeof stored === 'string' ? JSON.parse(stored) : stored) as T,
-    toSqlite: JSON.stringify,
   }
 }
 

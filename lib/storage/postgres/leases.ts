@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
-import { DELETE_OVERLAPS } from '../statements.ts'
+import { DELETE_OVERLAPS } from '../sql/undo.ts'
 import type { Connection, Database } from './connection.ts'
 
 /** The right to write into a running import. */

@@ -46,7 +46,7 @@ const COUNT = `
 
 const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
 
-export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 const DIALECT: PurchaseDialect = {
   ...SUMMARIES,

@@ -1,12 +1,12 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
+import { createItemLookup } from '../sql/lookup.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
 import { findDeleted, hasErased } from './erasure.ts'
 import { assertOwned, type Lease } from './leases.ts'
-import { createItemLookup } from './lookup.ts'
 import {
   addOverlaps,
   compareEntries,
@@ -15,6 +15,7 @@ import {
   findLater,
   stageChanges,
 } from './repeats.ts'
+import { DIALECT, execute } from './sql.ts'
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
@@ -49,7 +50,7 @@ interface Write {
 }
 
 export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {
-  const itemsOf = createItemLookup(db, lease.store)
+  const itemsOf = createItemLookup(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
   /** The blocks that are being written, oldest first. */
@@ -161,7 +162,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
       }),
     async append(rows, compares = 'all') {
       comparison = compares
-      const items = await itemsOf(rows)
+      const items = await execute(db, itemsOf(rows))
       const unknown: number[] = []
       const results: StagedRows[] = []
       for (const row of rows) {

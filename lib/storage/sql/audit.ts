@@ -1,13 +1,9 @@
+import type { Authority } from '../../domain/authority.ts'
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
-import { text } from '../columns.ts'
-import {
-  afterIdempotencyRecords,
-  changedFingerprints,
-  FIRST_IDEMPOTENCY_RECORD,
-} from '../fingerprints.ts'
+import { type Row, text } from '../columns.ts'
 import { recordPage } from '../pages.ts'
-import type { AuditMethods, AuditPage, Page } from '../port.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
+import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -16,7 +12,7 @@ import { all, type Program, run } from './program.ts'
 import { findNeeded } from './webhooks/log.ts'
 import { recordWrite } from './write.ts'
 
-export function auditMethods(sql: Sql): AuditMethods {
+export function auditMethods(sql: Sql) {
   const { read, write } = sql
   const updateFingerprints = `
     UPDATE idempotency_records AS r SET fingerprint = n.fingerprint
@@ -41,20 +37,43 @@ export function auditMethods(sql: Sql): AuditMethods {
   }
 
   return {
-    verifyAuthority: (authority) => write(() => verifyAuthority(sql, authority)),
-    findIdempotencyRecord: (account_id, key) =>
+    /** For a call that writes nothing: throws if a condition of the `Authority` is not met. */
+    verifyAuthority: (authority: Authority) => write(() => verifyAuthority(sql, authority)),
+    findIdempotencyRecord: (account_id: string, key: string) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
-    listIdempotencyRecords: (account_id, page) => read(listIdempotencyRecords(account_id, page)),
-    listAudit: (account_id, page) => read(listAudit(account_id, page)),
-    listRecentAudit: (account_id, page) => read(listNewest(RECENT_AUDIT, account_id, page)),
-    listItemAudit: (item_id, page) => read(listNewest(AUDIT_OF_ITEM, item_id, page)),
-    listSettled: (page) => read(sql.listSettled(page)),
-    insertAudit: (...writes) =>
+    /**
+     * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. May
+     * include expired records.
+     */
+    listIdempotencyRecords: (account_id: string, page: Page) =>
+      read(listIdempotencyRecords(account_id, page)),
+    /** Lists the audit log of one account or of all, oldest entries first. */
+    listAudit: (account_id: string | undefined, page: Page) => read(listAudit(account_id, page)),
+    /** Lists the audit log of one account, newest entries first. */
+    listRecentAudit: (account_id: string, page: Page) =>
+      read(listNewest(RECENT_AUDIT, account_id, page)),
+    /** Lists the audit entries about an item, except that of its creation; newest first. */
+    listItemAudit: (item_id: string, page: Page) => read(listNewest(AUDIT_OF_ITEM, item_id, page)),
+    /**
+     * Lists the entries of all accounts in an order that never changes: every entry that is committed
+     * later comes after the listed ones. `after` is an earlier `position`. With `limit` 0, resolves
+     * to the newest position.
+     */
+    listSettled: (page: Page) => read(sql.listSettled(page)),
+    /**
+     * Writes audit entries, idempotency records and key checks, in the order of `writes`. Changes
+     * nothing else.
+     */
+    insertAudit: (...writes: readonly WriteOptions[]) =>
       write(function* () {
         for (const { authority } of writes) yield* verifyAuthority(sql, authority)
         yield* recordWrite(sql, ...writes)
       }),
-    updateFingerprints: (change, { limit, after = FIRST_IDEMPOTENCY_RECORD }) =>
+    /** Applies `change` to the fingerprints (request hashes) of one page of idempotency records. */
+    updateFingerprints: (
+      change: (fingerprint: string) => string,
+      { limit, after = FIRST_IDEMPOTENCY_RECORD }: Page,
+    ) =>
       write(function* () {
         const [account_id, key] = JSON.parse(after) as [string, string]
         const rows = yield* all(PAGE_OF_FINGERPRINTS + sql.forUpdate, account_id, key, limit)
@@ -62,9 +81,16 @@ export function auditMethods(sql: Sql): AuditMethods {
         if (changed.length > 0) yield* run(updateFingerprints, changed)
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       }),
-    archiveAudit: (request) =>
+    /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
+    archiveAudit: (request: ArchiveRequest) =>
       archiveInto(request, (step) => write(() => archivePage(step), { isAlone: true })),
-    async pseudonymizeAudit(account_id, user, page, options = {}) {
+    /** Replaces a user's id by the pseudonym in one page of an account's audit entries. */
+    async pseudonymizeAudit(
+      account_id: string,
+      user: UserKey,
+      page: Page,
+      options: WriteOptions = {},
+    ) {
       const { limit, after = '0' } = page
       const rows = await read(all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1))
       const { records, ...further } = pseudonymizedPage(rows, page, user)
@@ -127,4 +153,26 @@ function* listNewest(sql: string, owner: string, page: Page): Program<AuditPage>
   const rows = yield* all(sql, owner, page.after ?? AFTER_ALL, page.limit + 1)
   const { records: entries, ...further } = recordPage(rows, page, AUDIT.read, ({ seq }) => seq)
   return { entries, ...further }
+}
+
+/** The cursor before the first idempotency record: an account id and a key, as JSON. */
+const FIRST_IDEMPOTENCY_RECORD = '["",""]'
+
+/**
+ * Calls `change` with the fingerprint (the hash of the request) of each idempotency record. Returns
+ * the records whose fingerprint changes, with the new fingerprint.
+ */
+function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
+  return rows.flatMap((row) => {
+    const fingerprint = change(row.fingerprint as string)
+    if (fingerprint === row.fingerprint) return []
+    return { account_id: row.account_id as string, key: row.key as string, fingerprint }
+  })
+}
+
+/** Returns the cursor of the next page, if there is one. */
+function afterIdempotencyRecords(rows: readonly Row[], limit: number): { readonly next?: string } {
+  const last = rows.at(-1)
+  if (!last || rows.length < limit) return {}
+  return { next: JSON.stringify([last.account_id, last.key]) }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { numberOf } from '../columns.ts'
@@ -10,7 +11,6 @@ import type {
   WriteOptions,
 } from '../records.ts'
 import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
-import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
@@ -95,4 +95,30 @@ export function byArchived(statement: (condition: string) => string) {
   const archived = statement('AND archived_at IS NOT NULL')
   const active = statement('AND archived_at IS NULL')
   return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
+}
+
+/** Completes an update: the next version of the item, and the `data` of its audit entry. */
+function nextVersion(
+  current: Item,
+  changed: Item,
+  { describe, ...write }: UpdateOptions<Item>,
+): { readonly item: Item; readonly write: WriteOptions } {
+  const item = { ...changed, version: current.version + 1 }
+  const { audit } = write
+  if (!audit || !describe) return { item, write }
+  return { item, write: { ...write, audit: { ...audit, data: describe(current, item) } } }
+}
+
+/** A value for the column `changed`: nine characters of the time, then 80 random bits. */
+function newChange(): string {
+  const time = Date.now().toString(36).padStart(9, '0')
+  return `${time}${randomBytes(10).toString('base64url')}`
+}
+
+/**
+ * The row to write for a copied item. A copy does not include `changed`: an item that was ever
+ * changed gets a new random value.
+ */
+function copiedItem(item: Item): Item & { readonly changed?: string } {
+  return item.version === 1 ? item : { ...item, changed: newChange() }
 }

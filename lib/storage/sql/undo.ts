@@ -24,3 +24,5 @@ export function* findRefusal(
   const skipped = numberOf((yield* find(countSkipped, seq, seq))?.n)
   return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
 }
+
+export const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ? OR earlier = ?'

@@ -1,5 +1,5 @@
+import { TillError } from '../../errors.ts'
 import { omit, type Table } from '../columns.ts'
-import { assertKeyCheck, DELETE_KEY_CHECK, FIND_KEY_CHECK, INSERT_KEY_CHECK } from '../key-check.ts'
 import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
@@ -96,3 +96,18 @@ export const PUT_IDEMPOTENCY_RECORD = `
   ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO UPDATE
   SET ${omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').assignments((name) => `excluded.${name}`)}
   WHERE ${IDEMPOTENCY_RECORDS.name}.expires_at <= excluded.created_at`
+
+const FIND_KEY_CHECK = 'SELECT value FROM key_check'
+const INSERT_KEY_CHECK =
+  'INSERT INTO key_check (id, value) VALUES (1, ?) ON CONFLICT (id) DO NOTHING'
+const DELETE_KEY_CHECK = 'DELETE FROM key_check'
+
+/** Throws `master_key_mismatch` unless a key of the writer has the stored check value. */
+function assertKeyCheck(stored: unknown, { values }: KeyCheck): void {
+  if (stored === undefined || values.includes(stored as string)) return
+  const problem = values.length === 0 ? 'is not set' : 'is another key'
+  throw new TillError(
+    'master_key_mismatch',
+    `This database stores secrets only with its master key, and TILLKIT_MASTER_KEY ${problem}`,
+  )
+}

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { RECORDED_GAP } from '../recorded.ts'
 import type { PurchaseImport, StagedRows } from '../records.ts'
 import { verifyAuthority } from '../sql/authority.ts'
+import { createItemLookup } from '../sql/lookup.ts'
 import { run } from '../sql/program.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
 import { recordWrite } from '../sql/write.ts'
@@ -23,7 +24,6 @@ import {
   renewLease,
   underWay,
 } from './leases.ts'
-import { createItemLookup } from './lookup.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
 import { stageStatuses } from './repeats.ts'
 import { DIALECT, execute } from './sql.ts'
@@ -134,7 +134,7 @@ export function createSlices(db: Connection, row: ImportRow) {
 
 function createImport(db: Connection, row: ImportRow, threadRows: number): PurchaseImport {
   const { seq } = row
-  const itemsOf = createItemLookup(db, row.store)
+  const itemsOf = createItemLookup(DIALECT, row.store)
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   const slices = createSlices(db, row)
   const index = () => slices.run(() => staging.indexSlice())
@@ -183,7 +183,7 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
     advance: (rows) => slices.run(() => stageStatuses(db, row.store, seq, rows)),
     async stage(rows, comparison) {
       isFinished = false
-      const items = itemsOf(rows)
+      const items = execute(db, itemsOf(rows))
       const bad = rows.filter(({ sku }) => !items.has(sku))
       const good = bad.length === 0 ? rows : rows.filter(({ sku }) => items.has(sku))
       const unknown = bad.map(({ line }) => line)
