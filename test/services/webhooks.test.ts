@@ -237,24 +237,41 @@ test('deliveries do not empty the read cache of another process, and changes do'
   assert.equal((await storage.findItem(item.id))?.price, 7)
 })
 
-test('a copy has the endpoints, and sends what was not delivered', async (t) => {
-  const till = memoryTill()
-  const from = createMemoryStorage()
-  const source = createTill({ storage: from })
-  t.after(() => Promise.all([till.close(), source.close()]))
-  const { account, newItem } = await openHooks(source)
-  await newItem('a')
-  const to = await openSqliteStorage(join(temporaryFolder(t), 'till.db'), { forCopy: true })
-  const { counts } = await copyStorage(from, to)
-  const copy = createTill({ storage: to })
-  t.after(() => copy.close())
+const copyTargets = {
+  SQLite: (t: TestContext) =>
+    openSqliteStorage(join(temporaryFolder(t), 'till.db'), { forCopy: true }),
+  PostgreSQL: async (t: TestContext) =>
+    openPostgres(t, await server.emptySchema(t), { forCopy: true }),
+}
 
-  const { messages } = await copy.outbox.claim({ holder: 'one' })
+for (const [name, openTarget] of Object.entries(copyTargets)) {
+  test(`a copy in ${name} and one back from it send what was not delivered, with the same ids`, async (t) => {
+    const [from, back] = [createMemoryStorage(), createMemoryStorage()]
+    const source = createTill({ storage: from })
+    t.after(() => source.close())
+    const { account, newItem } = await openHooks(source)
+    const sent = (await source.outbox.claim({ holder: 'one' })).messages
+    const settled = sent.map((message) => ({ ...message, status: 204 }))
+    await source.outbox.settle('one', settled)
+    await newItem('a')
+    const waiting = await source.outbox.claim({ holder: 'one' }) // is waiting in the source
+    await newItem('b')
+    const to = await openTarget(t)
+    const { counts } = await copyStorage(from, to)
+    await copyStorage(to, back)
 
-  assert.equal(counts.webhook_endpoints, 1)
-  assert.ok(subjectsOf(messages).includes('a'))
-  assert.equal((await copy.webhooks.list(account)).endpoints[0]?.url, URL)
-})
+    for (const storage of [to, back]) {
+      const copy = createTill({ storage })
+      const { messages } = await copy.outbox.claim({ holder: 'one' })
+      assert.deepEqual(subjectsOf(messages), ['a', 'b'])
+      assert.equal(messages[0]?.headers['webhook-id'], waiting.messages[0]?.headers['webhook-id'])
+      const [endpoint] = (await copy.webhooks.list(account)).endpoints
+      assert.equal(endpoint?.url, URL)
+      await copy.close()
+    }
+    assert.equal(counts.webhook_endpoints, 1)
+  })
+}
 
 test('an unconfirmed URL is shown with its punycode host, which tells look-alikes apart', async (t) => {
   const till = memoryTill()

@@ -20,8 +20,8 @@ export function copyMethods(db: Database, sql: Sql): CopyMethods {
       time: (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
       tables: {
         status_changes: {
-          joins: `LEFT JOIN imports i ON i.seq = r.import
-            LEFT JOIN purchases p ON p.store = r.store AND p.seq = r.purchase`,
+          compared: `(SELECT p.transaction_id FROM purchases p
+            WHERE p.store = r.store AND p.seq = r.purchase)`,
         },
       },
       isUnread: WEBHOOKS.isUnread,

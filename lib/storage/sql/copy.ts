@@ -22,7 +22,7 @@ import { all, find, type Program, run } from './program.ts'
 
 type Types = { readonly [column: string]: ColumnType | 'number' }
 
-/** A table of a copy. Its rows are named `r`, and their imports `i`. */
+/** A table of a copy. Its rows are named `r`. */
 export interface CopiedTable {
   readonly name: string
   /** The name in messages and counts. */
@@ -31,16 +31,17 @@ export interface CopiedTable {
   readonly columns: Types
   /** The columns in whose order the rows are copied. */
   readonly key: readonly string[]
-  readonly joins?: string
   /** Selects the rows to copy. A `?` is the current time. */
   readonly where?: string
   /** The SQL of a text to compare besides the columns. */
   readonly compared?: string
+  /** The SQL of the column `store`, if the table lacks it. */
+  readonly store?: string
 }
 
-// With LEFT JOIN, SQLite reads the rows in the order of their key.
-const IMPORT = 'LEFT JOIN imports i ON i.seq = r.import'
-const KEPT = 'i.owner IS NULL AND i.undone_at IS NULL'
+// No join: with one, PostgreSQL would sort the whole table for each page.
+const isKept = (column: string) =>
+  `(SELECT i.owner IS NULL AND i.undone_at IS NULL FROM imports i WHERE i.seq = r.${column})`
 
 /** The tables that are copied, in the order of their foreign keys. */
 export const COPIED_TABLES: readonly CopiedTable[] = [
@@ -65,8 +66,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       ...typesOf(PURCHASES, 'import_id', 'sku'),
     },
     key: ['store', 'seq'],
-    joins: IMPORT,
-    where: KEPT,
+    where: isKept('import'),
   },
   {
     name: 'status_changes',
@@ -76,17 +76,15 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       ...{ before: 'smallint', after: 'smallint' },
     },
     key: ['import', 'purchase'],
-    joins: `${IMPORT} LEFT JOIN purchases p ON p.seq = r.purchase`,
-    where: KEPT,
-    compared: 'p.transaction_id',
+    where: isKept('import'),
+    compared: '(SELECT p.transaction_id FROM purchases p WHERE p.seq = r.purchase)',
   },
   {
     name: 'import_overlaps',
     kind: 'import_overlaps',
     columns: { import: 'integer', earlier: 'integer', rows: 'bigint' },
     key: ['import', 'earlier'],
-    joins: `${IMPORT} LEFT JOIN imports e ON e.seq = r.earlier`,
-    where: `${KEPT} AND e.undone_at IS NULL`,
+    where: `${isKept('import')} AND ${isKept('earlier')}`,
   },
   {
     name: 'erased_purchases',
@@ -191,11 +189,11 @@ interface Queries {
 }
 
 function queriesOf(
-  { name, columns, key, joins = '', where = 'true', compared }: CopiedTable,
+  { name, columns, key, where = 'true', compared, store = 'r.store' }: CopiedTable,
   { hex, time, isUnread }: CopyDialect,
 ): Queries {
   const textOf = ([column, type]: [string, Types[string]]) => {
-    const field = column === 'store' && joins !== '' ? 'i.store' : `r.${column}`
+    const field = column === 'store' ? store : `r.${column}`
     if (column === 'read_seq') return position(isUnread)
     if (type === 'bytea') return hex(field)
     if (type === 'timestamptz') return time(field)
@@ -206,7 +204,7 @@ function queriesOf(
   const keys = key.map((column) => `r.${column}`).join(', ')
   const marks = key.map(() => '?').join(', ')
   const query = (condition: string) => `
-    SELECT ${texts.join(', ')} FROM ${name} r ${joins} WHERE ${where} ${condition}
+    SELECT ${texts.join(', ')} FROM ${name} r WHERE ${where} ${condition}
     ORDER BY ${keys} LIMIT ?`
   return { first: query(''), next: query(`AND (${keys}) > (${marks})`) }
 }

@@ -16,7 +16,7 @@ export function copyMethods(db: Connection, sql: Sql): CopyMethods {
     ...sharedMethods(sql, {
       hex: (column) => `lower(hex(${column}))`,
       time: (column) => column,
-      tables: { purchases: { key: ['seq'] } },
+      tables: { purchases: { key: ['seq'], store: STORE }, status_changes: { store: STORE } },
       isUnread: WEBHOOKS.isUnread,
     }),
     countRows: async (name) => db.find(`SELECT count(*) AS n FROM ${name}`)?.n as number,
@@ -51,6 +51,7 @@ export function copyMethods(db: Connection, sql: Sql): CopyMethods {
   }
 }
 
+const STORE = '(SELECT i.store FROM imports i WHERE i.seq = r.import)'
 /** The tables whose rows have the store of their import. */
 const OF_IMPORT = ['purchases', 'status_changes']
 
