@@ -8,6 +8,9 @@ import type { WriteOptions } from './records.ts'
  */
 export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
 
+/** The condition of the index `imports_listed`. SQLite would not use it for `NOT IS_RECORDING`. */
+export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
+
 /** The details of the import that holds one recorded purchase. Such an import has no file. */
 export function recordedDetails(
   { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,

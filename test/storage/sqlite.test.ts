@@ -119,6 +119,19 @@ function describeSharing(driver: SqliteDriverName): void {
     assert.deepEqual(left, [150, 51, 3])
   })
 
+  test('a list of imports uses its index, and does not read each recorded purchase', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    const { mock } = t.mock.method(await prototypeOf(driver), 'prepare')
+    await storage.listImports(MAIN, { limit: 10 })
+
+    const sql = mock.calls.map(({ arguments: [sql] }) => sql).find((each) => /ORDER BY/.test(each))
+    const plan = (await raw(t, path, driver)).prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    const steps = plan.all('acc_1', 'main', '0', 11) as { readonly detail: string }[]
+    const { detail } = steps.at(-1) ?? {}
+    assert.match(detail ?? '', /imports_listed \(store=\? AND seq>\?\)$/)
+  })
+
   test('an import left open by its own process is deleted by a restart', async (t) => {
     const path = newPath(t)
     const worker = startWorker(t)

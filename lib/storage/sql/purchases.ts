@@ -1,7 +1,7 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
-import { IS_RECORDING } from '../recorded.ts'
+import { IS_LISTED } from '../recorded.ts'
 import type {
   FilteredPage,
   Page,
@@ -73,7 +73,7 @@ export function purchaseReads(
   const countBuyers = buyersStatement(dialect)
   const finished = finishedImports(startedAt)
   const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
-  const pageOfImports = `${finished} AND s.account_id = ? AND s.store_id = ? AND NOT ${IS_RECORDING}
+  const pageOfImports = `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
     AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
 
   function* listImports({ account_id, store_id }: StoreKey, page: Page) {
