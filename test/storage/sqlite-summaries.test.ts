@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
 import type { Storage, StoreTotals } from '../../lib/storage/port.ts'
-import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
@@ -12,7 +12,7 @@ import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 import { newPath, open } from './fixtures/sqlite.ts'
 
 /** Node 20 runs no TypeScript in threads: the query runs in the calling thread. */
-const RUNS_THREADS = Boolean(process.features.typescript)
+const RUNS_THREADS = process.features.typescript || import.meta.url.endsWith('.js')
 
 /** More rows than are summarized in the calling thread. */
 const ROWS = Array.from({ length: 6_000 }, (_, i) =>
@@ -37,22 +37,43 @@ function describeThreads(driver: SqliteDriverName): void {
     const memory = createMemoryStorage()
     for (const each of [storage, memory]) await fill(each)
 
-    let turns = 0
-    let isDone = false
-    const counting = (async () => {
-      for (; !isDone; turns++) await setImmediate()
-    })()
-    const found = await storage
-      .summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
-      .finally(() => {
-        isDone = true
-      })
-    await counting
+    const summarize = () => storage.summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
+    const { found, turns } = await countTurns(summarize)
 
     if (RUNS_THREADS) assert.ok(turns > 1)
     assert.ok(found.length > 400) // more than one batch of rows
     const expected = await memory.summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
     assert.deepEqual(found, expected)
+  })
+
+  test('the count of an account with many recorded purchases does not block the event loop', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    insertRecorded(await raw(t, path, driver))
+
+    const { found, turns } = await countTurns(() => storage.countPurchases('acc_1', 20_000))
+
+    assert.equal(found, 10_001)
+    if (RUNS_THREADS) assert.ok(turns > 1)
+  })
+
+  test('with many recorded purchases in one store include the other stores', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    insertRecorded(await raw(t, path, driver))
+    for (const [i, store] of [MAIN, SIDE].entries())
+      await importRows(storage, store, `imp_${i}`, [newRow(2)])
+
+    const found = await storage.summarizePurchases({ account_id: 'acc_1' }, {}, ['store'])
+    assert.deepEqual(
+      found.map(({ store_id, purchased }) => [store_id, purchased]),
+      [
+        ['main', 1],
+        ['side', 1],
+      ],
+    )
   })
 
   test('can run concurrently with different filters', async (t) => {
@@ -100,6 +121,30 @@ function describeThreads(driver: SqliteDriverName): void {
     const { items } = (await read()) as StoreTotals
     assert.deepEqual([items[0]?.purchased, items[0]?.refunded], [20_000, 1])
   })
+}
+
+/** Inserts the imports of 10,001 recorded purchases into the first store, without purchases. */
+function insertRecorded(db: SqliteDriver): void {
+  db.exec(`
+    WITH RECURSIVE n (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 10001)
+    INSERT INTO imports (import_id, store, alive_at, first_purchase, last_purchase, created_at,
+      users_indexed, totalled, added)
+    SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', n.seq, n.seq, 1
+    FROM n, stores s WHERE s.account_id = 'acc_1' AND s.store_id = 'main'`)
+}
+
+/** Counts the turns of the event loop in which a call runs. */
+async function countTurns<T>(call: () => Promise<T>): Promise<{ found: T; turns: number }> {
+  let turns = 0
+  let isDone = false
+  const counting = (async () => {
+    for (; !isDone; turns++) await setImmediate()
+  })()
+  const found = await call().finally(() => {
+    isDone = true
+  })
+  await counting
+  return { found, turns }
 }
 
 async function fill(storage: Storage): Promise<void> {

@@ -1,5 +1,5 @@
 import { DAY_MS, type Period } from '../../domain/overview.ts'
-import { IS_RECORDING } from '../recorded.ts'
+import { IS_LISTED, IS_RECORDING } from '../recorded.ts'
 import type { StoreTotals, TotalsQuery } from '../records.ts'
 import {
   addition,
@@ -63,7 +63,7 @@ const FIND_MANY_TOTALS = 'SELECT 1 FROM purchase_totals WHERE store = ? LIMIT 1 
 const storedTotals = (kind: Kind) => `(
     SELECT 0 AS seq UNION ALL
     SELECT i.seq FROM imports i
-    WHERE i.store = ? AND substr(i.import_id, 1, 4) <> 'rec_' AND i.owner IS NULL
+    WHERE i.store = ? AND ${IS_LISTED} AND i.owner IS NULL
       AND i.undone_at IS NULL) i
   CROSS JOIN purchase_totals t
     ON t.import = i.seq AND t.store = ? AND t.kind = ${kind} AND t.start >= ?`
