@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -119,6 +119,16 @@ test('writes go on beside the thread, and its commits leave the read cache fille
     items.map(({ name }) => name).filter((name) => name.startsWith('new_')),
     names,
   )
+})
+
+test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t) => {
+  const { storage, path } = await openShops(t, 0)
+  const current = await openImport(storage, MAIN, 'imp_1')
+
+  await stageAll(current, idsOf(400_000))
+
+  assert.ok(statSync(`${path}-wal`).size < 24 * 2 ** 20)
+  await current.commit()
 })
 
 test('an import fails when its thread ends, and leaves nothing', async (t) => {

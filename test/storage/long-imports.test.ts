@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -10,106 +9,15 @@ import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { threadsOf } from '../support/threads.ts'
-import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+import { insertShops, MAIN, newRow } from './fixtures/records.ts'
 
-// 160 transactions make 5 checkpoints.
-const ROWS = 20_000
 const SLICE = 125
 /** More rows than a block has, and those before it that are indexed at once. */
 const UNORDERED = 64_000
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`long imports into SQLite with ${driver}`, { skip }, () => {
-    describe('and their checkpoints', () => describeCheckpoints(driver))
     describe('and their rows', () => describeRows(driver))
-  })
-}
-
-function describeCheckpoints(driver: SqliteDriverName): void {
-  test('a thread checkpoints during an import, and leaves an empty WAL', async (t) => {
-    const { storage, path } = await openFile(t, driver)
-    const threads = threadsOf(t)
-    const current = await openImport(storage, MAIN)
-    assert.equal((await stageAll(current)).added, ROWS)
-    assert.equal(threads.length, 1)
-    assert.equal(threads[0]?.threadId, -1, 'the thread has ended')
-    assert.equal(statSync(`${path}-wal`).size, 0)
-    await current.commit()
-    assert.equal(await countRows(storage, MAIN), ROWS)
-  })
-
-  test('an aborted import ends the thread', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t)
-    const current = await openImport(storage, MAIN)
-    for (const rows of slices()) await current.stage(rows)
-    await current.abort()
-    assert.deepEqual(
-      threads.map(({ threadId }) => threadId),
-      [-1],
-    )
-    assert.equal(await countRows(storage, MAIN), 0)
-  })
-
-  test('a small import starts no thread', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t)
-    const current = await openImport(storage, MAIN)
-    await stageAll(current, 2_000)
-    await current.commit()
-    assert.equal(threads.length, 0)
-  })
-
-  test('an import continues without the thread when it exits before its first checkpoint', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t, (thread) => void thread.terminate())
-    const current = await openImport(storage, MAIN)
-    assert.equal((await stageAll(current)).added, ROWS)
-    await current.commit()
-    assert.equal(threads.length, 1)
-    assert.equal(await countRows(storage, MAIN), ROWS)
-  })
-
-  test('an import continues without the thread when it crashes', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t, (thread) => {
-      let answers = 0
-      thread.on('message', () => ++answers === 3 && thread.terminate())
-    })
-    const current = await openImport(storage, MAIN)
-    assert.equal((await stageAll(current)).added, ROWS)
-    await current.commit()
-    assert.equal(threads.length, 1)
-    assert.equal(await countRows(storage, MAIN), ROWS)
-  })
-
-  test('concurrent imports into two stores share the thread, and both are complete', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t)
-    const imports = await Promise.all([openImport(storage, MAIN), openImport(storage, SIDE)])
-    const results = await Promise.all(imports.map((each) => stageAll(each)))
-    assert.deepEqual(
-      results.map(({ added }) => added),
-      [ROWS, ROWS],
-    )
-    for (const each of imports) await each.commit()
-    assert.equal(threads.length, 1)
-    assert.equal(await countRows(storage, MAIN), ROWS)
-    assert.equal(await countRows(storage, SIDE), ROWS)
-  })
-
-  test('a storage closed during an import ends the thread', async (t) => {
-    const { storage } = await openFile(t, driver)
-    const threads = threadsOf(t)
-    const current = await openImport(storage, MAIN)
-    for (const rows of slices()) await current.stage(rows)
-    await storage.close()
-    await assert.rejects(current.abort())
-    assert.deepEqual(
-      threads.map(({ threadId }) => threadId),
-      [-1],
-    )
   })
 }
 
@@ -196,19 +104,11 @@ async function stageIds(current: PurchaseImport, ids: readonly string[]) {
   return stageSlices(current, cut(rows))
 }
 
-const stageAll = (current: PurchaseImport, rows = ROWS) => stageSlices(current, slices(rows))
-
 async function stageSlices(current: PurchaseImport, rows: Iterable<NewPurchase[]>) {
   const results: StagedRows[] = []
   for (const slice of rows) results.push(await current.stage(slice))
   results.push(await current.finish())
   return sumStaged(results)
-}
-
-function* slices(count = ROWS): Generator<NewPurchase[]> {
-  for (let from = 0; from < count; from += SLICE) {
-    yield Array.from({ length: SLICE }, (_, i) => newRow(from + i + 2))
-  }
 }
 
 function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
@@ -221,7 +121,7 @@ async function openFile(t: TestContext, driver: SqliteDriverName) {
   const storage = await openSqliteStorage(path, { driver, importThreadRows })
   t.after(() => storage.close().catch(() => {}))
   await insertShops(storage)
-  return { storage, path }
+  return { storage }
 }
 
 let imports = 0
@@ -242,8 +142,4 @@ async function allRows(storage: Storage, store: StoreKey): Promise<StoredPurchas
     await setTimeout(0)
   } while (after !== undefined)
   return rows
-}
-
-async function countRows(storage: Storage, store: StoreKey): Promise<number> {
-  return (await allRows(storage, store)).length
 }

@@ -49,8 +49,8 @@ export interface ThreadFailure {
 const TRANSACTION_MS = 10
 /** The maximum time to wait until a write of the thread that started this one gets the lock. */
 const YIELD_MS = 100
-/** SQLite makes a checkpoint only at this many frames: `checkpoints.ts` makes them earlier. */
-const AUTOMATIC_FRAMES = 16_000
+/** The length of the WAL, 16 MiB, at which a commit of this thread makes a checkpoint. */
+const AUTOMATIC_FRAMES = 4_000
 /**
  * The maximum pause before the next attempt to get the lock. Much shorter than that of other
  * writers, because a main thread that writes without pause leaves only short gaps.

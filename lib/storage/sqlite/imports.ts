@@ -10,7 +10,6 @@ import { recordWrite } from '../sql/write.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import { applyChanges } from './changes.ts'
-import { createCheckpoints } from './checkpoints.ts'
 import type { Connection } from './connection.ts'
 import { createDiskSpaceCheck } from './diskspace.ts'
 import { erasePurchases } from './erasure.ts'
@@ -91,7 +90,6 @@ export function createSlices(db: Connection, row: ImportRow) {
   // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
-  const checkpoints = createCheckpoints(db)
   const assertDiskSpace = createDiskSpaceCheck(db)
 
   /** Runs one step if the disk has space, then yields to the event loop. */
@@ -100,7 +98,6 @@ export function createSlices(db: Connection, row: ImportRow) {
     await assertDiskSpace()
     const result = await step()
     await setImmediate()
-    await checkpoints.keepUp()
     return result
   }
 
@@ -114,7 +111,6 @@ export function createSlices(db: Connection, row: ImportRow) {
           return work()
         }),
       ),
-    finish: () => checkpoints.end(),
     /** Ends the lease of a committed import. */
     release() {
       clearInterval(heartbeat)
@@ -123,7 +119,6 @@ export function createSlices(db: Connection, row: ImportRow) {
     async abort() {
       clearInterval(heartbeat)
       try {
-        await checkpoints.end()
         await clearImport(db, { ...row, owner: OWNER })
       } finally {
         underWay.delete(row.import_id)
@@ -197,7 +192,6 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
     async finish() {
       const into = thread
       const result = await (into ? slices.pace(() => into.finish()) : finishHere())
-      await slices.finish()
       isFinished = true
       return result
     },

@@ -38,7 +38,6 @@ export async function undoImport(
       const after: number = last
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
-    await slices.finish()
     // Adds the import to `underWay` before the transaction makes this process its owner. Otherwise
     // the import would count as abandoned.
     underWay.add(import_id)
