@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import type { TotalsWriter } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
@@ -27,26 +28,11 @@ async function addHere(db: Connection, store: number): Promise<boolean> {
 async function startWriter(db: Connection): Promise<TotalsWriter | undefined> {
   const worker = startFileThread(db, 'totals-thread', YOUNG_MB)
   if (!worker) return undefined
-  let failure: unknown
-  let isMore = false
-  let settle = () => {}
-  const fail = (error: unknown) => {
-    failure ??= error
-    settle()
-  }
-  worker.on('error', fail)
-  worker.on('exit', () => fail(new Error('the thread that adds up purchases has ended')))
-  worker.on('message', (message: boolean) => {
-    isMore = message
-    settle()
-  })
+  const ended = new AbortController()
+  worker.on('error', () => {}) // also rejects `nextMessage`
+  worker.on('exit', () => ended.abort())
   const nextMessage = async (): Promise<boolean> => {
-    if (failure === undefined) {
-      await new Promise<void>((resolve) => {
-        settle = resolve
-      })
-    }
-    if (failure !== undefined) throw failure
+    const [isMore] = await once(worker, 'message', { signal: ended.signal })
     return isMore
   }
   const ask = (store: number | 'end'): Promise<boolean> => {
