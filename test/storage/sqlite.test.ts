@@ -67,6 +67,19 @@ function describeSharing(driver: SqliteDriverName): void {
     )
   })
 
+  test('an authority is verified while another connection holds the write lock', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const other = await raw(t, path, driver)
+    other.exec('BEGIN IMMEDIATE')
+    await storage.verifyAuthority({ store: MAIN })
+    await assert.rejects(storage.verifyAuthority({ key_id: 'none' }), {
+      code: 'account_key_required',
+    })
+    other.exec('ROLLBACK')
+  })
+
   test('an import of one connection is invisible to the other before its commit', async (t) => {
     const path = newPath(t)
     const a = await open(t, path, driver)

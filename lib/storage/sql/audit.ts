@@ -37,8 +37,14 @@ export function auditMethods(sql: Sql) {
   }
 
   return {
-    /** For a call that writes nothing: throws if a condition of the `Authority` is not met. */
-    verifyAuthority: (authority: Authority) => write(() => verifyAuthority(sql, authority)),
+    /**
+     * For a call that writes nothing: throws if a condition of the `Authority` is not met. Without
+     * row locks, this is only a read, and does not wait for the lock of the SQLite file.
+     */
+    verifyAuthority: (authority: Authority) =>
+      sql.forShare === ''
+        ? read(verifyAuthority(sql, authority))
+        : write(() => verifyAuthority(sql, authority)),
     findIdempotencyRecord: (account_id: string, key: string) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
     /**
