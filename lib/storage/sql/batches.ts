@@ -4,14 +4,12 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
  * A batch of records and their audit entries, as JSON arrays. Keeps the JSON compressed: for
  * 100,000 items, it takes 3 MiB instead of 30 (bench/catalog.mjs).
  */
-export class Batch<T> {
-  readonly first: T
+export class Batch {
   readonly count: number
   readonly #rows: Buffer
   readonly #entries: Buffer
 
-  constructor(first: T, count: number, rows: readonly unknown[], entries: readonly unknown[]) {
-    this.first = first
+  constructor(count: number, rows: readonly unknown[], entries: readonly unknown[]) {
     this.count = count
     this.#rows = compress(rows)
     this.#entries = compress(entries)
@@ -33,35 +31,25 @@ const compress = (values: readonly unknown[]) =>
 // to apply a catalog with 100,000 new items (bench/catalog.mjs).
 const BATCH = 200
 
-/** How to write a record. All records of a batch have the same owner, such as their store. */
+/** How to write a record. */
 export interface BatchOptions<T> {
   readonly rowOf: (record: T) => unknown
   readonly entriesOf: (record: T) => readonly unknown[]
-  readonly ownerOf?: (record: T) => unknown
 }
 
 /**
  * Cuts the records of a catalog into batches. Call this before the transaction that writes them,
  * because the cutting takes long.
  */
-export function batchesOf<T>(
-  records: Iterable<T>,
-  { rowOf, entriesOf, ownerOf = () => undefined }: BatchOptions<T>,
-): Batch<T>[] {
-  const batches: Batch<T>[] = []
+export function batchesOf<T>(records: Iterable<T>, { rowOf, entriesOf }: BatchOptions<T>): Batch[] {
+  const batches: Batch[] = []
   let taken: T[] = []
   const flush = () => {
-    const [first] = taken
-    if (first === undefined) return
-    batches.push(new Batch(first, taken.length, taken.map(rowOf), taken.flatMap(entriesOf)))
+    if (taken.length === 0) return
+    batches.push(new Batch(taken.length, taken.map(rowOf), taken.flatMap(entriesOf)))
     taken = []
   }
-  for (const record of records) {
-    const [first] = taken
-    const isFull = taken.length === BATCH
-    if (first !== undefined && (isFull || ownerOf(first) !== ownerOf(record))) flush()
-    taken.push(record)
-  }
+  for (const record of records) if (taken.push(record) === BATCH) flush()
   flush()
   return batches
 }
