@@ -83,6 +83,7 @@ function formatReason(error: Error, options: object): string {
 function placeOf({ line, column, field = '' }: ErrorDetail, options: object): string {
   if (line !== undefined) return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
   const [name, ...within] = optionOf(field)
+  if (field === 'endpoint_id') return 'The endpoint' // an operand, which has no name
   if (!Object.hasOwn(options, name)) return field
   return `--${[name, ...within].join(': ')}`
 }

@@ -1,4 +1,5 @@
 import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
 import { ENDPOINT } from '../webhooks.ts'
@@ -16,6 +17,9 @@ export const webhooksReplay = command({
   async run({ till, operand: endpoint_id, options, output }) {
     const account = await till.accounts.get(options.account)
     const { from, since } = options
+    if ((from === undefined) === (since === undefined)) {
+      throw new UsageError('Either --from or --since is required')
+    }
     output.record(await till.webhooks.replay(account, { endpoint_id, from, since }))
   },
 })

@@ -22,7 +22,10 @@ export const webhooksTest = command({
     const before = await findLatest()
     const endpoint = await till.webhooks.test(account, endpoint_id)
     output.record(endpoint)
-    if (endpoint.state !== 'active') return
+    if (endpoint.state !== 'active') {
+      io.stderr.write(`The endpoint is ${endpoint.state}: the event waits until webhooks resume\n`)
+      return
+    }
     for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
       await setTimeout(POLL_MS)
       if ((await findLatest()) !== before) return
