@@ -18,7 +18,7 @@ export const importsUndo = command({
     if (!yes) {
       const { store_id, added = 0, updated = 0 } = await till.imports.get(account, import_id)
       const counts = `rows to remove: ${added}, statuses to restore: ${updated}`
-      const warning = `An undo in ${store_id} (${counts})`
+      const warning = `An undo in the store ${store_id} (${counts})`
       await confirm(io, warning, 'Type yes to continue', 'yes')
     }
     const undone = await till.imports.undo(account, { import_id, force })

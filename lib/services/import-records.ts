@@ -91,12 +91,16 @@ const NO_DETAILS = 'The import was made by an earlier version, which kept no pre
 type Refusal = Exclude<UndoOutcome, { readonly outcome: 'undone' }>
 
 function refusalOf({ outcome, rows }: Refusal): TillError {
-  const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
   if (outcome === 'changed') {
+    const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
     return refused(`${were} changed by a later import or recorded purchase; undo that one first`)
   }
-  const reason = `${were} also in the file of a later import, or recorded later`
-  const remedy = { field: 'force', code: 'required', message: 'removes them' }
+  // Counts a row of this import once for each later import that has it.
+  const reason =
+    rows === 1
+      ? '1 row of a later import or recorded purchase repeats a row of this import'
+      : `${rows} rows of later imports or recorded purchases repeat rows of this import`
+  const remedy = { field: 'force', code: 'required', message: 'removes these rows' }
   return refused(`${reason}: ${remedy.field} ${remedy.message}`, [remedy])
 }
 

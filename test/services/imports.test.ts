@@ -126,7 +126,7 @@ describe('import records', () => {
     const { import_id } = first
     await assert.rejects(till.imports.undo(account, { import_id }), {
       code: 'undo_refused',
-      message: /^2 rows of the import were also in the file of .*: force removes them$/,
+      message: /^2 rows of later imports .* repeat rows of this import: force removes these rows$/,
     })
     assert.deepEqual(await ids(), ['T-1', 'T-2'])
     await till.imports.undo(account, { import_id, force: true })
