@@ -15,6 +15,8 @@ import { suggest } from './suggestion.ts'
 /** The maximum number of unknown SKUs that are named. */
 const MAX_NAMED = 20
 
+const ADVICE = 'Create the missing items, or map SKUs to items: see --skus-template'
+
 /** Collects the unknown SKUs of an import, to name each of them once instead of for each row. */
 export function createUnknownSkus(file: string) {
   const lines = new Set<number>()
@@ -47,7 +49,8 @@ export function createUnknownSkus(file: string) {
       const others = error.details.filter(({ code }) => code !== 'unknown_sku')
       const total = error.total - lines.size + unknown.length
       const sentence = error.message.replace(/, the first .*/, '')
-      return new TillError(error.code, sentence, [...named, ...others], total)
+      const message = `${sentence}. ${ADVICE}`
+      return new TillError(error.code, message, [...named, ...others], total)
     },
   }
 }

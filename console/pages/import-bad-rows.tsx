@@ -26,6 +26,12 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
           <Notice tone="bad" title="The file has mistakes. Nothing was stored">
             <p>{message}</p>
             <p>Correct these rows in the file, and choose it again.</p>
+            {details.some(({ code }) => code === 'unknown_sku') && (
+              <p>
+                For a SKU that is not the name of an item, create the item, or choose a SKU map in
+                “Settings for other formats”.
+              </p>
+            )}
             <button
               type="button"
               onClick={() => download(reportName(file), 'text/csv', formatReport(mistakes))}

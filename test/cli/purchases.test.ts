@@ -84,6 +84,7 @@ test('an unknown SKU is named once, with its rows and the nearest name', async (
   const { code, stderr } = await run('import', write('bad.csv', GOOD + rows.join('') + others))
 
   assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: 153 mistakes in the file\. Create .*: see --skus-template$/m)
   assert.deepEqual(stderr.trimEnd().split('\n').slice(1), [
     '  line 4, sku "golt" is not the name of an item of this store, 150 rows: did you mean gold?',
     '  line 154, sku "GEM" is not the name of an item of this store, 1 row: did you mean gem?',
