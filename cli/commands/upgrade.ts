@@ -8,6 +8,7 @@ export const upgrade = command({
   upgradesDatabase: true,
   options: {},
   async run({ output }) {
-    output.record({ upgraded: true })
+    if (output.json) output.record({ upgraded: true })
+    output.line('The database is up to date')
   },
 })
