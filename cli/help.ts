@@ -26,7 +26,7 @@ Environment variables; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
 Exit code: 0 done; 1 failed; 2 wrong usage: a mistake in the command line, or a
-file in it that can not be read or written; 130 interrupted.
+file in it that cannot be read or written; 130 interrupted.
 The reason is on stderr, or with --json as a JSON document on stdout.
 \`tillkit COMMAND --help\` describes a command.`
 }
