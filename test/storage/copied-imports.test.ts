@@ -131,12 +131,12 @@ for (const from of targets) {
             const outcome = await undo(original, account, import_id, force)
             assert.deepEqual(await undo(copied, account, import_id, force), outcome)
             kinds.add(
-              typeof outcome === 'string' ? outcome.replace(/^.* (changed|also).*/, '$1') : '',
+              typeof outcome === 'string' ? outcome.replace(/^.* (changed|repeat).*/, '$1') : '',
             )
           }
           assert.deepEqual(await stateOf(copied, account), await stateOf(original, account))
         }
-        assert.deepEqual([...kinds].toSorted(), ['', 'also', 'changed'])
+        assert.deepEqual([...kinds].toSorted(), ['', 'changed', 'repeat'])
         assert.deepEqual((await stateOf(copied, account)).purchases, [])
         assert.deepEqual(await target.check(), [])
       })
