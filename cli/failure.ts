@@ -100,6 +100,8 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
   gracePeriod: 'grace',
   priceUnit: 'price-unit',
   scopes: 'scope',
+  'project.name': 'project',
+  'project.bundle_id': 'bundle-id',
 }
 
 /**
@@ -107,6 +109,8 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
  * field `config.currency`.
  */
 function optionOf(field: string): readonly [name: string, ...within: string[]] {
+  const whole = OPTION_NAMES[field]
+  if (whole) return [whole]
   const [, name = '', within] = /^(\w+)(?:\[\d+\])?\.?(.*)$/s.exec(field) ?? []
   return [OPTION_NAMES[name] ?? name.replaceAll('_', '-'), ...(within ? [within] : [])]
 }

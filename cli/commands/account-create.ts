@@ -20,7 +20,7 @@ export const accountCreate = command({
     const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
     if (project === undefined || bundle_id === undefined || platform === undefined) {
       if (missing.length < 3)
-        throw new UsageError(`a first project needs ${missing.join(' and ')} too`)
+        throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
       output.record(await till.accounts.create({ name }))
       return
     }

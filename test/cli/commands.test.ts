@@ -59,11 +59,13 @@ test('an account is created together with a first project, and both keys are pri
   const create = ['account', 'create', '--name', 'Studio']
 
   const half = await tillkit([...create, ...game.slice(0, 2), ...db])
+  const wrong = await tillkit([...create, ...game, '--bundle-id', 'x', ...db])
   const { stdout } = await tillkit([...create, ...game, ...db])
   const { project, ...account } = await tillkitJson([...create, ...game, ...db])
 
   assert.deepEqual([half.code, half.stdout], [2, ''])
-  assert.match(half.stderr, /a first project needs --bundle-id and --platform too/)
+  assert.match(half.stderr, /A first project needs --bundle-id and --platform too/)
+  assert.match(wrong.stderr, /^tillkit: --bundle-id must be in reverse-domain form/m)
   assert.match(stdout, /^account_key +ak_.*\n(.*\n)*project_id +prj_.*\npublic_key +pk_[\w-]{32}$/m)
   assert.match(account.account_key, /^ak_/)
   assert.match(project.public_key, /^pk_[\w-]{32}$/)
