@@ -16,7 +16,7 @@ export const backup = command({
     output.record({ backup: operand })
     const files = databaseFiles(db).map(formatValue).join(', ')
     output.line(
-      `To restore it: stop the servers, move ${files} away, copy the backup to ${formatValue(db)}, start the servers`,
+      `To restore it: stop the servers, move ${files} away (if they exist), copy the backup to ${formatValue(db)}, start the servers`,
     )
   },
 })

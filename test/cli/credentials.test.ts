@@ -379,7 +379,7 @@ describe('maintenance of a database', () => {
     const { stdout } = await run('backup', join(folder, 'second.db'))
     assert.match(
       stdout,
-      /To restore it: stop the servers, move \S*till\.db, \S*-wal, \S*-shm away, copy/,
+      /To restore it: stop the servers, move \S*till\.db, \S*-wal, \S*-shm away \(if they exist\), copy/,
     )
 
     const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
