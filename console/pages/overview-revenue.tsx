@@ -19,7 +19,7 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
   const money = (minor: string) => formatMoney(minor, currency)
   const major = (minor = '0') => Number(minor) / 10 ** digitsOf(currency)
   const short = new Intl.NumberFormat(undefined, {
-    ...{ style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 },
+    ...{ style: 'currency', currency, notation: 'compact', maximumSignificantDigits: 3 },
   })
   const label = `Revenue in ${currency}`
   return (
