@@ -78,8 +78,8 @@ function UndoButton({ record, onUndone }: { record: ImportRecord; onUndone: () =
       send={undo}
     >
       <p>
-        Removes {countOf(added)} purchases, and gives {countOf(updated)} purchases their former
-        status back. Players no longer own what these purchases gave them.
+        Purchases to remove: {countOf(added)}. Statuses to restore: {countOf(updated)}. Players no
+        longer own the items of removed purchases.
       </p>
     </FormButton>
   )

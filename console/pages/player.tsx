@@ -39,7 +39,7 @@ function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
           </button>
         </div>
       </form>
-      <Section title="Purchases of all players">
+      <Section title="Purchases of all players, in order of import">
         <Purchases store_id={store_id} />
       </Section>
     </Page>

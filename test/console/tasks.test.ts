@@ -192,7 +192,7 @@ test('a person performs the task of each page', { skip }, async (t) => {
 
   await t.test('an import is undone after a question', async () => {
     await page.getByRole('table', { name: 'Imports' }).getByRole('button', { name: 'Undo' }).click()
-    await page.getByText(/Removes 2 purchases/).waitFor()
+    await page.getByText(/Purchases to remove: 2\./).waitFor()
     await press('Undo the import')
     await page.getByText('undone', { exact: true }).waitFor()
     const { purchases } = await till.purchases.list(account, { store_id: 'main' })
