@@ -249,6 +249,20 @@ T-6,pet,2026-01-30T00:00:00Z,2026-02-01T00:00:00Z
   })
 }
 
+test('an upgrade on PostgreSQL keeps statistics of all columns for the planner', async (t) => {
+  const url = await server.createDatabase(t)
+  await rawPostgres(t, url).unsafe(`${fixture('sql')}; SET search_path = public; ANALYZE`)
+  const sql = rawPostgres(t, url)
+  const count = async () => {
+    const [row] = await sql`SELECT count(*)::int AS n FROM pg_stats
+      WHERE schemaname = 'public' AND tablename IN ('imports', 'items', 'audit', 'webhook_messages')`
+    return row?.n
+  }
+  const before = await count()
+  await (await openPostgresStorage(url, PATIENT)).close()
+  assert.equal(await count(), before)
+})
+
 test('only "upgrade" and "serve" change a file of version 0.2', async (t) => {
   const path = newPath(t)
   const old = fixture('db')

@@ -230,10 +230,11 @@ const upgrade = `
   );
 
   DROP TRIGGER imports_undo_total ON imports; -- while the type of its column changes
-  -- Changes only the description of the columns: without an index, no row is read or written.
+  -- Writes no row. Makes partial indexes anew whose condition has such a column. A change of type also
+  -- drops the statistics of a column, without which the planner expects few rows with NULL.
   DO $$ DECLARE change text; BEGIN
     FOR change IN
-      SELECT format('ALTER TABLE %s %s', table_name, string_agg(
+      SELECT format('ALTER TABLE %s %s; ANALYZE %1$s', table_name, string_agg(
         format('ALTER %s TYPE text COLLATE "C"', column_name), ', '))
       FROM information_schema.columns
       WHERE table_schema = current_schema() AND data_type = 'text' AND collation_name IS NULL
