@@ -1,4 +1,4 @@
-import type { Storage, Till } from '../lib/index.ts'
+import type { Account, Storage, Till } from '../lib/index.ts'
 import type { Config, Environment } from './config.ts'
 import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
@@ -39,6 +39,13 @@ type Values<O extends OptionSpecs> = {
       : boolean
 }
 
+/** An account for the commands that require `--account`, or `--project` beside it. */
+type AccountOf<O extends OptionSpecs> = O extends
+  | { account: { required: true } }
+  | { account: OptionSpec; project: { required: true } }
+  ? Account
+  : undefined
+
 /** The input of a command: its options, the till, the storage and the settings. */
 export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly options: Values<O>
@@ -47,6 +54,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
+  /** The account of the options, or the owner of the project. */
+  readonly account: AccountOf<O>
   /** The storage behind `till`. */
   readonly storage: Storage
   /** The database: a path, a PostgreSQL URL, or `memory:`. */
@@ -85,6 +94,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** Whether the quotas of items and purchases apply. The operator's own commands have none. */
   readonly hasRowQuotas?: boolean
+  /** Options of which at least one must be given: what the command changes. */
+  readonly changes?: readonly string[]
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
   /** Whether the command needs no database. It then gets no `till` and no `storage`. */

@@ -1,5 +1,4 @@
 import {
-  type Account,
   PURCHASE_STATUSES,
   type PurchaseSelection,
   type PurchaseStatus,
@@ -54,14 +53,6 @@ export const PROJECT_OPTIONS = {
   },
   ...PROJECT_OPTION,
 } as const satisfies OptionSpecs
-
-/** The account that `--account` names, else the account that owns the project. */
-export function accountOf(
-  till: Till,
-  { account, project }: Invocation<typeof PROJECT_OPTIONS>['options'],
-): Promise<Account> {
-  return account === undefined ? till.accounts.ownerOf(project) : till.accounts.get(account)
-}
 
 export const STORE_OPTIONS = {
   ...ACCOUNT_OPTION,

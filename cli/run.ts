@@ -49,7 +49,9 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const found = await findDefaults(command, options, till)
-    const all = { ...given, options: found as never, till, storage, isNew }
+    assertChange(command, options)
+    const account = await findAccount(command, found, till)
+    const all = { ...given, options: found, till, account, storage, isNew } as unknown as Invocation
     await withStoreHint(till, found, () => command.run(all))
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error
@@ -69,6 +71,24 @@ async function findDefaults(
     if (findDefault && found[name] === undefined) found[name] = await findDefault(till)
   }
   return found
+}
+
+function assertChange({ changes }: Command, options: ParsedArguments['options']): void {
+  if (!changes || changes.some((name) => options[name] !== undefined)) return
+  const names = changes.map((name) => `--${name}`)
+  const last = names.pop()
+  throw new UsageError(`Nothing to change: give ${names.join(', ')} or ${last}`)
+}
+
+/** The account that `--account` names, else the owner of the project that `--project` names. */
+async function findAccount(
+  command: Command,
+  { account, project }: ParsedArguments['options'],
+  till: Till,
+) {
+  if (!('account' in command.options)) return undefined
+  if (account !== undefined) return till.accounts.get(account as string)
+  return project === undefined ? undefined : till.accounts.ownerOf(project as string)
 }
 
 function findCommand(args: readonly string[]): Command | undefined {

@@ -85,13 +85,13 @@ interface SkuUse {
 /** The item that the operand of a command names. */
 export async function findItem({
   till,
+  account,
   operand: sku,
   options,
-}: Invocation<typeof STORE_OPTIONS>): Promise<{ account: Account; item: Item }> {
-  const account = await till.accounts.get(options.account)
+}: Invocation<typeof STORE_OPTIONS>): Promise<Item> {
   const store_id = options.store
   const find = () => till.items.getByName(account, store_id, sku)
-  return { account, item: await withSkuHint({ till, account, store_id, sku }, find) }
+  return withSkuHint({ till, account, store_id, sku }, find)
 }
 
 /** The names of the items of a store, also of the archived ones. */

@@ -30,6 +30,8 @@ export interface Operation {
   readonly hasOwnBody?: true
   /** The client waits up to an hour for the answer. */
   readonly isLong?: true
+  /** A command that calls the method with the id, and its summary. */
+  readonly cli?: readonly [command: string, summary: string]
 }
 
 /**
@@ -134,11 +136,13 @@ export const operations = [
   }),
   op('items.archive', 'POST /items/:item_id/archive', 'archiveItem', 'ManagedItem', {
     summary: 'Archive an item, so that lists leave it out',
+    cli: ['item archive', 'Take an item out of the list of its store'],
     repeat: 'always',
     errors: ['item_not_found'],
   }),
   op('items.restore', 'POST /items/:item_id/restore', 'restoreItem', 'ManagedItem', {
     summary: 'Restore an archived item, so that lists have it again',
+    cli: ['item restore', 'Put an archived item back into the list of its store'],
     repeat: 'always',
     errors: ['item_not_found'],
   }),
@@ -296,11 +300,13 @@ export const operations = [
   }),
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
     summary: 'Stop the deliveries to an endpoint',
+    cli: ['webhooks pause', 'Stop sending to an endpoint, until resume'],
     repeat: 'always',
     errors: ['webhook_not_found'],
   }),
   op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
     summary: 'Continue the deliveries to an endpoint',
+    cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
     repeat: 'always',
     errors: ['webhook_not_found'],
   }),

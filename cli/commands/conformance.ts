@@ -55,11 +55,7 @@ export const conformance = command({
       parse: key,
       help: 'a key of the account that owns the project',
     },
-    only: {
-      value: 'N,…',
-      parse: endpointNumbers,
-      help: 'check only these endpoints, 1 to 10',
-    },
+    only: { value: 'N,…', parse: endpointNumbers, help: 'check only these endpoints, 1 to 10' },
     timeout: {
       value: 'SECONDS',
       parse: wholeNumber(1, 60),

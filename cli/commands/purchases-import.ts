@@ -66,7 +66,7 @@ export const purchasesImport = command({
     },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, storage, operand, options, output, db, io }) {
+  async run({ till, account, storage, operand, options, output, db, io }) {
     const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
@@ -78,7 +78,6 @@ export const purchasesImport = command({
     const isNamed = !output.json || template
     const unknown = isNamed && operand !== '-' ? createUnknownSkus(operand) : undefined
     let skus: readonly string[] = []
-    const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
     await interruptible(io, 'nothing was imported', async (signal) => {
       addAbortSignal(signal, stream)

@@ -100,9 +100,7 @@ export const serve = command({
     docs: { help: 'serve a reference page of the API at /docs' },
     console: { help: 'serve the browser console at /console, and its API at /manage/v1' },
     'no-webhooks': { help: 'send no webhooks; another server on the database may' },
-    'webhook-allow-private': {
-      help: 'send webhooks also over http and to private addresses',
-    },
+    'webhook-allow-private': { help: 'send webhooks also over http and to private addresses' },
     metrics: { help: 'serve /metrics of all workers for Prometheus; no proxy may forward it' },
     log: {
       value: 'WHICH',

@@ -1,9 +1,31 @@
 import { command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { accountOf, PROJECT_OPTIONS } from '../options.ts'
+import { PROJECT_OPTIONS } from '../options.ts'
+import { printFile } from '../output.ts'
+import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createStatusLine } from '../progress.ts'
 
-export const usersErase = command({
+const usersExport = command({
+  name: 'users export',
+  summary: 'Export everything stored about a user, as one JSON document',
+  example: 'tillkit users export player-1 --project prj_1 --out player-1.json',
+  operand: 'USER',
+  options: {
+    ...PROJECT_OPTIONS,
+    out: { value: 'FILE', help: 'write to this file instead of standard output' },
+  },
+  async run({ till, account, operand, options, db, io }) {
+    const { out, project } = options
+    const file =
+      out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
+    const document = till.users.export(account, { project_id: project, user_id: operand })
+    if (!file) return printFile(document, io.stdout)
+    await file.write(document)
+    io.stderr.write(`Exported the user to ${out}\n`)
+  },
+})
+
+const usersErase = command({
   name: 'users erase',
   summary: 'Erase a user from all records of a project; repeat it if it is interrupted',
   example: 'tillkit users erase player-1 --project prj_1 --yes',
@@ -13,9 +35,8 @@ export const usersErase = command({
     delete: { help: 'also delete the purchases, which else keep their amounts' },
     yes: { help: 'do not ask; required without a terminal' },
   },
-  async run({ till, operand, options, output, io }) {
+  async run({ till, account, operand, options, output, io }) {
     const { project, delete: deletes } = options
-    const account = await accountOf(till, options)
     if (!options.yes) {
       const question = 'Type the id of the user to erase'
       await confirm(io, 'An erasure can not be undone', question, operand)
@@ -32,3 +53,5 @@ export const usersErase = command({
       io.stderr.write('Nothing is stored of this user. Check the id and --project\n')
   },
 })
+
+export const userCommands = [usersExport, usersErase]

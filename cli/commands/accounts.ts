@@ -1,0 +1,91 @@
+import { PLATFORMS } from '../../lib/index.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
+
+const accountCreate = command({
+  name: 'account create',
+  summary: 'Create an account; its key is shown only once',
+  example: "tillkit account create --name 'My studio'",
+  makesDatabase: true,
+  options: {
+    name: { value: 'NAME', required: true, help: 'what the account is called' },
+    project: { value: 'NAME', help: 'the name of a first project; its public key is shown too' },
+    'bundle-id': { value: 'ID', help: 'of the project, in reverse-domain form: com.example.game' },
+    platform: { value: 'P', choices: PLATFORMS, help: 'of the project: mobile, web, desktop, …' },
+  },
+  async run({ till, options, output, db, isNew, io }) {
+    if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
+    const { name, project, 'bundle-id': bundle_id, platform } = options
+    const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
+    const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
+    if (project === undefined || bundle_id === undefined || platform === undefined) {
+      if (missing.length < 3)
+        throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
+      output.record(await till.accounts.create({ name }))
+      return
+    }
+    const first = { name: project, bundle_id, platform }
+    const created = await till.accounts.create({ name, project: first })
+    if (output.json) return output.record(created)
+    const { project: { id = '', public_key = '' } = {}, ...account } = created
+    output.record({ ...account, project_id: id, public_key })
+  },
+})
+
+const accountList = command({
+  name: 'account list',
+  summary: 'List all accounts',
+  example: 'tillkit account list --json',
+  options: {},
+  async run({ till, output }) {
+    await output.list(till.accounts.all(), ['account_id', 'name', 'created_at'], {
+      name: 'shorten',
+      created_at: 'shorten',
+    })
+  },
+})
+
+const accountKeysAdd = command({
+  name: 'account keys add',
+  summary: 'Add a key to an account; it is shown only once',
+  example: 'tillkit account keys add --account acc_1',
+  options: ACCOUNT_OPTION,
+  async run({ till, account, output }) {
+    output.record(await till.accounts.addKey(account))
+  },
+})
+
+const accountKeysList = command({
+  name: 'account keys list',
+  summary: 'List the ids of the keys of an account',
+  example: 'tillkit account keys list --account acc_1',
+  options: ACCOUNT_OPTION,
+  async run({ till, account, output }) {
+    const keys = await till.accounts.listKeys(account)
+    output.table(keys, ['key_id', 'created_at', 'revoked_at'], {
+      created_at: 'shorten',
+      revoked_at: 'shorten',
+    })
+  },
+})
+
+const accountKeysRevoke = command({
+  name: 'account keys revoke',
+  summary: 'Revoke a key of an account, at once',
+  example: 'tillkit account keys revoke key_1 --account acc_1',
+  operand: 'KEY_ID',
+  options: ACCOUNT_OPTION,
+  async run({ till, account, operand, output }) {
+    await till.accounts.revokeKey(account, operand)
+    output.record({ account_id: account.account_id, key_id: operand, revoked: true })
+  },
+})
+
+export const accountCommands = [
+  accountCreate,
+  accountList,
+  accountKeysAdd,
+  accountKeysList,
+  accountKeysRevoke,
+]

@@ -1,0 +1,210 @@
+import {
+  formatAmount,
+  type PurchaseInput,
+  type PurchaseStatus,
+  type PurchaseSummary,
+} from '../../lib/index.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { json } from '../option-values.ts'
+import {
+  ACCOUNT_OPTION,
+  PAGE_OPTIONS,
+  SELECTION_OPTIONS,
+  STORE_OPTIONS,
+  SUMMARY_OPTIONS,
+  selectionOf,
+} from '../options.ts'
+import { printFile } from '../output.ts'
+import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createElapsed, createStatusLine } from '../progress.ts'
+import { withSkuHint } from '../unknown-skus.ts'
+
+const purchasesRecord = command({
+  name: 'purchases record',
+  summary: 'Record one purchase; repeat it safely with the same transaction id',
+  example: `tillkit purchases record --store main --transaction-id T-1 \\
+  --sku sword --purchased-at 2026-01-31T12:00:00Z`,
+  options: {
+    ...STORE_OPTIONS,
+    'transaction-id': { value: 'ID', required: true, help: 'unique in the store' },
+    sku: { value: 'SKU', required: true, help: 'the name of an item of the store' },
+    'purchased-at': { value: 'TIME', required: true, help: 'with its zone: 2026-01-31T12:00:00Z' },
+    user: { value: 'ID', help: 'the user who bought it' },
+    quantity: { value: 'N', help: 'default 1' },
+    price: { value: 'DIGITS', help: 'in minor units: 499 for 4.99' },
+    currency: { value: 'CODE', help: "default with a price: the store's currency" },
+    status: { value: 'S', help: 'purchased (the default), pending, refunded or cancelled' },
+    metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
+    'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
+  },
+  async run({ till, account, options, output }) {
+    const { sku, store: store_id } = options
+    const purchase = {
+      store_id,
+      transaction_id: options['transaction-id'],
+      sku,
+      purchased_at: options['purchased-at'],
+      user_id: options.user,
+      quantity: options.quantity,
+      price: options.price,
+      currency: options.currency,
+      status: options.status as PurchaseStatus | undefined, // the library validates the status
+      metadata: options.metadata,
+      expires_at: options['expires-at'],
+    } satisfies Record<keyof PurchaseInput, unknown>
+    const record = () => till.purchases.record(account, purchase)
+    const recorded = await withSkuHint({ till, account, store_id, sku }, record)
+    if (output.json) return output.record(recorded)
+    output.record({ outcome: recorded.outcome, ...recorded.purchase })
+  },
+})
+
+const purchasesList = command({
+  name: 'purchases list',
+  summary: 'List the purchases of a store in order of import, or find one by its id',
+  example: 'tillkit purchases list --store main --user player-1 --status refunded',
+  options: {
+    ...ACCOUNT_OPTION,
+    store: {
+      value: 'ID',
+      variable: 'TILLKIT_STORE',
+      help: 'the store; without it, --transaction-id searches all stores',
+    },
+    'transaction-id': { value: 'ID', help: 'only the purchase with this id' },
+    ...SELECTION_OPTIONS,
+    ...PAGE_OPTIONS,
+  },
+  async run({ till, account, options, output, io }) {
+    const { store: store_id, 'transaction-id': transaction_id, limit, cursor } = options
+    const selection = { store_id, transaction_id, ...selectionOf(options) }
+    const page = await till.purchases.list(account, { ...selection, limit, cursor })
+    const { purchases, next } = page
+    if (output.json) return output.record(page)
+    output.table(
+      purchases,
+      [
+        ...(store_id === undefined ? ['store_id'] : []),
+        ...'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
+        ...(purchases.some(({ expires_at }) => expires_at) ? ['expires_at'] : []),
+      ],
+      {
+        purchased_at: 'shorten',
+        expires_at: 'shorten',
+        quantity: 'omit',
+        user_id: 'omit',
+        currency: 'omit',
+        price: 'omit',
+      },
+    )
+    if (next) io.stderr.write(`There are more: --cursor ${next}\n`)
+  },
+})
+
+const purchasesOwned = command({
+  name: 'purchases owned',
+  summary: 'List what a user owns in a store, by item',
+  example: 'tillkit purchases owned --user player-1 --store main',
+  options: {
+    ...STORE_OPTIONS,
+    user: { value: 'ID', required: true, help: 'the user' },
+    ...PAGE_OPTIONS,
+  },
+  async run({ till, account, options, output, io }) {
+    const { store: store_id, user: user_id, limit, cursor } = options
+    const page = await till.purchases.owned(account, { store_id, user_id, limit, cursor })
+    if (output.json) return output.record(page)
+    output.table(page.owned, ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at'], {
+      first_purchased_at: 'shorten',
+      last_purchased_at: 'shorten',
+    })
+    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
+  },
+})
+
+const purchasesExport = command({
+  name: 'purchases export',
+  summary: 'Export the purchases of a store as CSV, which can be imported',
+  example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
+  options: {
+    ...STORE_OPTIONS,
+    ...SELECTION_OPTIONS,
+    out: { value: 'FILE', help: 'write to this file instead of standard output' },
+  },
+  async run({ till, account, options, output, db, io }) {
+    if (output.json) {
+      throw new UsageError('purchases export writes CSV: use purchases list for --json')
+    }
+    const { out } = options
+    const file =
+      out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
+    const csv = till.purchases.export(account, { store_id: options.store, ...selectionOf(options) })
+    if (!file) return printFile(csv, io.stdout)
+    const line = createStatusLine(io.stderr)
+    let purchases = -1 // the first chunk is the header, not a purchase
+    const counted = async function* () {
+      for await (const chunk of csv) {
+        purchases++
+        line.update(() => `exported: ${purchases.toLocaleString('en-US')}`)
+        yield chunk
+      }
+    }
+    await file.write(counted()).finally(line.end)
+    const rows = purchases === 1 ? '1 purchase' : `${purchases.toLocaleString('en-US')} purchases`
+    io.stderr.write(`Exported ${rows} to ${out}\n`)
+  },
+})
+
+const purchasesSummary = command({
+  name: 'purchases summary',
+  summary: 'Count purchases, revenue, refunds and buyers by month, item and currency',
+  example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
+  options: SUMMARY_OPTIONS,
+  async run({ till, account, options, output, io }) {
+    const { store: store_id, sandbox, by } = options
+    const query = { store_id, sandbox, by, ...selectionOf(options) }
+    const elapsed = createElapsed(io.stderr, 'Reading purchases')
+    const summary = await till.purchases.summarize(account, query).finally(elapsed.end)
+    if (output.json) return output.record(summary)
+    const rows = summary.map((row) => ({
+      ...row,
+      revenue: formatTotal(row.revenue, row.currency),
+      refunds: formatTotal(row.refunded_total, row.currency),
+      ' ': barOf(row, summary),
+    }))
+    const groups = Object.keys(summary[0] ?? {}).filter((name) => GROUPS.includes(name))
+    const columns = [...groups, 'purchased', 'refunded', 'revenue', ...(by ? MORE : []), ' ']
+    output.table(rows, columns, NARROWING)
+  },
+})
+
+const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
+const MORE = ['refunds', 'buyers']
+const NARROWING = {
+  ' ': 'omit',
+  refunds: 'omit',
+  buyers: 'omit',
+  refunded: 'omit',
+  purchased: 'omit',
+} as const
+
+function formatTotal(total: string, currency: string): string {
+  return currency === '' ? '' : formatAmount(total, currency)
+}
+
+const BAR_WIDTH = 16
+
+/** A bar that compares a row's revenue with the largest revenue in the same currency. */
+function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
+  const ofCurrency = all.filter(({ currency }) => currency === row.currency)
+  const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))
+  return largest === 0 ? '' : '#'.repeat(Math.round((Number(row.revenue) / largest) * BAR_WIDTH))
+}
+
+export const purchaseCommands = [
+  purchasesRecord,
+  purchasesList,
+  purchasesOwned,
+  purchasesExport,
+  purchasesSummary,
+]

@@ -1,0 +1,42 @@
+import { operations } from '../lib/operations.ts'
+import { type Command, command } from './command.ts'
+import { ACCOUNT_OPTION, STORE_OPTIONS } from './options.ts'
+import { findItem } from './unknown-skus.ts'
+
+/** The operand of the commands for one webhook endpoint. */
+export const ENDPOINT = 'PROJECT[/STORE]'
+
+type Row = Extract<(typeof operations)[number], { readonly cli: readonly [string, string] }>
+type Noun = 'items' | 'webhooks'
+
+/** Creates the commands of the rows that have one: each makes one call and prints the record. */
+export function operationCommands(noun: Noun): Command[] {
+  const rows = operations.filter((row): row is Row => 'cli' in row)
+  return rows.filter(({ name }) => name.startsWith(`${noun}.`)).map(createCommand)
+}
+
+// Does not compile when a row of another noun has a command.
+type Known = Row & { readonly name: `${Noun}.${string}` }
+
+function createCommand({ name: operation, cli: [name, summary] }: Known): Command {
+  const [noun, verb] = operation.split('.') as [Noun, 'archive']
+  const example = `tillkit ${name}`
+  if (noun === 'items') {
+    return command({
+      ...{ name, summary, example: `${example} sword --store main`, operand: 'SKU' },
+      options: STORE_OPTIONS,
+      async run(invocation) {
+        const { till, account, output } = invocation
+        const { id } = await findItem(invocation)
+        output.record(await till.items[verb](account, id))
+      },
+    })
+  }
+  return command({
+    ...{ name, summary, example: `${example} prj_1/main`, operand: ENDPOINT },
+    options: ACCOUNT_OPTION,
+    async run({ till, account, operand, output }) {
+      output.record(await till.webhooks[verb as 'pause'](account, operand))
+    },
+  })
+}
