@@ -21,13 +21,15 @@ const ADVICE = 'Create the missing items, or map SKUs to items: see --skus-templ
 export function createUnknownSkus(file: string) {
   const lines = new Set<number>()
   let column = ''
+  let isOfSeveralApps = false
   const count = () => countCells(createReadStream(file), column, lines)
   return {
-    /** Returns the unknown SKUs. Reads the file again. */
+    /** Returns the unknown SKUs; none if the file has several apps. Reads the file again. */
     async list(): Promise<string[]> {
-      return lines.size === 0 ? [] : (await count()).map(({ text }) => text)
+      return lines.size === 0 || isOfSeveralApps ? [] : (await count()).map(({ text }) => text)
     },
     add(mistake: ErrorDetail): void {
+      if (mistake.code === 'other_app') isOfSeveralApps = true
       if (mistake.code !== 'unknown_sku') return
       lines.add(mistake.line ?? 0)
       column = mistake.column ?? ''

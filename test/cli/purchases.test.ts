@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -261,6 +261,19 @@ test('a template does not overwrite a file that appears while the import runs', 
   write('skus.csv', 'mine')
   await assert.rejects(template.write(['gold.1']), /skus\.csv: it exists already/)
   assert.equal(readFileSync(path, 'utf8'), 'mine')
+})
+
+test('no template is written for a file of several apps, of which none is known', async (t) => {
+  const { folder, run, write } = await setUp(t)
+  const columns =
+    'Order Number,Order Charged Timestamp,Financial Status,Product ID,SKU ID,Currency of Sale,Charged Amount'
+  const rows = ['com.one', 'com.two'].map((app, i) => `${i},170661960${i},Charged,${app},a.b,EUR,1`)
+  const file = write('play.csv', `${columns}\n${rows.join('\n')}\n`)
+  const template = join(folder, 'skus.csv')
+
+  const { code, stderr } = await run('import', file, '--skus-template', template)
+  assert.deepEqual([code, /several apps: com\.one, com\.two/.test(stderr)], [1, true], stderr)
+  assert.equal(existsSync(template), false)
 })
 
 test('mistakes in a layout and in a SKU map are named with their key or line', async (t) => {
