@@ -65,10 +65,11 @@ function insertItems(path, stores) {
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -500000')
   const insert = db.prepare(`
     WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :size)
-    INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+    INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
+      created_at, version)
     SELECT printf('itm_%026d', :before + n), s.seq, 'sku_' || n, 'Pack ' || n,
       'All that is in pack ' || n || ', at once', 499, 'consumable',
-      '{"icon":"pack.png","stack":99}', '2026-01-01T00:00:00.000Z'
+      '{"icon":"pack.png","stack":99}', '2026-01-01T00:00:00.000Z', 1
     FROM numbers JOIN stores s ON s.store_id = :store_id`)
   let items = 0
   for (const { store_id, size } of stores) {

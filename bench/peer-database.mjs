@@ -21,8 +21,8 @@ export async function openDatabase(path) {
     item: db.prepare(`${items} WHERE i.id = ?`),
     items: db.prepare(`${items} WHERE i.store = ? ORDER BY i.seq`),
     insertItem: db.prepare(`INSERT INTO items
-      (id, store, name, display_name, description, price, type, metadata, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, name) DO NOTHING`),
+      (id, store, name, display_name, description, price, type, metadata, created_at, version)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (store, name) DO NOTHING`),
   }
 }
 

@@ -28,8 +28,8 @@ export async function openPostgres(url) {
     insertItem: statement(
       'insertItem',
       `INSERT INTO items
-         (id, store, name, display_name, description, price, type, metadata, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (store, name) DO NOTHING`,
+         (id, store, name, display_name, description, price, type, metadata, created_at, version)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1) ON CONFLICT (store, name) DO NOTHING`,
     ),
   }
 }
