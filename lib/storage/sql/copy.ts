@@ -125,7 +125,7 @@ export function tableNamed(name: string): CopiedTable {
   return COPIED_TABLES.find((table) => table.name === name) as CopiedTable
 }
 
-/** What differs between the databases. */
+/** The SQL that differs between the databases. */
 export interface CopyDialect {
   /** The SQL of the text of a column of bytes, in hexadecimal digits. */
   hex(column: string): string
