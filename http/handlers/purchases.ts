@@ -50,7 +50,8 @@ export function parseReading(fields: Upload['fields']) {
 
 /** `GET /purchases/owned` */
 export async function listOwned({ till, caller, query }: Call<Session, undefined>) {
-  const { store_id = '', limit, cursor } = query
+  const { limit, cursor } = query
+  const store_id = query.store_id as string // validated by the library
   const { user_id } = caller
   const page = await till.purchases.owned(caller, { store_id, user_id, limit, cursor })
   return { body: page, headers: { 'cache-control': 'no-store' } }

@@ -95,7 +95,13 @@ test('an unknown store and a store of another account look the same', async (t) 
   const { request_id: _, ...body } = assertProblem(foreign as never, 400, 'invalid_request')
   const { request_id: __, ...same } = assertProblem(unknown as never, 400, 'invalid_request')
   assert.deepEqual(body, same)
-  assertProblem(await send('GET /api/v1/purchases/owned', { token }), 400, 'invalid_request')
+})
+
+test('a missing store_id is required', async (t) => {
+  const { send, token } = await startOwner(t)
+  const reply = await send('GET /api/v1/purchases/owned', { token })
+  const { errors } = assertProblem(reply, 400, 'invalid_request')
+  assert.deepEqual(errors, [{ field: 'store_id', code: 'required', message: 'is required' }])
 })
 
 test('the client pages through what its user owns', async (t) => {
