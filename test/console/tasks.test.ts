@@ -240,6 +240,8 @@ test('a person performs the task of each page', { skip }, async (t) => {
     await choose(page, 'priced.csv', `${HEADER}O-1,gold,${at}Z,ann,499,USD\n`)
     await page.getByText('1 row has a price that the stored purchase lacks').waitFor()
     await page.getByLabel('Refunds only').check()
+    // Checks the file again, and the form is locked until then.
+    await page.getByText('the header needs one column named status').waitFor()
     const refunds = 'transaction_id,status\nO-1,refunded\nO-9,refunded\n'
     await choose(page, 'refunds.csv', refunds)
     await page.getByText('1 row passed over: 1 without a stored purchase').waitFor()
