@@ -20,6 +20,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
    * instead, and bodies must have the Content-Type `application/json`.
    */
   readonly authenticateAccount?: AccountHook<Request> | undefined
+  /** Limits that differ from the defaults: see docs/operations.md. */
   readonly limits?: Partial<Limits>
   /** The origins whose scripts may call the routes for public keys and tokens; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined

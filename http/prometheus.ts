@@ -16,6 +16,7 @@ export interface Family {
   readonly aggregate?: 'min' | 'max'
 }
 
+/** A counter with these samples. */
 export function counter(name: string, help: string, ...samples: Sample[]): Family {
   return { name, type: 'counter', help, samples }
 }

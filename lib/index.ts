@@ -1,8 +1,9 @@
 export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
+export type { ItemColumnsOptions } from './csv/items.ts'
 export { type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
 export { formatSkusTemplate, MAX_SKUS_BYTES } from './csv/skus.ts'
-export type { Account, AccountKey, NewAccount } from './domain/account.ts'
+export type { Account, AccountKey, FirstProject, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {
   type Authority,
@@ -133,7 +134,13 @@ export {
   TillError,
 } from './errors.ts'
 export type { Caller } from './services/access.ts'
-export type { AccountKeyInfo, AccountKeyPage, AccountPage, Accounts } from './services/accounts.ts'
+export type {
+  AccountKeyInfo,
+  AccountKeyPage,
+  AccountPage,
+  Accounts,
+  CreatedAccount,
+} from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { Backlog } from './services/backlog.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
@@ -176,11 +183,12 @@ export type { InitializedSession, IssuedToken, Sessions } from './services/sessi
 export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'
 export type {
+  ExpectedTarget,
   WebhookLogPage,
   WebhookPage,
   Webhooks,
 } from './services/webhooks.ts'
-export { type CopyProgress, copyStorage } from './storage/copy.ts'
+export { type CopyProgress, copyStorage, type Inventory } from './storage/copy.ts'
 export type {
   AuditPage,
   ItemPage,

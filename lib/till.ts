@@ -65,7 +65,22 @@ export interface WebhookOptions {
   readonly giveUpAfter?: number | undefined
 }
 
-/** Most methods take the caller first, an account or a session, and act only on its records. */
+/**
+ * The object through which a program uses tillkit. These rules hold for all methods:
+ *
+ * - Most methods take the **caller** first, an account or a session, and act only on its records. A
+ *   record of another account throws the same error as an unknown record.
+ * - Records, inputs and queries have the field names of the HTTP API (`store_id`). Options are
+ *   camelCase.
+ * - Times in records are ISO 8601 strings in UTC. Durations are milliseconds.
+ * - Prices in records are whole numbers of minor units (`499` is 4.99 USD). Prices in inputs are
+ *   strings of digits.
+ * - An unknown field of an input throws `invalid_request`. An unknown option, or a caller that is
+ *   neither an account nor a session, throws a `TypeError`.
+ * - A `list` method returns one page. Pass its `next` as the `cursor` of the next call; the last page
+ *   has no `next`. `all` iterates over all pages.
+ * - A method that adds data throws `quota_exceeded` if the account would exceed a quota.
+ */
 export interface Till extends AsyncDisposable {
   readonly accounts: Accounts
   readonly projects: Projects

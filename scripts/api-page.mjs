@@ -1,7 +1,5 @@
-// Formats the OpenAPI document as docs/api.md. Run as a program, it writes the page.
-import { writeFileSync } from 'node:fs'
-import { argv } from 'node:process'
-import { pathToFileURL } from 'node:url'
+// Formats the OpenAPI document as docs/api.md.
+import { code, link, table } from './markdown.mjs'
 
 /** The page for a document of `createOpenApi`. */
 export function formatApiPage({ info, paths, components }) {
@@ -22,7 +20,7 @@ export function formatApiPage({ info, paths, components }) {
     '# API reference',
     'This page is generated from the [OpenAPI document](library.md#http) by `npm run docs`.\n' +
       '[specification.md](specification.md) explains the API, and\n' +
-      '[library.md](library.md#records) the fields of the management API.',
+      '[library.md](library.md#types) the fields of the management API.',
     info.description,
     'Every request may have an `X-Request-Id`, and every answer has one. `RateLimit` and\n' +
       '`RateLimit-Policy` are in each answer if the operator has set rate limits.',
@@ -169,27 +167,4 @@ function resolve(value, components) {
   if (!value.$ref) return value
   const [kind, name] = value.$ref.split('/').slice(-2)
   return components[kind][name]
-}
-
-function table(head, rows) {
-  const line = (cells) =>
-    `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
-}
-
-function code(text) {
-  return `\`${text}\``
-}
-
-function link(title) {
-  const anchor = title
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replaceAll(' ', '-')
-  return `[${title}](#${anchor})`
-}
-
-if (import.meta.url === pathToFileURL(argv[1] ?? '').href) {
-  const { createOpenApi } = await import('../dist/http/index.js')
-  writeFileSync('docs/api.md', formatApiPage(createOpenApi({ manage: true })))
 }

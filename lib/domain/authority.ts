@@ -40,7 +40,10 @@ export interface AuthorityState {
   readonly store_status?: string | undefined
 }
 
-/** Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. */
+/**
+ * Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. Each
+ * write of a storage of your own must call it in its transaction.
+ */
 export function assertAuthority(
   { key_id, token, store }: Authority,
   { has_key = false, project_status, watermark = 0, store_status }: AuthorityState,

@@ -33,6 +33,7 @@ export interface Item {
   /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
   readonly price: number
   readonly type: ItemType
+  /** Any data of yours. */
   readonly metadata: JsonObject
   readonly created_at: string
   /** The version: 1 for a new item. Each change adds 1. */
@@ -41,6 +42,7 @@ export interface Item {
   readonly archived_at?: string
 }
 
+/** The types of items. */
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
 

@@ -30,10 +30,15 @@ export interface Project {
   readonly name: string
   /** The bundle id, in reverse-domain form: `com.example.game`. */
   readonly bundle_id: string
+  /** One of `PLATFORMS`. */
   readonly platform: string
+  /** Any text; `disabled` and `archived` make the project inactive: it has no valid tokens. */
   readonly status: string
+  /** The scheme of deep links, or ''. */
   readonly dlscheme: string
+  /** The key with which clients open sessions. */
   readonly public_key: string
+  /** The settings of the project, without secrets. */
   readonly config: JsonObject
   readonly created_at: string
 }

@@ -7,11 +7,14 @@ import { parseMinorUnits } from './item.ts'
 export interface NewPurchase {
   /** The line of the file on which the row starts; the header is line 1. */
   readonly line: number
+  /** The id of the payment, unique in the store. */
   readonly transaction_id: string
+  /** The `name` of the item. */
   readonly sku: string
   /** Unix milliseconds. */
   readonly purchased_at: number
   readonly user_id?: string | undefined
+  /** The number of items, 1 to 1,000,000. */
   readonly quantity: number
   /** The price in minor currency units. A row with a price also has a currency. */
   readonly price?: number | undefined
@@ -25,6 +28,7 @@ export interface NewPurchase {
 /** A purchase as it is stored. */
 export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
   readonly store_id: string
+  /** The import that added the purchase. */
   readonly import_id: string
 }
 

@@ -34,12 +34,14 @@ export interface Store {
   readonly store_type: StoreType
   /** Whether the store is a sandbox. A new store is none by default. */
   readonly is_sandbox: boolean
-  /** The status. A new store is `active` by default. */
+  /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
   readonly status: string
+  /** The settings of the store, without secrets. */
   readonly store_config: JsonObject
   readonly created_at: string
 }
 
+/** The types of stores. */
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 

@@ -18,6 +18,7 @@ export interface Quotas {
   readonly purchases: number
 }
 
+/** The quotas of a till without the option `quotas`. */
 export const DEFAULT_QUOTAS: Quotas = {
   projects: 1_000,
   storesPerProject: 250,

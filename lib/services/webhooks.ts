@@ -72,7 +72,7 @@ export interface Webhooks {
 }
 
 /** The unconfirmed change that an account has seen. */
-interface ExpectedTarget {
+export interface ExpectedTarget {
   readonly url?: string | undefined
   readonly unconfirmed_at?: string | undefined
 }
