@@ -124,7 +124,7 @@ export const serve = command({
     if (hasKey && !isWorker) await till.operations.requireMasterKey()
     // V8 usually collects young objects in several threads. While an import keeps the processors
     // busy, the main thread waits for these threads. With one thread, the 90th percentile of the
-    // pauses is about half as long (docs/benchmarks.md).
+    // pauses is about half as long.
     setFlagsFromString('--no-parallel-scavenge')
     const logFormat = options['log-format'] ?? (io.stderr.isTTY ? 'text' : 'json')
     const formatMessage = (level: 'info' | 'warn' | 'error', message: string) =>

@@ -8,7 +8,7 @@ import { createSorting, type Sorting } from './sorting.ts'
  *
  * Nearly sorted ids are enough to fill the pages of an index one after the other. A block keeps the
  * ids as bytes: reading them again from `purchases` takes 1.4 times as long, and keeping them as
- * strings takes 25 MiB more memory (docs/benchmarks.md).
+ * strings takes 25 MiB more memory.
  */
 export interface Block {
   /** The number of entries that are not taken yet. */
@@ -56,7 +56,7 @@ export function createBlock(): Block {
   const sort = (): Sorted => {
     const places = 2 ** Math.ceil(Math.log2(size))
     const keys = sortKeys(text, ends.subarray(0, size), places)
-    // Decoding each id by itself takes 6 times as long as slices of one string (docs/benchmarks.md).
+    // Decoding each id by itself takes 6 times as long as slices of one string.
     const ids = isAscii ? text.toString('latin1', 0, bytes) : undefined
     return { places, keys, ids, sorting: createSorting(keys) }
   }
