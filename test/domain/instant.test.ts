@@ -40,58 +40,25 @@ describe('parseInstant', () => {
     })
   }
 
+  // What does not exist (30 February, 24:00) is compared with Date below.
   const bad: Record<string, string[]> = {
     'without a zone': ['2024-03-01T12:34:56', '2024-03-01 12:34:56', '2024-03-01'],
-    'a day that does not exist': [
-      '2024-02-30T00:00:00Z',
-      '2023-02-29T00:00:00Z',
-      '1900-02-29T00:00:00Z',
-      '2024-04-31T00:00:00Z',
-      '2024-13-01T00:00:00Z',
-      '2024-00-01T00:00:00Z',
-      '2024-01-00T00:00:00Z',
-      '2024-01-32T00:00:00Z',
-    ],
     'a year that Date would read as 19xx': ['0024-03-01T12:34:56Z', '0099-12-31T23:59:59Z'],
-    'a time that does not exist': [
-      '2024-03-01T24:00:00Z',
-      '2024-03-01T12:60:00Z',
-      '2024-03-01T23:59:60Z',
-      '2024-03-01T12:00:00+24:00',
-      '2024-03-01T12:00:00+05:60',
-    ],
+    'a leap second and an offset of a day': ['2024-03-01T23:59:60Z', '2024-03-01T12:00:00+24:00'],
     'another form': [
-      '',
-      'now',
-      '2024-3-1T12:34:56Z',
-      '24-03-01T12:34:56Z',
-      '+002024-03-01T12:34:56Z',
-      '2024-03-01T12Z',
-      '2024-03-01T12:34:56.Z',
-      '2024-03-01T12:34:56 Z',
-      '2024-03-01T12:34:56GMT',
-      '2024-03-01T12:34:56+2',
-      '2024-03-01T12:34:56+02:0',
-      '2024-03-01T12:34:56+02:00Z',
-      ' 2024-03-01T12:34:56Z',
-      '2024-03-01T12:34:56Z\n',
-      '01/03/2024 12:34:56Z',
-      '２０２４-03-01T12:34:56Z',
+      ...['', 'now', '2024-3-1T12:34:56Z', '24-03-01T12:34:56Z', '+002024-03-01T12:34:56Z'],
+      ...['2024-03-01T12Z', '2024-03-01T12:34:56.Z', '2024-03-01T12:34:56 Z'],
+      ...['2024-03-01T12:34:56GMT', '2024-03-01T12:34:56+2', '2024-03-01T12:34:56+02:0'],
+      ...['2024-03-01T12:34:56+02:00Z', ' 2024-03-01T12:34:56Z', '2024-03-01T12:34:56Z\n'],
+      ...['01/03/2024 12:34:56Z', '２０２４-03-01T12:34:56Z'],
     ],
-    'a number with a wrong count of digits': [
-      '170929649',
-      '17092964960',
-      '17092964967890',
-      '-1709296496',
-    ],
+    'another count of digits': ['170929649', '17092964960', '17092964967890', '-1709296496'],
     'a number that is not plain': ['1709296496.5', '1.709296496e9', '0x65e1c9b0', '+1709296496'],
   }
   for (const [what, texts] of Object.entries(bad)) {
-    for (const text of texts) {
-      test(`refuses ${what}: ${JSON.stringify(text)}`, () => {
-        assert.equal(parseInstant(text), undefined)
-      })
-    }
+    test(`refuses ${what}`, () => {
+      for (const text of texts) assert.equal(parseInstant(text), undefined, text)
+    })
   }
 
   test('reads every instant of the years 100 to 9999 in the format of Date', () => {
@@ -121,17 +88,6 @@ describe('parseInstant', () => {
       { numRuns: 500 },
     )
   })
-
-  test('distinguishes seconds and milliseconds', () => {
-    const digits = (length: number) =>
-      fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
-    fc.assert(
-      fc.property(digits(10), digits(13), (seconds, milliseconds) => {
-        assert.equal(parseInstant(seconds), Number(seconds) * 1000)
-        assert.equal(parseInstant(milliseconds), Number(milliseconds))
-      }),
-    )
-  })
 })
 
 test('a time that its zone moves out of the valid years is refused', () => {
@@ -142,10 +98,6 @@ test('a time that its zone moves out of the valid years is refused', () => {
 
     assert.equal(parseInstant(formatInstant(instant)), instant)
   }
-})
-
-test('formatInstant writes ISO 8601 in UTC', () => {
-  assert.equal(formatInstant(AT + 7), '2024-03-01T12:34:56.007Z')
 })
 
 /** Whether Date keeps a time unchanged. It turns 30 February into a day in March. */
