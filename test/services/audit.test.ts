@@ -2,210 +2,53 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { decodeJwt } from 'jose'
 import {
   type AuditEntry,
   createTill,
   formatInstant,
   openSqliteStorage,
-  type Session,
   type Till,
   type TillOptions,
 } from '../../lib/index.ts'
-import type { KeyedAccount } from '../../lib/storage/port.ts'
-import { pseudonymOf } from '../../lib/storage/pseudonym.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { describeFiles, type Place } from '../support/place.ts'
-import { createClock, createShop, fileOf, NOW } from '../support/till.ts'
+import { createClock, createShop, NOW } from '../support/till.ts'
+import {
+  file,
+  importBy,
+  type KeyedShop,
+  newGame,
+  REQUEST_ID,
+  WRITES,
+  type Write,
+} from './writes.ts'
 
-const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
-const BAD_FILE = 'transaction_id,sku,purchased_at\nT-1,silver,2024-03-01T12:34:56Z\n'
-const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' as const }
-const OPTIONS = { requestId: 'request-1' }
-const REQUEST = { request_id: OPTIONS.requestId }
-
-const ofProject = ({ project }: Shop) => ({ project_id: project.id })
-const ofStore = (shop: Shop) => ({ ...ofProject(shop), store_id: 'main' })
-const IMPORTED = { rows: 1, added: 1, skipped: 0, updated: 0, passed_over: 0 }
+const OPTIONS = { requestId: REQUEST_ID }
+const REQUEST = { request_id: REQUEST_ID }
 
 type NewPlace = (t: TestContext) => Place
 
-/** A mutating call, and the audit entry it leaves. */
-interface Change {
-  readonly action: string
-  prepare?(shop: Shop): Promise<unknown>
-  /** Makes the change. Resolves to the subject that the entry should have. */
-  make(shop: Shop): Promise<string>
-  /** The expected optional fields of the entry. */
-  about?(shop: Shop, subject: string): Partial<AuditEntry>
-  /** The same call with an error in it. */
-  fail(shop: Shop): Promise<unknown>
-}
-
-/** Every call of an account that changes something, with its audit entry. */
-const accountChanges: Record<string, Change> = {
-  'accounts.addKey': {
-    action: 'account_key.add',
-    make: async ({ till, key }) => (await till.accounts.addKey(key, OPTIONS)).key_id,
-    fail: ({ till, session }) => till.accounts.addKey(session as never, OPTIONS),
-  },
-  'projects.create': {
-    action: 'project.create',
-    about: (_shop, subject) => ({ project_id: subject }),
-    make: async ({ till, key }) => (await till.projects.create(key, gameOf(key), OPTIONS)).id,
-    fail: ({ till, key }) => till.projects.create(key, { ...gameOf(key), name: '' }, OPTIONS),
-  },
+/** Every call of a session that changes something. */
+const sessionWrites: Record<string, Write> = {
   'projects.update': {
     action: 'project.update',
-    about: ofProject,
-    make: async ({ till, key, project: { id } }) =>
-      (await till.projects.update(key, { id, name: 'New' }, OPTIONS)).id,
-    fail: ({ till, key }) => till.projects.update(key, { id: 'prj_nobody', name: 'New' }, OPTIONS),
-  },
-  'projects.rotateKey': {
-    action: 'project.rotate_key',
-    about: ofProject,
-    make: async ({ till, key, project: { id } }) =>
-      (await till.projects.rotateKey(key, { id }, OPTIONS)).id,
-    fail: ({ till, key }) => till.projects.rotateKey(key, { id: 'prj_nobody' }, OPTIONS),
-  },
-  'stores.create': {
-    action: 'store.create',
-    about: (shop, subject) => ({ ...ofProject(shop), store_id: subject }),
-    make: async ({ till, key, project }) =>
-      (await till.stores.create(key, { project_id: project.id, store_type: 'web' }, OPTIONS))
-        .store_id,
-    fail: ({ till, key, project: { id: project_id } }) =>
-      till.stores.create(key, { project_id, store_type: 'web', store_id: 'main' }, OPTIONS),
-  },
-  'items.create': {
-    action: 'item.create',
-    about: ofStore,
-    make: async ({ till, key }) =>
-      (await till.items.create(key, { ...ITEM, name: 'silver' }, OPTIONS)).id,
-    fail: ({ till, key }) => till.items.create(key, { ...ITEM, name: 'gold' }, OPTIONS),
-  },
-  'items.update': {
-    action: 'item.update',
-    make: async ({ till, key, item: { id } }) =>
-      (await till.items.update(key, { id, price: '599', meta: { rare: true } }, OPTIONS)).id,
-    fail: ({ till, key, item: { id } }) =>
-      till.items.update(key, { id, price: '699', version: 2 }, OPTIONS),
-    about: (shop) => {
-      const price = { old: 499, new: 599 }
-      const data = { name: 'gold', version: 2, changed: ['price', 'metadata'], price }
-      return { ...ofStore(shop), data }
-    },
-  },
-  'items.archive': {
-    action: 'item.archive',
-    make: async ({ till, key, item }) => (await till.items.archive(key, item.id, OPTIONS)).id,
-    fail: ({ till, key }) => till.items.archive(key, 'itm_nobody', OPTIONS),
-    about: (shop) => ({ ...ofStore(shop), data: { name: 'gold', version: 2 } }),
-  },
-  'items.restore': {
-    action: 'item.restore',
-    prepare: ({ till, key, item }) => till.items.archive(key, item.id),
-    make: async ({ till, key, item }) => (await till.items.restore(key, item.id, OPTIONS)).id,
-    fail: ({ till, key }) => till.items.restore(key, 'itm_nobody', OPTIONS),
-    about: (shop) => ({ ...ofStore(shop), data: { name: 'gold', version: 3 } }),
-  },
-  'purchases.import': {
-    action: 'purchases.import',
-    about: (shop) => ({ ...ofStore(shop), data: IMPORTED }),
-    make: async ({ till, key }) =>
-      (await till.purchases.import(key, file(FILE), OPTIONS)).import_id,
-    fail: ({ till, key }) => till.purchases.import(key, file(BAD_FILE), OPTIONS),
-  },
-  'sessions.issue': {
-    action: 'tokens.issue',
-    about: ofProject,
-    async make({ till, key, project }) {
-      const issued = await till.sessions.issue(key, { project_id: project.id }, OPTIONS)
-      return decodeJwt(issued.token).jti as string
-    },
-    fail: ({ till, key }) => till.sessions.issue(key, { project_id: 'prj_nobody' }, OPTIONS),
-  },
-  'sessions.revoke of a project': {
-    action: 'tokens.revoke',
-    about: ofProject,
-    async make({ till, key, project: { id: project_id } }) {
-      await till.sessions.revoke(key, { project_id }, OPTIONS)
-      return project_id
-    },
-    fail: ({ till, key }) => till.sessions.revoke(key, { project_id: 'prj_nobody' }, OPTIONS),
-  },
-  'sessions.revoke of a user': {
-    action: 'tokens.revoke',
-    about: ofProject,
-    async make({ till, key, project: { id: project_id } }) {
-      await till.sessions.revoke(key, { project_id, user_id: 'ann' }, OPTIONS)
-      return `${project_id}/ann`
-    },
-    fail: ({ till, key, project: { id: project_id } }) =>
-      till.sessions.revoke(key, { project_id, user_id: '' }, OPTIONS),
-  },
-  'users.export': {
-    action: 'users.export',
-    about: ofProject,
-    async make({ till, key, project: { id: project_id } }) {
-      await collect(till.users.export(key, { project_id, user_id: 'ann' }, OPTIONS))
-      return `${project_id}/${pseudonymOf({ project_id, user_id: 'ann' })}`
-    },
-    fail: ({ till, key }) =>
-      collect(till.users.export(key, { project_id: 'prj_nobody', user_id: 'ann' }, OPTIONS)),
-  },
-  'users.erase': {
-    action: 'users.erase',
-    about: (shop) => ({ ...ofProject(shop), data: { delete: true } }),
-    async make({ till, key, project: { id: project_id } }) {
-      const options = { ...OPTIONS, delete: true }
-      const { pseudonym } = await till.users.erase(key, { project_id, user_id: 'ann' }, options)
-      return `${project_id}/${pseudonym}`
-    },
-    fail: ({ till, key }) =>
-      till.users.erase(key, { project_id: 'prj_nobody', user_id: 'ann' }, OPTIONS),
-  },
-  // Must be the last one: the key cannot make a change after it.
-  'accounts.revokeKey': {
-    action: 'account_key.revoke',
-    async make({ till, key }) {
-      await till.accounts.revokeKey(key, key.key_id, OPTIONS)
-      return key.key_id
-    },
-    fail: ({ till, key }) => till.accounts.revokeKey(key, 'key_nobody', OPTIONS),
-  },
-}
-
-/** Every call of a session that changes something, with its audit entry. */
-const sessionChanges: Record<string, Change> = {
-  'projects.update': {
-    action: 'project.update',
-    about: ofProject,
-    make: async ({ till, session, project: { id } }) =>
+    about: ({ project_id }) => ({ project_id }),
+    make: async ({ till, session, project_id: id }) =>
       (await till.projects.update(session, { id, name: 'New' }, OPTIONS)).id,
-    fail: ({ till, session }) =>
-      till.projects.update(session, { id: 'prj_nobody', name: 'New' }, OPTIONS),
   },
-  'purchases.import': {
-    action: 'purchases.import',
-    about: (shop) => ({ ...ofStore(shop), data: IMPORTED }),
-    make: async ({ till, session }) =>
-      (await till.purchases.import(session, file(FILE), OPTIONS)).import_id,
-    fail: ({ till, session }) => till.purchases.import(session, file(BAD_FILE), OPTIONS),
-  },
+  'purchases.import': importBy(({ session }) => session),
 }
 
 await describeFiles('the audit log', (newPlace) => {
-  for (const [name, change] of Object.entries(accountChanges)) {
-    describeChange(newPlace, `of an account key: ${name}`, change, ({ key }) => `key:${key.key_id}`)
+  for (const [name, write] of Object.entries(WRITES)) {
+    describeWrite(newPlace, `of an account key: ${name}`, write, ({ key }) => `key:${key.key_id}`)
   }
-  for (const [name, change] of Object.entries(sessionChanges)) {
-    const actorOf = ({ session }: Shop) => `token:${session.token_id}`
-    describeChange(newPlace, `of a token: ${name}`, change, actorOf)
+  for (const [name, write] of Object.entries(sessionWrites)) {
+    const actorOf = ({ session }: KeyedShop) => `token:${session.token_id}`
+    describeWrite(newPlace, `of a token: ${name}`, write, actorOf)
   }
   describeOperator(newPlace)
   describePages(newPlace)
@@ -220,17 +63,19 @@ for (const { driver, skip } of await sqliteDrivers()) {
   )
 }
 
-function describeChange(
+function describeWrite(
   newPlace: NewPlace,
   name: string,
-  { action, prepare, make, about, fail }: Change,
-  actorOf: (shop: Shop) => string,
+  { action, prepare, make, about, fail }: Write,
+  actorOf: (shop: KeyedShop) => string,
 ): void {
-  test(`has one entry for a change ${name}`, async (t) => {
+  test(`has one entry for a change ${name}, and none when it is refused`, async (t) => {
     const shop = await setUp(newPlace(t))
     await prepare?.(shop)
-    const before = await entriesOf(shop.till)
     shop.clock.pass(1000)
+    const before = await entriesOf(shop.till)
+    if (fail) await assert.rejects(fail(shop))
+    assert.deepEqual(await entriesOf(shop.till), before)
 
     const subject = await make(shop)
 
@@ -239,22 +84,18 @@ function describeChange(
       actor: actorOf(shop),
       action,
       subject,
-      account_id: shop.account.account_id,
+      account_id: shop.account_id,
       project_id: '',
       store_id: '',
-      request_id: 'request-1',
+      request_id: REQUEST_ID,
       ...about?.(shop, subject),
     }
     assert.deepEqual(await entriesOf(shop.till), [...before, entry])
-  })
-
-  test(`has no entry for a refused change ${name}`, async (t) => {
-    const shop = await setUp(newPlace(t))
-    const before = await entriesOf(shop.till)
-
-    await assert.rejects(fail(shop))
-
-    assert.deepEqual(await entriesOf(shop.till), before)
+    await shop.till.sessions.revoke(shop.account, { project_id: shop.project_id })
+    await shop.till.accounts.revokeKey(shop.account, shop.key.key_id)
+    const revoked = await entriesOf(shop.till)
+    await assert.rejects(make(shop), /account key|token/)
+    assert.deepEqual(await entriesOf(shop.till), revoked)
   })
 }
 
@@ -263,7 +104,7 @@ function describeOperator(newPlace: NewPlace): void {
     const till = await newPlace(t).till({ now: () => NOW })
     const { account_id } = await till.accounts.create({ name: 'Studio' }, OPTIONS)
     const account = await till.accounts.get(account_id)
-    await till.projects.create(account, gameOf(account))
+    await till.projects.create(account, newGame(account))
 
     const entries = await entriesOf(till)
 
@@ -302,7 +143,7 @@ function describeOperator(newPlace: NewPlace): void {
     const { till, account, session, project } = await setUp(newPlace(t))
     const before = await entriesOf(till)
 
-    await till.purchases.import(session, { ...file(FILE), dryRun: true }, OPTIONS)
+    await till.purchases.import(session, { ...file(), dryRun: true }, OPTIONS)
     await till.sessions.init(project.public_key, { user_id: 'ann' })
     await till.projects.get(account, project.id)
 
@@ -343,10 +184,10 @@ function describeOperator(newPlace: NewPlace): void {
 
   test('has no entry for an import that only repeats stored rows', async (t) => {
     const { till, session } = await setUp(newPlace(t))
-    await till.purchases.import(session, file(FILE))
+    await till.purchases.import(session, file())
     const before = await entriesOf(till)
 
-    const { skipped } = await till.purchases.import(session, file(FILE))
+    const { skipped } = await till.purchases.import(session, file())
 
     assert.equal(skipped, 1)
     assert.deepEqual(await entriesOf(till), before)
@@ -371,7 +212,7 @@ function describeOperator(newPlace: NewPlace): void {
     const { till, key, project } = shop
     const config = { webhook_secret: 'whs_secret' }
     await till.projects.update(key, { id: project.id, config })
-    for (const { make } of Object.values(accountChanges)) await make(shop)
+    for (const { make } of Object.values(WRITES)) await make(shop)
 
     const text = JSON.stringify(await entriesOf(till))
 
@@ -390,7 +231,7 @@ function describePages(newPlace: NewPlace): void {
       await till.accounts.addKey(other)
     }
     const all = await entriesOf(till)
-    assert.equal(all.length, 4 + 1 + 10)
+    assert.equal(all.length, 5 + 1 + 10)
 
     for (const account_id of [undefined, account.account_id, other.account_id]) {
       const expected = all.filter((each) => !account_id || each.account_id === account_id)
@@ -492,22 +333,12 @@ async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promi
   await till.close()
 }
 
-type Shop = Awaited<ReturnType<typeof setUp>>
-
 /** A shop, an account key and a session. */
 async function setUp(place: Place, options: Partial<TillOptions> = {}) {
   const shop = await place.shop(options)
-  const key: KeyedAccount = await shop.till.accounts.authenticate(shop.account_key)
-  const session: Session = await shop.till.sessions.authenticate(shop.token)
-  return { ...shop, key, session }
-}
-
-function gameOf({ account_id }: { readonly account_id: string }) {
-  return { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
-}
-
-function file(csv: string) {
-  return { store_id: 'main', file: fileOf(csv) }
+  const { key_id: spare } = await shop.till.accounts.addKey(shop.account)
+  const key = await shop.till.accounts.authenticate(shop.account_key)
+  return { ...shop, key, spare, session: await shop.till.sessions.authenticate(shop.token) }
 }
 
 function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {

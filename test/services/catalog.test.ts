@@ -142,16 +142,6 @@ test('an export has the confirmed webhook_url, not the one that a session has se
   assert.deepEqual([url, is_signed, unconfirmed_url], [config.webhook_url, true, undefined])
 })
 
-test('a bad webhook_url in a catalog is a mistake at its JSON path', async () => {
-  const { plan } = await setup()
-  const store_config = { webhook_url: 'https://a:b@shop.example/' }
-  const { details } = await failureOf(plan([{ store_id: 'main', store_config }]))
-  assert.deepEqual(
-    details.map(({ field }) => field),
-    ['$.stores[0].store_config.webhook_url'],
-  )
-})
-
 test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))

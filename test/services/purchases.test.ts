@@ -10,6 +10,7 @@ import {
 } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { createSignal } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'
 
 type OpenStorage = () => Storage | Promise<Storage>
@@ -54,8 +55,6 @@ describe('purchases', () => {
   describe('that are stored already', () => describeRepeats(open))
   describe('of a dry run', () => describeDryRuns(open))
   describe('and the caller', () => describeCallers(open))
-  describe('in a list', () => describeLists(open))
-  describe('in any chunks', () => describeChunks(open))
   describeMany('memory', open)
 })
 
@@ -94,46 +93,9 @@ function describeGoodFiles(open: OpenStorage): void {
     assert.deepEqual((await shop.list()).purchases, expected)
   })
 
-  const [first = '', ...rows] = FULL.split('\n')
-  const same: [string, string | Uint8Array][] = [
-    ['without a line end at its end', FULL.trimEnd()],
-    ['with CRLF', FULL.replaceAll('\n', '\r\n')],
-    ['with a BOM', `\ufeff${FULL}`],
-    ['with empty lines', `${first}\n\n${rows.join('\n\n')}`],
-    ['in UTF-16', Buffer.from(`\ufeff${FULL}`, 'utf16le')],
-    ['in UTF-16, big end first', Buffer.from(`\ufeff${FULL}`, 'utf16le').swap16()],
-    ['with a header in capitals', [first.toUpperCase(), ...rows].join('\n')],
-    ['with spaces around names', [first.replaceAll(',', ' , '), ...rows].join('\n')],
-    ['with quotes', FULL.replaceAll('gold', '"gold"').replaceAll(',gem,', ',"gem",')],
-  ]
-  for (const [what, file] of same) {
-    test(`a file ${what} has the same result`, async (t) => {
-      const shop = await setUp(t, open)
-
-      const { import_id, added } = await shop.import(file)
-
-      assert.equal(added, 2)
-      const expected = FULL_PURCHASES.map((each) => ({ ...each, store_id: 'main', import_id }))
-      assert.deepEqual((await shop.list()).purchases, expected)
-    })
-  }
-
-  for (const delimiter of [',', ';', '\t']) {
-    test(`the delimiter may be ${JSON.stringify(delimiter)}`, async (t) => {
-      const shop = await setUp(t, open)
-      const id = `t${delimiter}x`
-      const lines = [HEADER.split(','), [`"${id}"`, 'gold', AT]]
-
-      await shop.import(lines.map((cells) => cells.join(delimiter)).join('\n'))
-
-      const [purchase] = (await shop.list()).purchases
-      assert.equal(purchase?.transaction_id, id)
-    })
-  }
-
   for (const header of [
     'purchase_id,item,date',
-    'order_id,item_name,created_at',
+    ' Order_ID , item_name , created_at ',
     'Transaction_ID,Product_ID,Purchased_At',
   ]) {
     test(`columns may be named ${header}`, async (t) => {
@@ -142,9 +104,10 @@ function describeGoodFiles(open: OpenStorage): void {
       await shop.import(`${header}\n${row('tx_1')}`)
 
       const [purchase] = (await shop.list()).purchases
-      assert.equal(purchase?.transaction_id, 'tx_1')
-      assert.equal(purchase?.sku, 'gold')
-      assert.equal(purchase?.purchased_at, new Date(AT).toISOString())
+      assert.deepEqual(
+        [purchase?.transaction_id, purchase?.sku, purchase?.purchased_at],
+        ['tx_1', 'gold', new Date(AT).toISOString()],
+      )
     })
   }
 
@@ -158,15 +121,6 @@ function describeGoodFiles(open: OpenStorage): void {
     assert.deepEqual(ignored_columns, ['email', 'Card Number'])
     const text = JSON.stringify((await shop.list()).purchases)
     assert.ok(text.includes('tx_1') && !text.includes('me@example.com') && !text.includes('4111'))
-  })
-
-  test('a header alone imports no rows', async (t) => {
-    const shop = await setUp(t, open)
-
-    const { rows, added } = await shop.import(`${HEADER}\n`)
-
-    assert.deepEqual([rows, added], [0, 0])
-    assert.deepEqual((await shop.list()).purchases, [])
   })
 
   test("a price without a currency is in the store's currency", async (t) => {
@@ -198,62 +152,16 @@ function describeMistakes(open: OpenStorage): void {
   const withColumn = (column: string, bad: string) =>
     `${HEADER},${column}\ngood,gold,${AT},\nbad,gold,${AT},${bad}\n`
   const withRow = (bad: string) => `${HEADER}\n${row('good')}${bad}\n`
-  const rows: [string, string | Uint8Array, ...string[]][] = [
-    ['an empty file', '', '1 no_header'],
-    ['a file of empty lines', '\n\r\n', '1 no_header'],
+  const rows: [string, string, ...string[]][] = [
+    ['no header', '\n\r\n', '1 no_header'],
     ['a header without a column', 'sku,purchased_at\ngold,x\n', '1 transaction_id missing_column'],
-    [
-      'a header of other columns',
-      'a,b,c\n1,2,3\n',
-      '1 transaction_id missing_column',
-      '1 sku missing_column',
-      '1 purchased_at missing_column',
-    ],
     ['two columns of one name', withColumn('SKU', 'gold'), '1 SKU duplicate_column'],
     ['a column and its alias', withColumn('order_id', 'x'), '1 order_id duplicate_column'],
-    ['no transaction_id', withRow(`,gold,${AT}`), '3 transaction_id required'],
-    ['a long id', withRow(`${'x'.repeat(256)},gold,${AT}`), '3 transaction_id invalid'],
-    ['an id with U+0000', withRow(`b\0,gold,${AT}`), '3 transaction_id invalid'],
-    ['no sku', withRow(`bad,,${AT}`), '3 sku required'],
-    ['a sku of no item', withRow(`bad,silver,${AT}`), '3 sku unknown_sku'],
+    ['a bad cell', withColumn('price', '4.99'), '3 price invalid'],
     ['a sku in other letters', withRow(`bad,GOLD,${AT}`), '3 sku unknown_sku'],
     ["another store's sku", withRow(`bad,sword,${AT}`), '3 sku unknown_sku'],
-    ['no time', withRow('bad,gold,'), '3 purchased_at required'],
-    ['a time without a zone', withRow('bad,gold,2024-03-01 12:00'), '3 purchased_at invalid'],
-    [
-      'a day that does not exist',
-      withRow('bad,gold,2024-02-30T00:00:00Z'),
-      '3 purchased_at invalid',
-    ],
-    ['a long user_id', withColumn('user_id', 'x'.repeat(256)), '3 user_id invalid'],
-    ['the quantity 0', withColumn('quantity', '0'), '3 quantity invalid'],
-    ['the quantity 1000001', withColumn('quantity', '1000001'), '3 quantity invalid'],
-    ['a price in major units', withColumn('price', '4.99'), '3 price invalid'],
-    ['a currency in small letters', withColumn('currency', 'usd'), '3 currency invalid'],
-    ['an unknown status', withColumn('status', 'paid'), '3 status invalid'],
-    ['metadata that is not JSON', withColumn('metadata', '{a}'), '3 metadata invalid'],
-    ['metadata that is a list', withColumn('metadata', '[]'), '3 metadata invalid'],
-    ['a row too narrow', withRow('bad,gold'), '3 wrong_width'],
     ['a row too wide', withRow(`bad,gold,${AT},`), '3 wrong_width'],
-    ['a quote in a cell', withRow(`b"ad,gold,${AT}`), '3 misplaced_quote'],
-    ['text after a quote', withRow(`"bad"x,gold,${AT}`), '3 misplaced_quote'],
     ['a quote never closed', withRow(`"bad,gold,${AT}`), '3 unclosed_quote'],
-    ['a carriage return alone', withRow(`b\rad,gold,${AT}`), '3 bare_cr'],
-    [
-      'malformed UTF-8',
-      bytes(HEADER, '\n', row('good'), 0xff, `,gold,${AT}\n`),
-      '3 malformed_encoding',
-    ],
-    ['half a character', bytes(HEADER, '\n', row('good'), row('a'), 0xe6), '4 malformed_encoding'],
-    ['a lone surrogate', utf16(withRow(`\ud800,gold,${AT}`)), '3 malformed_encoding'],
-    [
-      'many errors in one row',
-      `${HEADER},quantity,status\ngood,gold,${AT},,\n,gold,now,0,paid\n`,
-      '3 transaction_id required',
-      '3 purchased_at invalid',
-      '3 quantity invalid',
-      '3 status invalid',
-    ],
     [
       'an error after a cell of three lines',
       `${HEADER},user_id\n"a","gold",${AT},"x\ny\r\nz"\n\nbad,silver,${AT},\n`,
@@ -268,12 +176,7 @@ function describeMistakes(open: OpenStorage): void {
       '4 Item unknown_sku',
     ],
     [
-      'the same transaction with another sku',
-      withRow(`good,gem,${AT}`),
-      '3 sku transaction_conflict',
-    ],
-    [
-      'the same transaction with a user',
+      'the same transaction with another quantity',
       `${HEADER},Quantity\ngood,gold,${AT},1\ngood,gold,${AT},2\n`,
       '3 Quantity transaction_conflict',
     ],
@@ -298,33 +201,6 @@ function describeMistakes(open: OpenStorage): void {
       assert.deepEqual(await shop.list(), before)
     })
   }
-
-  test('lists all bad rows in order of lines, from the parser and from the storage', async (t) => {
-    const shop = await setUp(t, open)
-    const file = [
-      HEADER,
-      `a,silver,${AT}`,
-      'b,gold,now',
-      `c,gold,${AT},`,
-      `d,gold,${AT}`,
-      `d,gem,${AT}`,
-      `"e"x,gold,${AT}`,
-      `,silver,${AT}`,
-    ]
-
-    const { details, message } = await failureOf(shop.import(file.join('\n')))
-
-    assert.deepEqual(details.map(shortOf), [
-      '2 sku unknown_sku',
-      '3 purchased_at invalid',
-      '4 wrong_width',
-      '6 sku transaction_conflict',
-      '7 misplaced_quote',
-      '8 transaction_id required',
-      '8 sku unknown_sku',
-    ])
-    assert.equal(message, '7 mistakes in the file')
-  })
 
   test('lists all errors of a row together: in cells, item and transaction', async (t) => {
     const shop = await setUp(t, open)
@@ -438,18 +314,6 @@ function describeMistakes(open: OpenStorage): void {
     assert.deepEqual((await shop.list()).purchases, [])
   })
 
-  test('stores nothing of three thousand good rows when the last one is bad', async (t) => {
-    const shop = await setUp(t, open)
-    const good = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
-
-    const error = await failureOf(shop.import(`${HEADER}\n${good}bad,silver,${AT}\n`))
-    assert.deepEqual(error.details.map(shortOf), ['3002 sku unknown_sku'])
-    assert.deepEqual((await shop.list()).purchases, [])
-
-    const { added } = await shop.import(`${HEADER}\n${good}`)
-    assert.equal(added, 3000)
-  })
-
   test('never quotes a cell', async (t) => {
     const shop = await setUp(t, open)
     const secret = 'S3CRET'
@@ -483,23 +347,15 @@ function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await shop.list(), before)
   })
 
-  test('a longer export adds only the new rows', async (t) => {
+  test('a refused file can be corrected and imported, and adds only the new rows', async (t) => {
     const shop = await setUp(t, open)
     await shop.import(`${HEADER}\n${row('tx_1')}`)
-
-    const { rows, added, skipped } = await shop.import(`${HEADER}\n${row('tx_1')}${row('tx_2')}`)
-
-    assert.deepEqual([rows, added, skipped], [2, 1, 1])
-  })
-
-  test('a refused file can be corrected and imported', async (t) => {
-    const shop = await setUp(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
     await failureOf(shop.import(file))
-    const { added } = await shop.import(file.replace('silver', 'gold'))
+    const { rows, added, skipped } = await shop.import(file.replace('silver', 'gold'))
 
-    assert.equal(added, 2)
+    assert.deepEqual([rows, added, skipped], [2, 1, 1])
   })
 
   test('a status moves forward but not back', async (t) => {
@@ -564,18 +420,6 @@ function describeDryRuns(open: OpenStorage): void {
 }
 
 function describeCallers(open: OpenStorage): void {
-  test('a session imports into its project, and an account into its own', async (t) => {
-    const shop = await setUp(t, open)
-    const session = await shop.till.sessions.authenticate(shop.token)
-    const file = fileOf(`${HEADER}\n${row('tx_1')}`)
-
-    const { added } = await shop.till.purchases.import(session, { store_id: 'main', file })
-
-    assert.equal(added, 1)
-    const [purchase] = (await shop.list()).purchases
-    assert.equal(purchase?.transaction_id, 'tx_1')
-  })
-
   for (const status of ['disabled', 'archived']) {
     test(`a store that is ${status} refuses imports without reading the file`, async (t) => {
       const shop = await setUp(t, open)
@@ -589,67 +433,22 @@ function describeCallers(open: OpenStorage): void {
     })
   }
 
-  const badStores: [unknown, string][] = [
-    ['nowhere', 'store_id: unknown'],
-    ['', 'store_id: invalid'],
-    ['a/b', 'store_id: invalid'],
-    [undefined, 'store_id: required'],
-    [7, 'store_id: invalid'],
-  ]
-  for (const [store_id, problem] of badStores) {
-    test(`the store ${JSON.stringify(store_id)} is refused without reading the file`, async (t) => {
-      const shop = await setUp(t, open)
-      const request = { store_id: store_id as string, file: unreadable() }
-
-      const error = await failureOf(shop.till.purchases.import(shop.account, request))
-
-      assert.equal(error.code, 'invalid_request')
-      assert.deepEqual(
-        error.details.map(({ field, code }) => `${field}: ${code}`),
-        [problem],
-      )
-    })
-  }
-}
-
-function describeChunks(open: OpenStorage): void {
-  const file = Buffer.from(
-    `\ufeff${HEADER},user_id\r\ntx_1,gold,${AT},"日本 ""\u{1F600}"""\r\n"t,x",gem,${AT},é\r\n`,
-  )
-  const users = ['日本 "\u{1F600}"', 'é']
-
-  test('a file may be split at any byte', async (t) => {
+  test('a missing, bad or unknown store is refused without reading the file', async (t) => {
     const shop = await setUp(t, open)
-    const expected = await shop.import(file)
-    assert.equal(expected.added, 2)
-
-    for (let cut = 0; cut <= file.length; cut++) {
-      const store_id = `store_${cut}`
-      await shop.createStore(store_id)
-      const chunks = [file.subarray(0, cut), file.subarray(cut)]
-
-      await shop.import(chunksOf(...chunks), { store_id })
-
-      const { purchases } = await shop.list({ store_id })
+    const stores: [unknown, string][] = [
+      ['nowhere', 'unknown'],
+      ['a/b', 'invalid'],
+      [7, 'invalid'],
+      [undefined, 'required'],
+    ]
+    for (const [store_id, expected] of stores) {
+      const request = { store_id: store_id as string, file: unreadable() }
+      const { details } = await failureOf(shop.till.purchases.import(shop.account, request))
       assert.deepEqual(
-        purchases.map(({ user_id }) => user_id),
-        users,
-        `cut at ${cut}`,
+        details.map(({ field, code }) => [field, code]),
+        [['store_id', expected]],
       )
     }
-  })
-
-  test('a file may arrive byte by byte, with empty chunks in between', async (t) => {
-    const shop = await setUp(t, open)
-    const chunks = [...file].flatMap((byte) => [Uint8Array.of(byte), new Uint8Array()])
-
-    await shop.import(chunksOf(...chunks))
-
-    const { purchases } = await shop.list()
-    assert.deepEqual(
-      purchases.map(({ user_id }) => user_id),
-      users,
-    )
   })
 }
 
@@ -660,8 +459,8 @@ function describeStreams(open: OpenStorage): void {
     const seen: number[] = []
     async function* watched() {
       yield Buffer.from(`${HEADER}\n`)
-      for (const each of rows) {
-        yield Buffer.from(each)
+      for (let at = 0; at < rows.length; at += 50) {
+        yield Buffer.from(rows.slice(at, at + 50).join(''))
         seen.push((await shop.list({ limit: 1 })).purchases.length)
       }
     }
@@ -774,41 +573,6 @@ function describeTurns(open: OpenStorage): void {
   })
 }
 
-function describeLists(open: OpenStorage): void {
-  test('pages follow one another by their cursor', async (t) => {
-    const shop = await setUp(t, open)
-    const ids = ['e', 'b', 'd', 'a', 'c']
-    await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
-    const found: string[] = []
-    let cursor: string | undefined
-
-    do {
-      const page = await shop.list({ limit: 2, ...(cursor ? { cursor } : {}) })
-      found.push(...page.purchases.map(({ transaction_id }) => transaction_id))
-      cursor = page.next
-    } while (cursor && found.length < 10)
-
-    assert.deepEqual(found, ids)
-  })
-
-  test('a page has 100 records by default', async (t) => {
-    const shop = await setUp(t, open)
-    const rows = Array.from({ length: 101 }, (_, index) => row(`tx_${index}`)).join('')
-    await shop.import(`${HEADER}\n${rows}`)
-
-    const { purchases, next } = await shop.list()
-
-    assert.equal(purchases.length, 100)
-    assert.ok(next)
-  })
-
-  test('an unknown store is refused', async (t) => {
-    const shop = await setUp(t, open)
-
-    await assert.rejects(shop.list({ store_id: 'nowhere' }), { code: 'invalid_request' })
-  })
-}
-
 /** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell different items. */
 async function setUp(t: TestContext, open: OpenStorage) {
   const storage = await open()
@@ -840,13 +604,12 @@ async function setUp(t: TestContext, open: OpenStorage) {
     token,
     createStore,
     import(
-      file: string | Uint8Array | AsyncIterable<Uint8Array>,
+      file: string | AsyncIterable<Uint8Array>,
       options: Omit<Parameters<typeof till.purchases.import>[1], 'store_id' | 'file'> & {
         store_id?: string
       } = {},
     ): Promise<ImportResult> {
-      const chunks = typeof file === 'string' ? fileOf(file) : file
-      const stream = chunks instanceof Uint8Array ? chunksOf(chunks) : chunks
+      const stream = typeof file === 'string' ? fileOf(file) : file
       return till.purchases.import(account, { store_id: 'main', ...options, file: stream })
     },
     list: (request: { store_id?: string; limit?: number; cursor?: string } = {}) =>
@@ -871,33 +634,15 @@ function createGate() {
   const reached = createSignal()
   const opened = createSignal()
   return {
-    reached: reached.promise,
-    open: opened.send,
+    reached: reached.given,
+    open: opened.give,
     async *hold(first: string, last: string): AsyncGenerator<Uint8Array> {
       yield Buffer.from(first)
-      reached.send()
-      await opened.promise
+      reached.give()
+      await opened.given
       yield Buffer.from(last)
     },
   }
-}
-
-function createSignal() {
-  let send = () => {}
-  const promise = new Promise<void>((resolve) => {
-    send = resolve
-  })
-  return { promise, send }
-}
-
-function bytes(...parts: (string | number)[]): Uint8Array {
-  return Buffer.concat(
-    parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))),
-  )
-}
-
-function utf16(text: string): Uint8Array {
-  return Buffer.from(`\ufeff${text}`, 'utf16le')
 }
 
 async function failureOf(operation: Promise<unknown>): Promise<TillError> {

@@ -70,39 +70,30 @@ test('an export contains recorded purchases, and importing it adds nothing', asy
   assert.equal((await till.purchases.import(account, again)).skipped, 1)
 })
 
-const mistakes: readonly (readonly [input: object, fields: Record<string, string>])[] = [
-  [{ store_id: 'main' }, { transaction_id: 'required', sku: 'required', purchased_at: 'required' }],
-  [
-    { ...BASIC, price: 4.99, quantity: 0 },
-    { price: 'invalid', quantity: 'invalid' },
-  ],
-  [
-    { ...BASIC, price: -1, status: 'paid' },
-    { price: 'invalid', status: 'invalid' },
-  ],
-  [{ ...BASIC, purchased_at: '2024-03-01' }, { purchased_at: 'invalid' }],
-  [{ ...BASIC, transaction_id: '', user_id: 7 }, { user_id: 'invalid' }],
-  [{ ...BASIC, transaction_id: '' }, { transaction_id: 'required' }],
-  [{ ...BASIC, price: 1, currency: 'usd' }, { currency: 'invalid' }],
-  [{ ...BASIC, metadata: { at: new Date(0) } }, { metadata: 'invalid' }],
-  [{ ...BASIC, userid: 'ann' }, { userid: 'unknown' }],
-  [{ ...BASIC, sku: 'silver' }, { sku: 'unknown_sku' }],
-  [{ ...BASIC, transaction_id: 'taken', quantity: 2 }, { quantity: 'transaction_conflict' }],
-  [{ ...BASIC, store_id: 'none' }, { store_id: 'unknown' }],
+const mistakes: readonly (readonly [input: object, mistakes: string])[] = [
+  [{ transaction_id: undefined, sku: undefined }, 'transaction_id required, sku required'],
+  [{ price: 4.99, quantity: 0 }, 'quantity invalid, price invalid'],
+  [{ price: -1, status: 'paid' }, 'price invalid, status invalid'],
+  [{ purchased_at: '2024-03-01' }, 'purchased_at invalid'],
+  [{ transaction_id: '', user_id: 7 }, 'user_id invalid'],
+  [{ transaction_id: '' }, 'transaction_id required'],
+  [{ price: 1, currency: 'usd' }, 'currency invalid'],
+  [{ metadata: { at: new Date(0) } }, 'metadata invalid'],
+  [{ userid: 'ann' }, 'userid unknown'],
+  [{ sku: 'silver' }, 'sku unknown_sku'],
+  [{ transaction_id: 'taken', quantity: 2 }, 'quantity transaction_conflict'],
+  [{ store_id: 'none' }, 'store_id unknown'],
 ]
-
-for (const [input, expected] of mistakes) {
-  test(`a purchase is refused for errors in ${Object.keys(expected).join(', ')}: ${JSON.stringify(input)}`, async () => {
+for (const [change, expected] of mistakes) {
+  test(`a purchase is refused: ${expected}`, async () => {
     const { till, account } = await createShop()
     await till.purchases.record(account, { ...BASIC, transaction_id: 'taken' })
 
-    const { code, details } = await failureOf(
-      till.purchases.record(account, input as PurchaseInput),
-    )
+    const recorded = till.purchases.record(account, { ...BASIC, ...change })
+    const { code, details } = await failureOf(recorded)
 
     assert.equal(code, 'invalid_request')
-    const found = details.map(({ field, code }) => [field, code])
-    assert.deepEqual(Object.fromEntries(found), expected)
+    assert.equal(details.map(({ field, code }) => `${field} ${code}`).join(', '), expected)
     const { purchases } = await till.purchases.list(account, { store_id: 'main' })
     assert.equal(purchases.length, 1)
   })
@@ -157,19 +148,11 @@ test('allowed_currencies limits new purchases and currencies of stores, but no r
   assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 2)
 })
 
-test('a closed store and a revoked account key record nothing', async () => {
+test('an archived store records nothing', async () => {
   const { till, account } = await createShop()
-  const { key_id, account_key } = await till.accounts.addKey(account)
-  const keyed = await till.accounts.authenticate(account_key)
-  await till.accounts.revokeKey(account, key_id)
-  const revoked = till.purchases.record(keyed, BASIC)
-  await assert.rejects(revoked, { code: 'account_key_required' })
-
   await till.stores.update(account, { store_id: 'main', status: 'archived' })
-  await assert.rejects(till.purchases.record(account, BASIC), { code: 'store_inactive' })
 
-  const { purchases } = await till.purchases.list(account, { store_id: 'main' })
-  assert.deepEqual(purchases, [])
+  await assert.rejects(till.purchases.record(account, BASIC), { code: 'store_inactive' })
 })
 
 test('recording waits for a running import of the same transaction, and then skips', async () => {
@@ -237,28 +220,4 @@ test('an account sees the items of any user; a user sees its own, with a token i
   const narrow = await till.sessions.issue(account, input)
   const importer = await till.sessions.authenticate(narrow.token)
   await assert.rejects(till.purchases.owned(importer, query), refusal)
-})
-
-test('owned items of a foreign store and of an unknown one fail in the same way', async () => {
-  const { till, account, project_id } = await createShop()
-  const other = await createShop(till, 'Other')
-  const foreign = { project_id: other.project.id, store_id: 'foreign', store_type: 'web' } as const
-  await till.stores.create(other.account, foreign)
-  const sibling = await till.projects.create(account, {
-    name: 'Second',
-    bundle_id: 'com.example.second',
-    platform: 'web',
-  })
-  await till.stores.create(account, {
-    project_id: sibling.id,
-    store_id: 'second',
-    store_type: 'web',
-  })
-  const session = await sessionOf(till, project_id, 'player')
-  const owned = (caller: typeof account | Session, store_id: string) =>
-    failureOf(till.purchases.owned(caller, { store_id, user_id: 'player' }))
-
-  assert.deepEqual(await owned(account, 'foreign'), await owned(account, 'nobody'))
-  assert.deepEqual(await owned(session, 'foreign'), await owned(session, 'nobody'))
-  assert.deepEqual(await owned(session, 'second'), await owned(session, 'nobody'))
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as jose from 'jose'
-import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
+import { createMemoryStorage, createTill, type Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
-import { createShop, memoryTill, NOW } from '../support/till.ts'
+import { createShop, failureOf, memoryTill, NOW } from '../support/till.ts'
 
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
@@ -43,15 +43,6 @@ describe('tokens', () => {
     }
   })
 
-  test('differ, even when issued at the same instant', async () => {
-    const { till, public_key } = await createShop({ now: () => NOW })
-
-    const first = await till.sessions.token(public_key, USER)
-    const second = await till.sessions.token(public_key, USER)
-
-    assert.notEqual(first.token, second.token)
-  })
-
   test('authenticate a session with their project and user', async () => {
     const { till, account_id, project_id, token } = await createShop()
 
@@ -65,15 +56,6 @@ describe('tokens', () => {
       iat: jose.decodeJwt(token).iat,
       exp: jose.decodeJwt(token).exp,
     })
-  })
-
-  test('carry any valid user_id', async () => {
-    const { till, public_key } = await createShop()
-    const user_id = '\u{1F600}'.repeat(255)
-
-    const { token } = await till.sessions.token(public_key, { user_id })
-
-    assert.equal((await till.sessions.authenticate(token)).user_id, user_id)
   })
 
   for (const seconds of [60, 86_400]) {
@@ -97,12 +79,9 @@ describe('tokens', () => {
   // The clock's leeway is 5 s.
   const ages: [number, boolean][] = [
     [0, true],
-    [3599, true],
     [3604, true],
     [3605, false],
-    [7200, false],
-    // One hour later, by a clock that went back one hour.
-    [-3600, true],
+    [-3600, true], // by a clock that went back one hour
   ]
   for (const [age, valid] of ages) {
     test(`are ${valid ? 'valid' : 'refused'} ${age} s after they were issued`, async () => {
@@ -115,49 +94,24 @@ describe('tokens', () => {
     })
   }
 
-  const bad: [string, (token: string) => string | undefined][] = [
-    ['missing', () => undefined],
-    ['empty', () => ''],
-    ['no token', () => 'gold'],
-    ['cut short', (token) => token.slice(0, -1)],
-    ['longer', (token) => `${token}A`],
-    [
-      'with another signature',
-      (token) => token.slice(0, -4) + token.slice(-4).split('').reverse().join(''),
-    ],
-    ['unsigned', (token) => `${token.split('.').slice(0, 2).join('.')}.`],
-    ['of alg none', (token) => `${header({ alg: 'none', typ: 'JWT' })}.${token.split('.')[1]}.`],
-  ]
-  for (const [what, change] of bad) {
-    test(`that are ${what} are refused`, async () => {
-      const { till, token } = await createShop()
-
-      await assertAuthenticates(till, change(token), false)
-      await assertAuthenticates(till, token, true)
-    })
-  }
-
   test('fail with the same error for every defect', async () => {
     let now = NOW
     const { till, account, project_id, token } = await createShop({ now: () => now })
-    const failure = (given: string | undefined) =>
-      till.sessions.authenticate(given).then(
-        () => assert.fail('the token is valid'),
-        ({ message, details }) => ({
-          message,
-          details,
-        }),
-      )
+    const [header, claims, signature = ''] = token.split('.')
+    const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
+    const failure = (given?: string) => failureOf(till.sessions.authenticate(given))
 
-    const missing = await failure(undefined)
-    const malformed = await failure('a.b.c')
-    const disabled = { id: project_id, status: 'disabled' }
-    await till.projects.update(account, disabled)
-    const inactive = await failure(token)
+    const missing = await failure()
+    for (const bad of ['', 'gold', token.slice(0, -1), `${token}A`, `${none}.${claims}.`]) {
+      assert.deepEqual(await failure(bad), missing, bad)
+    }
+    assert.deepEqual(await failure(`${header}.${claims}.`), missing)
+    assert.deepEqual(await failure(`${header}.${claims}.A${signature.slice(1)}`), missing)
+    await assertAuthenticates(till, token, true)
+    await till.projects.update(account, { id: project_id, status: 'disabled' })
+    assert.deepEqual(await failure(token), missing)
     now += 7_200_000
-    const expired = await failure(token)
-
-    for (const other of [malformed, inactive, expired]) assert.deepEqual(other, missing)
+    assert.deepEqual(await failure(token), missing)
   })
 })
 
@@ -168,26 +122,17 @@ describe('public keys', () => {
     token: (till, key) => till.sessions.token(key, USER),
   }
   for (const [name, call] of Object.entries(calls)) {
-    for (const key of [undefined, '', 'pk_unknown', '%']) {
-      test(`${name} refuses ${JSON.stringify(key)}`, async () => {
-        const { till } = await createShop()
-
+    test(`${name} refuses an unknown key and an inactive project`, async () => {
+      const { till, account, project_id, public_key } = await createShop()
+      for (const key of [undefined, '', 'pk_unknown', '%']) {
         await assert.rejects(call(till, key), { code: 'invalid_public_key', kind: 'invalid' })
-      })
-    }
-
-    for (const status of ['disabled', 'archived']) {
-      test(`${name} is refused for a project that is ${status}`, async () => {
-        const { till, account, project_id, public_key } = await createShop()
-
+      }
+      for (const status of ['disabled', 'archived']) {
         await till.projects.update(account, { id: project_id, status })
-
-        await assert.rejects(call(till, public_key), {
-          code: 'project_inactive',
-          kind: 'invalid',
-        })
-      })
-    }
+        const expected = { code: 'project_inactive', kind: 'invalid' }
+        await assert.rejects(call(till, public_key), expected)
+      }
+    })
   }
 
   test('are checked before the body', async () => {
@@ -239,16 +184,6 @@ describe('a project that is disabled or archived', () => {
     const { project: shown } = await till.sessions.init(public_key, USER)
     assert.equal(shown.status, 'in review')
   })
-
-  test('a session cannot change its status', async () => {
-    const { till, project_id, token } = await createShop()
-    const session = await till.sessions.authenticate(token)
-
-    const change = till.projects.update(session, { id: project_id, status: 'disabled' })
-
-    await assert.rejects(change, { code: 'invalid_request' })
-    await assertAuthenticates(till, token, true)
-  })
 })
 
 test('init lists every store with its status, in order of creation', async () => {
@@ -286,13 +221,6 @@ describe('signing keys', () => {
     const { token: back } = await second.sessions.token(public_key, USER)
     await assertAuthenticates(first, back, true)
     assert.equal((await storage.listSigningKeys()).length, 1)
-  })
-
-  test('survive a restart', async () => {
-    const storage = createMemoryStorage()
-    const { token } = await createShop(createTill({ storage }))
-
-    await assertAuthenticates(createTill({ storage }), token, true)
   })
 
   test('of two storages are independent', async () => {
@@ -379,20 +307,18 @@ describe('scopes', () => {
 
 describe('createTill refuses invalid options:', () => {
   const storage = createMemoryStorage()
-  const bad: [string, Partial<TillOptions>][] = [
-    ['a secret of 31 bytes', { tokenSecret: 'x'.repeat(31) }],
-    ['an empty secret', { tokenSecret: '' }],
-    ['a secret of 31 raw bytes', { tokenSecret: new Uint8Array(31) }],
-    ['a lifetime of less than a minute', { tokenLifetime: 59_999 }],
-    ['a lifetime of more than a day', { tokenLifetime: 86_400_001 }],
-    ['a lifetime of half a millisecond', { tokenLifetime: 60_000.5 }],
-    ['a lifetime that is not a number', { tokenLifetime: Number.NaN }],
-    ['no storage', { storage: undefined as unknown as TillOptions['storage'] }],
-    ['a storage that was not awaited', { storage: Promise.resolve(storage) as never }],
-    ['a platform that is not in the specification', { platforms: ['mobile', 'moon'] }],
-    ['an unknown option', { lockDown: true } as Partial<TillOptions>],
-  ]
-  for (const [what, options] of bad) {
+  const bad: { readonly [what: string]: object } = {
+    'a secret of 31 bytes': { tokenSecret: 'x'.repeat(31) },
+    'a secret of 31 raw bytes': { tokenSecret: new Uint8Array(31) },
+    'a lifetime of less than a minute': { tokenLifetime: 59_999 },
+    'a lifetime of more than a day': { tokenLifetime: 86_400_001 },
+    'a lifetime of half a millisecond': { tokenLifetime: 60_000.5 },
+    'a lifetime that is not a number': { tokenLifetime: Number.NaN },
+    'a storage that was not awaited': { storage: Promise.resolve(storage) },
+    'a platform that is not in the specification': { platforms: ['mobile', 'moon'] },
+    'an unknown option': { lockDown: true },
+  }
+  for (const [what, options] of Object.entries(bad)) {
     test(what, () => {
       assert.throws(() => createTill({ storage, ...options }), TypeError)
     })
@@ -433,8 +359,4 @@ async function assertAuthenticates(
   const session = till.sessions.authenticate(token)
   if (valid) assert.ok((await session).project_id)
   else await assert.rejects(session, { code: 'token_required', kind: 'unauthenticated' })
-}
-
-function header(members: object): string {
-  return Buffer.from(JSON.stringify(members)).toString('base64url')
 }
