@@ -1,9 +1,30 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Call, type Credential, formatCurl } from './call.ts'
-import { NoAnswer, NotRun } from './outcomes.ts'
-import { CREDENTIALS, type EndpointNumber, ROUTES } from './routes.ts'
+import { CREDENTIALS, endpointOf } from './endpoints.ts'
+
+/** A credential in a request, and the text that stands for it in reports. */
+export interface Credential {
+  readonly value: string
+  readonly shown: string
+}
+
+/** The parts of a request that differ between requests to one endpoint. */
+export interface Call {
+  /** The item id in the path of `GET /items/{item_id}`. */
+  readonly item_id?: string
+  /** The query string, such as `?store_id=main`. */
+  readonly query?: string
+  readonly json?: unknown
+  /** A body that is sent as JSON without being valid JSON. */
+  readonly text?: string
+  /** The parts of a multipart form. `file` is sent as a file. */
+  readonly form?: { readonly [part: string]: string }
+  /** Replaces the valid credential; null sends none. */
+  readonly credential?: Credential | null
+}
 
 export interface Answer {
+  /** The number of the endpoint. */
+  readonly endpoint: number
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -12,6 +33,37 @@ export interface Answer {
   /** The command that repeats the request. */
   readonly request: string
 }
+
+/** The answer of the server differs from what a check expects. */
+export class Mismatch extends Error {
+  readonly expected: string
+  readonly got: string
+  readonly request: string
+
+  constructor(expected: string, got: string, request: string) {
+    super(`expected ${expected}, got ${got}`)
+    this.expected = expected
+    this.got = got
+    this.request = request
+  }
+}
+
+/** A request got no complete answer. */
+export class NoAnswer extends Error {
+  readonly endpoint: number
+  readonly isTimeout: boolean
+  readonly request: string
+
+  constructor(message: string, endpoint: number, isTimeout: boolean, request: string) {
+    super(message)
+    this.endpoint = endpoint
+    this.isTimeout = isTimeout
+    this.request = request
+  }
+}
+
+/** A check cannot run: a record that it needs could not be created, or the time has run out. */
+export class NotRun extends Error {}
 
 export interface ClientOptions {
   /** The URL of the server, without a slash at the end. */
@@ -25,7 +77,7 @@ export interface ClientOptions {
 }
 
 export type Send = (
-  endpoint: EndpointNumber,
+  endpoint: number,
   call: Call & { readonly credential: Credential | null },
 ) => Promise<Answer>
 
@@ -42,28 +94,9 @@ export function createClient(options: ClientOptions): Send {
   const end = performance.now() + totalTime
   let requests = 0
 
-  const exchange = async (endpoint: EndpointNumber, target: string, init: RequestInit) => {
-    signal?.throwIfAborted()
-    if (++requests > maxRequests) throw new NotRun(`more than ${maxRequests} requests are needed`)
-    const timeLeft = Math.floor(end - performance.now())
-    if (timeLeft <= 0) throw new NotRun(`${totalTime / 1000} s are over`)
-    const timer = AbortSignal.timeout(Math.min(timeout, timeLeft))
-    const either = signal ? AbortSignal.any([signal, timer]) : timer
-    try {
-      // Does not follow redirects, which could send the account key to another server.
-      const response = await fetch(target, { ...init, redirect: 'manual', signal: either })
-      return { response, text: await readText(response) }
-    } catch (cause) {
-      signal?.throwIfAborted()
-      if (performance.now() >= end) throw new NotRun(`${totalTime / 1000} s are over`)
-      const reason = timer.aborted ? `no answer in ${timeout / 1000} s` : reasonOf(cause as Error)
-      throw new NoAnswer(endpoint, reason, timer.aborted)
-    }
-  }
-
   return async (endpoint, call) => {
-    const { method, path } = ROUTES[endpoint]
-    const { header, prefix } = CREDENTIALS[ROUTES[endpoint].credential]
+    const { method, path, credential, bodyType } = endpointOf(endpoint)
+    const { header, prefix } = CREDENTIALS[credential]
     const target = `${url}${path.replace('{item_id}', call.item_id ?? '')}${call.query ?? ''}`
     const request = formatCurl(endpoint, target, call)
     const headers = new Headers({ accept: 'application/json' })
@@ -71,28 +104,34 @@ export function createClient(options: ClientOptions): Send {
       throw new NotRun('the token has characters that no header can carry')
     }
     if (call.credential) headers.set(header, prefix + call.credential.value)
-    if (call.form === undefined && method !== 'GET') headers.set('content-type', 'application/json')
+    if (bodyType && !call.form) headers.set('content-type', 'application/json')
     const body = bodyOf(call)
     const init = { method, headers, ...(body === undefined ? {} : { body }) }
-    try {
-      let answer = await exchange(endpoint, target, init)
-      for (let repeats = 0; repeats < MAX_REPEATS; repeats++) {
-        const wait = retryAfter(answer.response)
-        if (wait === undefined) break
+
+    for (let repeats = 0; ; repeats++) {
+      signal?.throwIfAborted()
+      if (++requests > maxRequests) throw new NotRun(`more than ${maxRequests} requests are needed`)
+      const timeLeft = Math.floor(end - performance.now())
+      if (timeLeft <= 0) throw new NotRun(`${totalTime / 1000} s are over`)
+      const timer = AbortSignal.timeout(Math.min(timeout, timeLeft))
+      const either = signal ? AbortSignal.any([signal, timer]) : timer
+      try {
+        // Does not follow redirects, which could send the account key to another server.
+        const response = await fetch(target, { ...init, redirect: 'manual', signal: either })
+        const text = await readText(response)
+        const wait = repeats < MAX_REPEATS ? retryAfter(response) : undefined
+        if (wait === undefined) {
+          const { status, headers } = response
+          return { endpoint, status, headers, text, body: parse(text), request }
+        }
         await setTimeout(wait * 1000, undefined, { signal })
-        answer = await exchange(endpoint, target, init)
+      } catch (cause) {
+        signal?.throwIfAborted()
+        if (performance.now() >= end) throw new NotRun(`${totalTime / 1000} s are over`)
+        const late = `no answer in ${timeout / 1000} s`
+        const reason = timer.aborted ? late : reasonOf(cause as Error)
+        throw new NoAnswer(reason, endpoint, timer.aborted, request)
       }
-      const { response, text } = answer
-      return {
-        status: response.status,
-        headers: response.headers,
-        text,
-        body: parse(text),
-        request,
-      }
-    } catch (error) {
-      if (error instanceof NoAnswer) error.request = request
-      throw error
     }
   }
 }
@@ -138,4 +177,33 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+const MAX_BODY = 2_000
+
+/** Formats a request as a curl command. The credential appears as a shell variable. */
+function formatCurl(endpoint: number, url: string, call: Call): string {
+  const { method, credential, bodyType } = endpointOf(endpoint)
+  const { header, prefix, shown } = CREDENTIALS[credential]
+  const { credential: sent, json, text, form } = call
+  const body = json === undefined ? text : JSON.stringify(json)
+  const { file, ...fields } = form ?? {}
+  const parts = [
+    `curl -s -X ${method} ${quote(url)}`,
+    ...(sent === null ? [] : [`-H "${header}: ${prefix}${sent?.shown ?? shown}"`]),
+    ...(form || !bodyType ? [] : [`-H 'content-type: application/json'`]),
+    ...(body === undefined ? [] : [`--data-binary ${quote(cut(body))}`]),
+    ...Object.entries(fields).map(([name, value]) => `-F ${quote(`${name}=${value}`)}`),
+    ...(file === undefined ? [] : [`-F 'file=@-;filename=purchases.csv;type=text/csv'`]),
+  ]
+  const input = file === undefined ? '' : `printf ${quote(file.replaceAll('\n', '\\n'))} |\n`
+  return input + parts.join(' \\\n  ')
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_BODY ? text : `${text.slice(0, MAX_BODY)}…`
 }

@@ -1,18 +1,22 @@
 import { formatValue } from '../text.ts'
-import { ROUTES } from './routes.ts'
-import type { Finding, Outcome, Report } from './suite.ts'
+import { endpointOf } from './endpoints.ts'
+import { countOutcomes, type Finding, type Outcome, type Report } from './suite.ts'
 
 /**
  * Formats a report: a line for each endpoint, then its failures, its notes, and the reasons why
  * checks did not run.
  */
 export function formatReport({ counts, records, restored, checks }: Report): string {
-  const numbers = [...new Set(checks.map(({ endpoint }) => endpoint))] as (keyof typeof ROUTES)[]
+  const numbers = [...new Set(checks.map(({ endpoint }) => endpoint))]
   const endpoints = numbers.flatMap((number) => {
     const own = checks.filter(({ endpoint }) => endpoint === number)
-    const { method, path } = ROUTES[number]
+    const { method, path } = endpointOf(number)
     const line = `${String(number).padStart(2)}  ${`${method} ${path}`.padEnd(41)}`
-    return [`${line}  ${formatCounts(countOf(own))}`, ...own.flatMap(formatFinding), ...notRun(own)]
+    return [
+      `${line}  ${formatCounts(countOutcomes(own))}`,
+      ...own.flatMap(formatFinding),
+      ...notRun(own),
+    ]
   })
   return [
     ...endpoints,
@@ -21,12 +25,6 @@ export function formatReport({ counts, records, restored, checks }: Report): str
     `New records are named ${records}_…`,
     ...(restored ? [] : ['The name, platform and config of the project were not restored.']),
   ].join('\n')
-}
-
-function countOf(findings: readonly Finding[]): Report['counts'] {
-  const counts = { passed: 0, failed: 0, noted: 0, not_run: 0 }
-  for (const { outcome } of findings) counts[outcome]++
-  return counts
 }
 
 const WORDS: { readonly [O in Outcome]: string } = {

@@ -1,38 +1,79 @@
-/** Checks a value. Returns its mistakes; `path` is the place of the value in the answer. */
-export type Shape = (value: unknown, path: string) => string[]
+import { resolve, type Schema } from './endpoints.ts'
 
-function kind(name: string, isKind: (value: unknown) => boolean): Shape {
-  return (value, path) => (isKind(value) ? [] : [`${path} is not ${name}`])
+/** A name of a kind of values, and whether a value is of this kind. */
+type Kind = readonly [name: string, isKind: (value: unknown) => boolean]
+
+const TYPES: { readonly [type: string]: Kind } = {
+  string: ['a string', (value) => typeof value === 'string'],
+  integer: ['an integer', Number.isSafeInteger],
+  boolean: ['a boolean', (value) => typeof value === 'boolean'],
+  object: ['an object', isObject],
 }
 
-export const text = kind('a string', (value) => typeof value === 'string')
-export const integer = kind('an integer', Number.isSafeInteger)
-export const seconds = kind(
+const positive: Kind = [
   'a positive integer',
   (value) => Number.isSafeInteger(value) && Number(value) > 0,
-)
-export const boolean = kind('a boolean', (value) => typeof value === 'boolean')
-export const object = kind('an object', isObject)
-
-export function oneOf(...values: readonly string[]): Shape {
-  return kind(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
-}
+]
 
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?$/
-export const dateTime = kind(
+const dateTime: Kind = [
   'an ISO 8601 date-time',
-  (value) => typeof value === 'string' && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
-)
+  (value) => DATE_TIME.test(String(value)) && !Number.isNaN(Date.parse(String(value))),
+]
+
+/** A JWT (RFC 7519): three parts if signed, five if encrypted. The first one is a JSON object. */
+const jwt: Kind = [
+  'a JWT',
+  (value) => {
+    const parts = typeof value === 'string' ? value.split('.') : []
+    const isWritten = parts.every((part) => /^[\w-]*$/.test(part))
+    return isWritten && [3, 5].includes(parts.length) && isObject(decodePart(parts[0]))
+  },
+]
+
+/** Fields for which the specification has another rule than the schemas of tillkit. */
+const SPECIFIED: { readonly [field: string]: Kind | undefined } = {
+  access_token: jwt,
+  token: jwt,
+  ttl_seconds: positive,
+  expires_in_seconds: positive,
+  // The specification has two lists of platforms, and leaves open which one counts.
+  platform: TYPES.string,
+}
 
 /**
- * A JWT (RFC 7519). A signed one has three parts, an encrypted one has five. The first part is a
- * JSON object.
+ * Compares the types, the fields and the enumerated values of an answer with a schema. Ignores
+ * patterns and lengths, because they are limits of tillkit. Returns the mistakes.
  */
-export const jwt = kind('a JWT', (value) => {
-  const parts = typeof value === 'string' ? value.split('.') : []
-  const isWritten = parts.every((part) => /^[\w-]*$/.test(part))
-  return isWritten && [3, 5].includes(parts.length) && isObject(decodePart(parts[0]))
-})
+export function mistakesOf(value: unknown, reference: Schema, path = ''): string[] {
+  const { type, items, properties = {}, additionalProperties, ...schema } = resolve(reference)
+  const place = path || 'the body'
+  if (items) {
+    if (!Array.isArray(value)) return [`${place} is not an array`]
+    return value.flatMap((each, index) => mistakesOf(each, items, `${path}[${index}]`))
+  }
+  if (type !== 'object' || additionalProperties !== false || !isObject(value)) {
+    const [name, isKind] = SPECIFIED[path.split('.').at(-1) ?? ''] ?? kindOf({ type, ...schema })
+    return isKind(value) ? [] : [`${place} is not ${name}`]
+  }
+  const under = (name: string) => (path === '' ? name : `${path}.${name}`)
+  const extra = Object.keys(value).filter((name) => !Object.hasOwn(properties, name))
+  return [
+    ...Object.entries(properties).flatMap(([name, each]) =>
+      Object.hasOwn(value, name)
+        ? mistakesOf(value[name], each, under(name))
+        : [`${under(name)} is missing`],
+    ),
+    ...extra.map((name) => `${under(name)} is not specified`),
+  ]
+}
+
+function kindOf(schema: Omit<Schema, 'type'> & { readonly type: string | undefined }): Kind {
+  const { enum: values, format, type = typeof schema.const } = schema
+  if (values) return [`one of ${values.join(', ')}`, (value) => values.includes(value)]
+  if (format === 'date-time') return dateTime
+  return TYPES[type] ?? [`of type ${type}`, () => false]
+}
 
 /** The JSON value in a part of a JWT. */
 export function decodePart(part = ''): unknown {
@@ -41,31 +82,6 @@ export function decodePart(part = ''): unknown {
   } catch {
     return undefined
   }
-}
-
-/** An object with exactly these fields. */
-export function record(fields: { readonly [name: string]: Shape }): Shape {
-  return (value, path) => {
-    if (!isObject(value)) return [`${path} is not an object`]
-    const under = (name: string) => (path === 'the body' ? name : `${path}.${name}`)
-    const extra = Object.keys(value).filter((name) => !Object.hasOwn(fields, name))
-    return [
-      ...Object.entries(fields).flatMap(([name, shape]) =>
-        Object.hasOwn(value, name)
-          ? shape(value[name], under(name))
-          : [`${under(name)} is missing`],
-      ),
-      ...extra.map((name) => `${under(name)} is not specified`),
-    ]
-  }
-}
-
-/** An array with entries of one shape. */
-export function list(entry: Shape): Shape {
-  return (value, path) =>
-    Array.isArray(value)
-      ? value.flatMap((each, index) => entry(each, `${path}[${index}]`))
-      : [`${path} is not an array`]
 }
 
 export type Fields = { readonly [name: string]: unknown }

@@ -1,33 +1,14 @@
-import type { Endpoint } from './checks.ts'
-import { type ClientOptions, createClient } from './client.ts'
-import { accessToken } from './endpoints/access-token.ts'
-import { itemCreation } from './endpoints/create-item.ts'
-import { projectCreation } from './endpoints/create-project.ts'
-import { storeCreation } from './endpoints/create-store.ts'
-import { purchaseImport } from './endpoints/import-purchases.ts'
-import { init } from './endpoints/init.ts'
-import { itemList } from './endpoints/list-items.ts'
-import { itemReading } from './endpoints/read-item.ts'
-import { sessionToken } from './endpoints/session-token.ts'
-import { projectUpdate } from './endpoints/update-project.ts'
-import { Mismatch, NoAnswer, NotRun } from './outcomes.ts'
-import { assertReachable } from './reachable.ts'
-import { redact, redactCommand, type Secrets } from './redact.ts'
-import type { EndpointNumber } from './routes.ts'
+import {
+  type Answer,
+  type ClientOptions,
+  createClient,
+  Mismatch,
+  NoAnswer,
+  NotRun,
+} from './client.ts'
+import { type Row, runRow } from './rows.ts'
+import { conformanceRows } from './table.ts'
 import { createWorld, type Keys, type World } from './world.ts'
-
-export const ENDPOINTS: readonly Endpoint[] = [
-  accessToken,
-  init,
-  sessionToken,
-  itemCreation,
-  itemList,
-  itemReading,
-  purchaseImport,
-  projectCreation,
-  projectUpdate,
-  storeCreation,
-]
 
 export type Outcome = 'passed' | 'failed' | 'noted' | 'not_run'
 
@@ -64,7 +45,7 @@ export interface SuiteOptions extends Keys {
   /** The endpoints to check; default all. */
   readonly only?: readonly number[] | undefined
   readonly signal?: AbortSignal
-  readonly onProgress?: (endpoint: EndpointNumber, title: string) => void
+  readonly onProgress?: (endpoint: number, title: string) => void
 }
 
 const TOTAL_MS = 300_000
@@ -76,75 +57,113 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
   const url = options.url.replace(/\/+$/, '')
   const limits: ClientOptions = { url, timeout, totalTime: TOTAL_MS, maxRequests: MAX_REQUESTS }
   const world = createWorld(createClient({ ...limits, signal }), options)
-  const chosen = ENDPOINTS.filter(({ number }) => only?.includes(number) ?? true)
+  const rows = conformanceRows().filter(({ endpoint }) => only?.includes(endpoint) ?? true)
   const checks: Finding[] = []
   let restored = true
   try {
     await assertReachable(world, url)
-    for (const endpoint of chosen) {
-      checks.push(...(await checkEndpoint(endpoint, world, onProgress)))
+    /** The endpoints that do not answer. Each of their checks could take as long as the first. */
+    const silent = new Set<number>()
+    for (const row of rows) {
+      onProgress?.(row.endpoint, row.title)
+      checks.push(await check(row, world, silent))
     }
   } finally {
     // These requests ignore the abort signal, so that an interrupted run restores the project too.
     restored = await world.restore(createClient({ ...limits, totalTime: timeout }))
   }
-  const count = (outcome: Outcome) => checks.filter((each) => each.outcome === outcome).length
-  const counts = {
-    passed: count('passed'),
-    failed: count('failed'),
-    noted: count('noted'),
-    not_run: count('not_run'),
-  }
+  const counts = countOutcomes(checks)
   const conforms = counts.failed + counts.not_run === 0
   return { url, conforms, counts, records: world.prefix, restored, checks }
 }
 
-async function checkEndpoint(
-  { number, checks }: Endpoint,
-  world: World,
-  onProgress: SuiteOptions['onProgress'],
-): Promise<Finding[]> {
-  const findings: Finding[] = []
-  let isSilent = false
-  for (const check of checks) {
-    onProgress?.(number, check.title)
-    const { title, clause, isOpen = false } = check
-    const add = (finding: Partial<Finding> & Pick<Finding, 'outcome'>) =>
-      findings.push({ endpoint: number, title, clause, ...finding })
-    try {
-      // Skips the rest of an endpoint's checks after a timeout, because each could take as long.
-      if (isSilent) throw new NotRun(`endpoint ${number} does not answer`)
-      await check.run(world)
-      add({ outcome: 'passed' })
-    } catch (error) {
-      if (error instanceof NotRun) add({ outcome: 'not_run', reason: error.message })
-      else if (error instanceof Mismatch) {
-        add({ outcome: isOpen ? 'noted' : 'failed', ...describe(error, world.secrets) })
-      } else if (!(error instanceof NoAnswer)) throw error
-      else if (error.endpoint === number) {
-        isSilent = error.isTimeout
-        const { message: got, request } = error
-        const lost = new Mismatch('an answer', got, request)
-        add({ outcome: 'failed', ...describe(lost, world.secrets) })
-      } else {
-        const reason = `needs endpoint ${error.endpoint}, which does not answer: ${error.message}`
-        add({ outcome: 'not_run', reason })
-      }
+export function countOutcomes(findings: readonly Finding[]): Report['counts'] {
+  const counts = { passed: 0, failed: 0, noted: 0, not_run: 0 }
+  for (const { outcome } of findings) counts[outcome]++
+  return counts
+}
+
+async function check(row: Row, world: World, silent: Set<number>): Promise<Finding> {
+  const { endpoint, title, clause, isOpen } = row
+  const finding = { endpoint, title, clause }
+  try {
+    if (silent.has(endpoint)) throw new NotRun(`endpoint ${endpoint} does not answer`)
+    await runRow(row, world)
+    return { ...finding, outcome: 'passed' }
+  } catch (error) {
+    if (error instanceof NotRun) return { ...finding, outcome: 'not_run', reason: error.message }
+    if (error instanceof Mismatch) {
+      return { ...finding, outcome: isOpen ? 'noted' : 'failed', ...redact(error, world.secrets) }
     }
+    if (!(error instanceof NoAnswer)) throw error
+    const { message, request } = error
+    if (error.endpoint !== endpoint) {
+      const reason = `needs endpoint ${error.endpoint}, which does not answer: ${message}`
+      return { ...finding, outcome: 'not_run', reason }
+    }
+    if (error.isTimeout) silent.add(endpoint)
+    const lost = { expected: 'an answer', got: message, request }
+    return { ...finding, outcome: 'failed', ...redact(lost, world.secrets) }
   }
-  return findings
 }
 
-function describe({ expected, got, request }: Mismatch, secrets: Secrets): Partial<Finding> {
-  return {
-    expected: redact(expected, secrets),
-    got: excerpt(redact(got, secrets)),
-    request: redactCommand(request, secrets),
-  }
-}
-
+const JWT = /\beyJ[\w-]+(\.[\w-]*){2,4}/g
 const MAX_GOT = 400
 
-function excerpt(text: string): string {
-  return text.length <= MAX_GOT ? text : `${text.slice(0, MAX_GOT)}…`
+/** Replaces secrets by shell variables. Single quotes enclose each secret in a command. */
+function redact(
+  { expected, got, request }: Pick<Mismatch, 'expected' | 'got' | 'request'>,
+  secrets: World['secrets'],
+) {
+  const replace = (text: string, shown: (name: string) => string) => {
+    let redacted = text.replace(JWT, '$TOKEN')
+    for (const [secret, name] of secrets) redacted = redacted.replaceAll(secret, () => shown(name))
+    return redacted
+  }
+  const plain = replace(got, (name) => name)
+  return {
+    expected: replace(expected, (name) => name),
+    got: plain.length <= MAX_GOT ? plain : `${plain.slice(0, MAX_GOT)}…`,
+    request: replace(request, (name) => `'"${name}"'`),
+  }
+}
+
+/** No check can run: the server does not answer, or refuses the public key or the account key. */
+export class Unreachable extends Error {}
+
+/**
+ * Sends three requests with the public key and three with the account key. Throws an Unreachable if
+ * the server does not answer, or if it refuses all three requests with one of the keys.
+ */
+async function assertReachable({ call, newSession, session }: World, url: string): Promise<void> {
+  const sessions = await settle([call(1), session(), call(3, { json: newSession() })])
+  const [lost] = sessions.lost
+  if (lost && sessions.answers.length === 0) {
+    throw new Unreachable(`${url} does not answer: ${lost.message}`)
+  }
+  const statuses = sessions.answers.map(({ status }) => status)
+  if (!statuses.some((status) => status <= 299)) {
+    throw new Unreachable(
+      `${url} opens no session: endpoints 1 to 3 answer ${statuses.join(', ')}. ` +
+        'Check --public-key, and that --url is the part before /api/v1',
+    )
+  }
+  // Empty requests create nothing: with a valid key, the server refuses them with 400.
+  const { answers } = await settle([4, 8, 10].map((number) => call(number, { json: {} })))
+  if (answers.length === 3 && answers.every(({ status }) => status === 401)) {
+    throw new Unreachable(
+      `${url} refuses the account key: endpoints 4, 8 and 10 answer 401. Check --account-key`,
+    )
+  }
+}
+
+async function settle(requests: readonly Promise<Answer>[]) {
+  const answers: Answer[] = []
+  const lost: NoAnswer[] = []
+  for (const result of await Promise.allSettled(requests)) {
+    if (result.status === 'fulfilled') answers.push(result.value)
+    else if (result.reason instanceof NoAnswer) lost.push(result.reason)
+    else throw result.reason
+  }
+  return { answers, lost }
 }

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Call, Credential } from './call.ts'
-import type { Answer, Send } from './client.ts'
-import { NoAnswer, NotRun } from './outcomes.ts'
-import { CREDENTIALS, type CredentialKind, type EndpointNumber, ROUTES } from './routes.ts'
+import { type Answer, type Call, type Credential, NoAnswer, NotRun, type Send } from './client.ts'
+import { CREDENTIALS, type CredentialKind, endpointOf } from './endpoints.ts'
 import { type Fields, isObject, valueAt } from './shape.ts'
 
 export interface Keys {
@@ -13,9 +11,17 @@ export interface Keys {
 /** The server under test, with the records that checks need. Each is created at its first use. */
 export type World = ReturnType<typeof createWorld>
 
+/** Where endpoints 1 to 3 return their token. */
+export const TOKENS: { readonly [endpoint: number]: readonly string[] } = {
+  1: ['access_token'],
+  2: ['session', 'token'],
+  3: ['token'],
+}
+
 export function createWorld(send: Send, { public_key, account_key }: Keys) {
   /** The prefix of the names of all records of this run. */
   const prefix = `conformance_${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
+  /** The secrets of the run, each with the shell variable that stands for it. */
   const secrets = new Map([
     [account_key, '$ACCOUNT_KEY'],
     [public_key, '$PUBLIC_KEY'],
@@ -27,12 +33,11 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const credentialOf = async (kind: CredentialKind): Promise<Credential> => {
     const { shown } = CREDENTIALS[kind]
     if (kind === 'token') return { value: await token(), shown }
-    return { value: kind === 'account key' ? account_key : public_key, shown }
+    return { value: kind === 'accountKey' ? account_key : public_key, shown }
   }
   /** Sends a request. Adds the valid credential of the endpoint unless `parts` has a credential. */
-  const call = async (endpoint: EndpointNumber, parts: Call = {}): Promise<Answer> => {
-    const kind = ROUTES[endpoint].credential
-    const credential = parts.credential === undefined ? await credentialOf(kind) : parts.credential
+  const call = async (endpoint: number, parts: Call = {}): Promise<Answer> => {
+    const { credential = await credentialOf(endpointOf(endpoint).credential) } = parts
     hasChanges ||= endpoint === 9 && Object.keys(parts.json ?? {}).length > 1
     return send(endpoint, { ...parts, credential })
   }
@@ -40,13 +45,10 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const newSession = () => ({ public_key, user_id: unique() })
   const session = once(() => call(2, { json: newSession() }))
   const token = once(async () => {
-    const sources = [
-      async () => valueAt((await session()).body, 'session', 'token'),
-      async () => valueAt((await call(1)).body, 'access_token'),
-      async () => valueAt((await call(3, { json: newSession() })).body, 'token'),
-    ]
-    for (const source of sources) {
-      const found = await source().catch(ignoreNoAnswer)
+    const sources = [session, () => call(1), () => call(3, { json: newSession() })]
+    for (const [index, number] of [2, 1, 3].entries()) {
+      const answer = await sources[index]?.().catch(ignoreNoAnswer)
+      const found = valueAt(answer?.body, ...(TOKENS[number] ?? []))
       if (typeof found === 'string') return found
     }
     throw new NotRun('needs a token: endpoints 1, 2 and 3 return none')
@@ -60,25 +62,16 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     if (status <= 299 && isObject(body)) return body
     throw new NotRun(`needs the project: endpoint 9 answers ${status}`)
   })
-  const account_id = once(async () => {
-    const found = (await original()).account_id
-    if (typeof found === 'string') return found
-    throw new NotRun('needs the account: endpoint 9 returns no account_id')
-  })
-  /**
-   * Returns the platform of the existing project. The specification has two lists of platforms, and
-   * a server may enforce either; that of a stored project is valid in any case.
-   */
-  const platform = async () => {
+  /** A new project has the platform of the stored one, which is valid in any case. */
+  const newProject = async () => {
+    const { account_id } = await original()
+    if (typeof account_id !== 'string') {
+      throw new NotRun('needs the account: endpoint 9 returns no account_id')
+    }
     const found = valueAt((await session()).body, 'project', 'platform')
-    return typeof found === 'string' ? found : 'mobile'
+    const platform = typeof found === 'string' ? found : 'mobile'
+    return { account_id, name: unique(), bundle_id: `conformance.${prefix}`, platform }
   }
-  const newProject = async () => ({
-    account_id: await account_id(),
-    name: unique(),
-    bundle_id: `conformance.${prefix}`,
-    platform: await platform(),
-  })
   const newStore = async () => ({
     project_id: await project(),
     store_id: unique(),
@@ -122,32 +115,14 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   }
 
   return {
-    prefix,
-    public_key,
-    secrets,
-    unique,
-    call,
-    newSession,
-    session,
-    token,
-    /**
-     * Returns the id of the project. First reads the project, so that `restore` can undo the
-     * changes of checks.
-     */
+    ...{ prefix, public_key, secrets, unique, call, restore },
+    ...{ newSession, session, token, original, newProject, foreign },
+    ...{ newStore, createStore, store, newItem, createItem, item },
+    /** Returns the id of the project, after `original` has read it for `restore`. */
     async project() {
       await original()
       return project()
     },
-    original,
-    newProject,
-    newStore,
-    createStore,
-    store,
-    newItem,
-    createItem,
-    item,
-    foreign,
-    restore,
   }
 }
 

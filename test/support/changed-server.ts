@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { ROUTES } from '../../cli/conformance/routes.ts'
+import { endpointOf } from '../../cli/conformance/endpoints.ts'
 
 type Json = Record<string, unknown>
 
@@ -34,7 +34,10 @@ export interface Change {
 }
 
 const NUMBERS = new Map(
-  Object.entries(ROUTES).map(([number, { method, path }]) => [`${method} ${path}`, Number(number)]),
+  [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((number) => {
+    const { method, path } = endpointOf(number)
+    return [`${method} ${path}`, number]
+  }),
 )
 
 function parse(body: string): Json | undefined {
