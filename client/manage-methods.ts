@@ -49,6 +49,8 @@ export interface Methods {
   purchases: {
     /** Lists the purchases of a store, or with a `transaction_id` those of all stores. */
     list(query: api.PurchaseQuery): api.Page<'purchases', api.Purchase>
+    /** The changes of a purchase's status, oldest first. */
+    changes(purchase: api.PurchaseKey): { readonly changes: readonly api.StatusChange[] }
     record(input: api.PurchaseInput): api.RecordedPurchase
     owned(query: api.OwnedQuery): api.Page<'owned', api.OwnedItem>
     /** Sums the purchases of a store, or without a `store_id` those of all stores. */

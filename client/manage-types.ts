@@ -13,13 +13,19 @@ export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
 export type {
   Buyers,
   BuyersQuery,
+  ItemTotal,
   OverviewFigures,
   OverviewQuery,
   PurchaseOverview,
   PurchaseTotal,
 } from '../lib/domain/overview.ts'
 export type { NewProject, ProjectChange } from '../lib/domain/project.ts'
-export type { Purchase, PurchaseStatus, RecordedPurchase } from '../lib/domain/purchase.ts'
+export type {
+  Purchase,
+  PurchaseStatus,
+  RecordedPurchase,
+  StatusChange,
+} from '../lib/domain/purchase.ts'
 export type { PurchaseInput } from '../lib/domain/purchase-input.ts'
 export type {
   ImportQuery,
@@ -27,6 +33,7 @@ export type {
   ItemQuery,
   ListQuery,
   OwnedQuery,
+  PurchaseKey,
   PurchaseQuery,
   StoreQuery,
   WebhookDeliveryKey,

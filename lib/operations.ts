@@ -178,6 +178,16 @@ export const operations = [
     description: 'The answer has at most one purchase of each store.',
     query: 'TransactionQuery',
   }),
+  op(
+    'purchases.changes',
+    'GET /stores/:store_id/status-changes',
+    'listStatusChanges',
+    'StatusChangeList',
+    {
+      summary: "List the changes of a purchase's status, oldest first",
+      query: 'PurchaseKey',
+    },
+  ),
   op('purchases.record', 'POST /stores/:store_id/purchases', 'recordPurchase', 'RecordedPurchase', {
     summary: 'Record one purchase',
     description:

@@ -85,6 +85,7 @@ export function createManagedSchemas() {
         description: 'The request fails if a session has set the URL or the secret since.',
       },
     }),
+    PurchaseKey: without(inputs.PurchaseKey, 'store_id'),
     TransactionQuery: { ...inputs.PurchaseQuery, required: ['transaction_id'] },
     SummaryQuery: without(inputs.SummaryQuery, 'sandbox'),
     AccountSummaryQuery: without(inputs.SummaryQuery, 'store_id'),
@@ -139,6 +140,10 @@ export function createManagedSchemas() {
     }),
     Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency', 'expires_at']),
     PurchasePage: page('purchases', 'Purchase'),
+    StatusChange: exactly<lib.StatusChange>({
+      ...{ import_id: text, created_at: time, before: text, after: text },
+    }),
+    StatusChangeList: exactly({ changes: listOf('StatusChange') }),
     RecordedPurchase: record<lib.RecordedPurchase>(
       { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },
       ['purchase'],
@@ -157,10 +162,17 @@ export function createManagedSchemas() {
       },
       ['day', 'week', 'month', 'sku'],
     ),
+    ItemTotal: record<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>(
+      {
+        ...{ sku: text, display_name: text, currency: text, ...statuses },
+        ...{ revenue: digits, refunded_total: digits },
+      },
+      ['sku'],
+    ),
     OverviewFigures: exactly<lib.OverviewFigures>({
       ...{ ...statuses, currency_count: count },
       ...{ currencies: listOf('PurchaseTotal'), periods: listOf('PurchaseTotal') },
-      items: listOf('PurchaseTotal'),
+      items: listOf('ItemTotal'),
     }),
     PurchaseOverview: record<lib.PurchaseOverview>(
       { remaining: count, figures: ref('OverviewFigures') },

@@ -18,12 +18,19 @@ export interface BuyersQuery {
 }
 
 export interface OverviewQuery extends BuyersQuery {
+  /** The day before which the totals end, in UTC: `2026-02-01`. By default, they have no end. */
+  readonly to?: string | undefined
   /** The periods to divide the time into; default `month`. */
   readonly by?: Period | undefined
 }
 
 /** A `PurchaseSummary` without the number of buyers. */
 export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
+
+export interface ItemTotal extends PurchaseTotal {
+  /** The name of the item that players see. */
+  readonly display_name: string
+}
 
 /** The sales of a store. */
 export interface PurchaseOverview {
@@ -46,9 +53,9 @@ export interface OverviewFigures {
   readonly periods: readonly PurchaseTotal[]
   /**
    * The 100 pairs of SKU and currency with the most purchases of status `purchased`, highest number
-   * first. The figures cover whole months, even if `from` is within a month.
+   * first. The figures cover whole months, even if `from` or `to` is within a month.
    */
-  readonly items: readonly PurchaseTotal[]
+  readonly items: readonly ItemTotal[]
 }
 
 /** The new and the returning buyers in one currency, since the day `from` of the query. */
@@ -75,22 +82,30 @@ export const buyersFields: Fields<{ readonly store_id: string; readonly from?: n
   from: selectionFields.from,
 }
 
-type ParsedOverview = { readonly store_id: string; readonly from?: number; readonly by: Period }
+interface ParsedOverview {
+  readonly store_id: string
+  readonly from?: number
+  readonly to?: number
+  readonly by: Period
+}
 
 export const overviewFields: Fields<ParsedOverview> = {
   ...buyersFields,
+  to: selectionFields.to,
   by: optional(oneOf(PERIODS), () => 'month' as const),
 }
 
 export function parseBuyersQuery(input: unknown) {
-  return withFirstDay(parseObject(input, buyersFields))
+  return withWholeDays(parseObject(input, buyersFields))
 }
 
 export function parseOverviewQuery(input: unknown) {
-  return withFirstDay(parseObject(input, overviewFields))
+  return withWholeDays(parseObject(input, overviewFields))
 }
 
-function withFirstDay<T extends { readonly from?: number }>(query: T): T {
-  if ((query.from ?? 0) % DAY_MS === 0) return query
-  throw invalidField('from', 'invalid', 'must be the start of a day in UTC')
+function withWholeDays<T extends { readonly from?: number; readonly to?: number }>(query: T): T {
+  const { from = 0, to = 0 } = query
+  const field = from % DAY_MS !== 0 ? 'from' : to % DAY_MS !== 0 ? 'to' : undefined
+  if (!field) return query
+  throw invalidField(field, 'invalid', 'must be the start of a day in UTC')
 }

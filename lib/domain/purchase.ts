@@ -40,6 +40,15 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at' | 'expires
   readonly expires_at?: string
 }
 
+/** A change of a purchase's status by an import, or by `record`, which has an import of its own. */
+export interface StatusChange {
+  readonly import_id: string
+  /** When the import started; ISO 8601, UTC. */
+  readonly created_at: string
+  readonly before: PurchaseStatus
+  readonly after: PurchaseStatus
+}
+
 export interface RecordedPurchase {
   /**
    * `updated`: the status of the stored purchase advanced. `skipped`: the purchase was stored

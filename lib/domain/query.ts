@@ -14,7 +14,7 @@ import {
   withSchema,
 } from './fields.ts'
 import { parseInstant } from './instant.ts'
-import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
+import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
 import {
   WEBHOOK_DELIVERY_STATES,
@@ -101,7 +101,12 @@ export interface PurchaseQuery extends Omit<PurchaseSelection, 'store_id'>, List
   readonly store_id?: string | undefined
   /** Lists only the purchase with this id: of the store, or of each store of the account. */
   readonly transaction_id?: string | undefined
+  /** Whether the purchase that was imported last comes first. */
+  readonly newest_first?: boolean | undefined
 }
+
+/** Identifies a purchase. */
+export type PurchaseKey = Pick<Purchase, 'store_id' | 'transaction_id'>
 
 /** One page of what a user owns in a store. */
 export interface OwnedQuery extends ListQuery {
@@ -252,13 +257,27 @@ export const selectionFields: Fields<PurchaseFilter> = {
 type ParsedPurchaseQuery = PurchaseFilter & {
   store_id?: string
   transaction_id?: string
+  newest_first: boolean
 } & ParsedPage
 
 export const purchaseListFields: Fields<ParsedPurchaseQuery> = {
   store_id: optional(storeId),
   transaction_id: optional(text(1, 255)),
+  newest_first: optional(
+    note('Whether the purchase that was imported last comes first.', boolean),
+    () => false,
+  ),
   ...selectionFields,
   ...listFields,
+}
+
+export const purchaseKeyFields: Fields<PurchaseKey> = {
+  store_id: required(storeId),
+  transaction_id: required(text(1, 255)),
+}
+
+export function parsePurchaseKey(input: unknown): PurchaseKey {
+  return parseObject(input, purchaseKeyFields)
 }
 
 /** Throws `invalid_request` if the query has neither a `store_id` nor a `transaction_id`. */

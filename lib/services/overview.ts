@@ -34,6 +34,8 @@ export interface Overview {
 
 /** The default of `from`: earlier than any purchase. */
 const FIRST = Date.UTC(100, 0)
+/** The default of `to`: later than any purchase. */
+const LAST = Date.UTC(10_000, 0)
 const MOST_CURRENCIES = 50
 const MOST_COUNTS = 200
 
@@ -44,12 +46,12 @@ export function createOverview({ storage, now, longCalls }: Context): Overview {
   return {
     async overview(account, query) {
       assertAccount(account)
-      const { store_id, from = FIRST, by } = parseOverviewQuery(query)
+      const { store_id, from = FIRST, to = LAST, by } = parseOverviewQuery(query)
       const store = await getNamedStore(storage, account, store_id)
       const day = new Date(from)
       const month = Date.UTC(day.getUTCFullYear(), day.getUTCMonth())
       const totals = await longCalls.run(store.account_id, () =>
-        storage.readTotals(store, { from, month, by }),
+        storage.readTotals(store, { from, to, month, by }),
       )
       if (typeof totals === 'number') return { remaining: totals }
       return { remaining: 0, figures: figuresOf(totals, by) }

@@ -7,14 +7,22 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown, invalidField } from '../domain/fields.ts'
 import { type ImportSummary, parseFileName } from '../domain/import.ts'
-import type { OwnedPage, Purchase, PurchaseField, RecordedPurchase } from '../domain/purchase.ts'
+import type {
+  OwnedPage,
+  Purchase,
+  PurchaseField,
+  RecordedPurchase,
+  StatusChange,
+} from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type OwnedQuery,
   type PurchaseFilter,
+  type PurchaseKey,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
+  parsePurchaseKey,
   parsePurchaseQuery,
 } from '../domain/query.ts'
 import { parseStoreId, type Store } from '../domain/store.ts'
@@ -53,12 +61,14 @@ export interface Purchases extends Overview {
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
-   * One page of a store's purchases in order of import. A page examines at most 10,000 purchases.
+   * One page of a store's purchases in order of import, or newest first. A page examines at most 10,000 purchases.
    * It may then have fewer than `limit`, or none, and still a `next`. With a `transaction_id` it has
    * the purchase with this id, without a `store_id` that of each store of the account: at most
    * `limit`. Throws `invalid_request` for an unknown store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
+  /** The changes of a purchase's status, oldest first. Empty for a purchase that never changed. */
+  changes(account: Account, purchase: PurchaseKey): Promise<{ changes: StatusChange[] }>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
   /** Yields chunks of a canonical CSV file of the selected purchases. It can be imported again. */
@@ -205,7 +215,8 @@ export function createPurchases(context: Context): Purchases {
 
     async list(account, query) {
       assertAccount(account)
-      const { store_id, transaction_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
+      const { store_id, transaction_id, limit, cursor, newest_first, ...filter } =
+        parsePurchaseQuery(query)
       const { account_id } = account
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       if (transaction_id !== undefined) {
@@ -214,9 +225,19 @@ export function createPurchases(context: Context): Purchases {
         return { purchases: found.map(withTimeText) }
       }
       const store = { account_id, store_id: store_id as string } // the query has one of both
-      const page = await storage.listPurchases(store, filter, pageFor({ limit, cursor }))
+      const page = await storage.listPurchases(store, filter, {
+        ...pageFor({ limit, cursor }),
+        newestFirst: newest_first,
+      })
       if (page.purchases.length === 0) await assertImport(storage, account, filter, store_id)
       return { ...page, purchases: page.purchases.map(withTimeText) }
+    },
+
+    async changes(account, purchase) {
+      assertAccount(account)
+      const { store_id, transaction_id } = parsePurchaseKey(purchase)
+      const store = await getNamedStore(storage, account, store_id)
+      return { changes: await storage.listStatusChanges(store, transaction_id) }
     },
 
     async *all(account, selection) {

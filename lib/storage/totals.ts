@@ -1,4 +1,10 @@
-import { MOST_CHARTS, MOST_PERIODS, type Period, type PurchaseTotal } from '../domain/overview.ts'
+import {
+  type ItemTotal,
+  MOST_CHARTS,
+  MOST_PERIODS,
+  type Period,
+  type PurchaseTotal,
+} from '../domain/overview.ts'
 import type { Row } from './columns.ts'
 import type { StoreTotals } from './records.ts'
 import { type SummaryDialect, totalOf, totalsOf } from './sql/summaries.ts'
@@ -19,6 +25,12 @@ export const MOST_READ = 20_000
 export const FEW_READ = 1_000
 
 const DAY = 86_400_000
+
+/** The end of the month that contains the last moment before a time. */
+export function endOfMonth(time: number): number {
+  const last = new Date(time - 1)
+  return Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + 1)
+}
 
 /** The SQL for the day of a time, counted from 1970. `SHIFT` avoids a negative dividend. */
 const dayOf = (time: string) => `((${time} + ${SHIFT * DAY}) / ${DAY} - ${SHIFT})`
@@ -75,7 +87,7 @@ export interface Part {
 /**
  * The SQL that reads the totals of a store. `stored` returns the SQL after FROM for the stored
  * totals `t` of a kind. Each of `parts` selects purchases `p` to add to the stored totals, or to
- * subtract. Both leave out everything before a time that the statement gets as a parameter.
+ * subtract. Both get a first and an exclusive last time as parameters.
  */
 export function totalsStatement(
   dialect: TotalsDialect,
@@ -102,17 +114,19 @@ export function totalsStatement(
     WITH days AS MATERIALIZED (${grouped('start', DAYS)}),
     currencies AS MATERIALIZED (
       SELECT currency, ${totalsOf(dialect)} FROM days GROUP BY 1 HAVING sum(purchases) <> 0)
-    SELECT ${CURRENCIES} AS kind, CAST(NULL AS text) AS name, c.* FROM currencies c
+    SELECT ${CURRENCIES} AS kind, CAST(NULL AS text) AS name, CAST(NULL AS text) AS display_name, c.*
+    FROM currencies c
     UNION ALL
     SELECT * FROM (
-      SELECT ${DAYS} AS kind, ${dialect.periodOf(by, 'name * 86400')} AS name, currency,
+      SELECT ${DAYS} AS kind, ${dialect.periodOf(by, 'name * 86400')} AS name, NULL, currency,
         ${totalsOf(dialect)}
       FROM days WHERE currency IN (
         SELECT currency FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_CHARTS})
-      GROUP BY 1, 2, 3 HAVING sum(purchases) <> 0 LIMIT ${MOST_PERIODS + 1}) d
+      GROUP BY 2, 4 HAVING sum(purchases) <> 0 LIMIT ${MOST_PERIODS + 1}) d
     UNION ALL
     SELECT * FROM (
-      SELECT ${MONTHS} AS kind, (SELECT name FROM items WHERE seq = g.name) AS name, currency,
+      SELECT ${MONTHS} AS kind, (SELECT name FROM items WHERE seq = g.name) AS name,
+        (SELECT display_name FROM items WHERE seq = g.name) AS display_name, currency,
         ${totalsOf(dialect)}
       FROM (${grouped('item', MONTHS)}) g GROUP BY g.name, currency HAVING sum(purchases) <> 0
       ORDER BY purchased DESC, name, currency LIMIT ${MOST_ITEMS}) m`
@@ -131,10 +145,13 @@ export function storeTotals(rows: readonly Row[], by: Period): StoreTotals {
       .map((row) =>
         totalOf({ ...(key && { [key]: row.name }), currency: row.currency as string }, row),
       )
+  const items = rows.filter(({ kind }) => Number(kind) === MONTHS)
   return {
     currencies: mostUsed(ofKind(CURRENCIES)),
     periods: sorted(ofKind(DAYS, by), by),
-    items: ofKind(MONTHS, 'sku'),
+    items: ofKind(MONTHS, 'sku').map((total, i): ItemTotal => {
+      return { ...total, display_name: items[i]?.display_name as string }
+    }),
   }
 }
 

@@ -60,7 +60,7 @@ type Ids = Awaited<ReturnType<typeof startManaged>>['own']['ids']
 function lineOf({ method, path }: { method: string; path: string }, ids: Ids): string {
   const target = path.replaceAll(/:(\w+)/g, (_, name) => encodeURIComponent(ids[name as 'id']))
   const query = path.endsWith('/owned') ? '?user_id=ann' : ''
-  const found = path.endsWith('/v1/purchases') ? '?transaction_id=T-1' : ''
+  const found = /\/(v1\/purchases|status-changes)$/.test(path) ? '?transaction_id=T-1' : ''
   return `${method} ${target}${query}${found}`
 }
 
@@ -292,9 +292,12 @@ test('the overview of a store counts its purchases and buyers', async (t) => {
       currency_count: 1,
       currencies: [total],
       periods: [{ day: '2026-02-01', ...total }],
-      items: [{ sku: 'gold', ...total }],
+      items: [{ sku: 'gold', display_name: 'Gold', ...total }],
     },
   })
+  const before = await asOwn('GET /manage/v1/stores/main/overview?to=2026-01-31')
+  const { purchased } = before.json<{ figures: { purchased: number } }>().figures
+  assert.equal(purchased, 0)
   const { buyers } = (await asOwn('GET /manage/v1/stores/main/buyers')).json<{ buyers: object[] }>()
   assert.deepEqual(buyers, [{ currency: 'USD', new: 1, returning: 0 }])
 })

@@ -8,6 +8,8 @@ export interface Page {
 export interface FilteredPage extends Page {
   /** The maximum number of records to examine; default 10,000. */
   readonly examine?: number
+  /** Whether the last record comes first. */
+  readonly newestFirst?: boolean | undefined
 }
 
 export interface RecordPage<T> {

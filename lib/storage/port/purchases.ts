@@ -1,9 +1,10 @@
 import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
-import type { BuyerCount, Period, PurchaseTotal } from '../../domain/overview.ts'
+import type { BuyerCount, ItemTotal, Period, PurchaseTotal } from '../../domain/overview.ts'
 import type {
   Comparison,
   NewPurchase,
   PurchaseField,
+  StatusChange,
   StoredPurchase,
   UnequalCount,
 } from '../../domain/purchase.ts'
@@ -67,9 +68,9 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<UndoOutcome | undefined>
   /**
-   * Lists the purchases of a store that match the filter, in the order of import. If no index fits
-   * the filter, a page examines at most `examine` purchases. Such a page may have fewer than
-   * `limit` purchases, even none, although `next` is set.
+   * Lists the purchases of a store that match the filter, in the order of import, or newest first.
+   * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
+   * fewer than `limit` purchases, even none, although `next` is set.
    */
   listPurchases(
     store: StoreKey,
@@ -86,6 +87,8 @@ export interface PurchaseMethods {
     filter: PurchaseFilter,
     limit: number,
   ): Promise<StoredPurchase[]>
+  /** Finds the changes of a purchase's status by finished imports, oldest first. */
+  listStatusChanges(store: StoreKey, transaction_id: string): Promise<StatusChange[]>
   /**
    * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
    * exact and from the same moment. Does not block the event loop for long.
@@ -115,21 +118,26 @@ export interface PurchaseMethods {
 export interface TotalsQuery {
   /** The time at which the totals begin: the start of a day, in Unix milliseconds. */
   readonly from: number
+  /** The exclusive end: the start of a day, in Unix milliseconds. */
+  readonly to: number
   /** The start of the month that contains `from`, in Unix milliseconds. */
   readonly month: number
   readonly by: Period
 }
 
 export interface StoreTotals {
-  /** Totals since `from` by currency. The one with the most `purchased` purchases comes first. */
+  /** Totals from `from` to `to` by currency. The one with the most `purchased` purchases comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
-   * Totals by period and currency, since `from`, sorted by both. Contains only the first
+   * Totals by period and currency, from `from` to `to`, sorted by both. Contains only the first
    * `MOST_CHARTS` currencies, and at most `MOST_PERIODS` + 1 totals.
    */
   readonly periods: readonly PurchaseTotal[]
-  /** Totals by SKU and currency, since `month`: the 100 with the most `purchased` purchases. */
-  readonly items: readonly PurchaseTotal[]
+  /**
+   * Totals by SKU and currency, of the months from `month` that begin before `to`: the 100 with the
+   * most `purchased` purchases.
+   */
+  readonly items: readonly ItemTotal[]
 }
 
 /** Which groups of a summary to return; default all. */

@@ -4,7 +4,7 @@ import { conditionsAfter } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
 import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
-import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
+import { type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
@@ -53,24 +53,23 @@ const DIALECT: PurchaseDialect = {
   startedAt: CREATED_AT,
   details: `JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
     WHERE i.undone_at IS NULL AND p.seq <= s.last_purchase`,
-  *lastExamined({ account_id, store_id }, filter, after, examine) {
+  *lastExamined({ account_id, store_id }, filter, { first, last, order }, examine) {
     const within = withinImport(filter)
     const owner = [account_id, store_id, account_id, store_id]
-    const values = [...owner, after, ...within.values, examine - 1]
-    return (yield* find(lastExamined(within.sql), ...values))?.seq as string | undefined
+    const values = [...owner, first, last, ...within.values, examine - 1]
+    return (yield* find(lastExamined(within.sql, order), ...values))?.seq as string | undefined
   },
-  listed(columns, { account_id, store_id }, filter, after, last) {
+  listed(columns, { account_id, store_id }, filter, { first, last, order }) {
     const within = withinImport(filter)
     const conditions = conditionsAfter(filter, 'p.status')
     return {
       sql: `SELECT ${columns}
         FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-        WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.seq > ? AND p.seq <= CAST(? AS bigint)
-          ${within.sql} ${conditions.sql}
-        ORDER BY p.seq`,
+        WHERE ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}
+        ORDER BY p.seq ${order}`,
       values: [
         ...[account_id, store_id, account_id, store_id],
-        ...[after, last ?? AFTER_ALL, ...within.values, ...conditions.values],
+        ...[first, last, ...within.values, ...conditions.values],
       ],
     }
   },
@@ -98,11 +97,11 @@ const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
     AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)`
 
-const lastExamined = (within: string) => `
-  SELECT p.seq::text AS seq FROM purchases p
-  WHERE ${OF_STORE} AND p.seq > ? ${within} ORDER BY p.seq LIMIT 1 OFFSET ?`
+const IN_SPAN = 'p.seq >= CAST(? AS bigint) AND p.seq <= CAST(? AS bigint)'
 
-const AFTER_ALL = '9223372036854775807'
+const lastExamined = (within: string, order: Span['order']) => `
+  SELECT p.seq::text AS seq FROM purchases p
+  WHERE ${OF_STORE} AND ${IN_SPAN} ${within} ORDER BY p.seq ${order} LIMIT 1 OFFSET ?`
 
 function withinImport({ import_id }: PurchaseFilter): Query {
   if (import_id === undefined) return { sql: '', values: [] }

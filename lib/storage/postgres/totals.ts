@@ -6,6 +6,7 @@ import type { TotalsWriter } from '../totalizer.ts'
 import {
   addition,
   DAYS,
+  endOfMonth,
   FEW_READ,
   type Kind,
   MONTHS,
@@ -33,14 +34,17 @@ const TOTALS: TotalsDialect = {
 export async function readTotals(
   db: Database,
   { account_id, store_id }: StoreKey,
-  { from, month, by }: TotalsQuery,
+  { from, to, month, by }: TotalsQuery,
   totalize: (store: number) => void,
 ): Promise<StoreTotals | number> {
   const found = await db.find(COUNT_REMAINING, MOST_READ + 1, account_id, store_id)
   const { seq: store, few, many } = found as { seq: number; few: string; many: string }
   if (Number(few) > FEW_READ) totalize(store)
   if (Number(few) > MOST_READ) return numberOf(many)
-  const values = [from, month].flatMap((time) => [store, time / DAY_MS, store, time])
+  const valuesFrom = (first: number, end: number) => {
+    return [store, first / DAY_MS, end / DAY_MS, store, first, end]
+  }
+  const values = [...valuesFrom(from, to), ...valuesFrom(month, endOfMonth(to))]
   const limits = { timeout: TIMEOUT_MS }
   const rows = await db.transaction((tx) => tx.all(statementBy(by), ...values), limits)
   return storeTotals(rows, by)
@@ -57,7 +61,7 @@ const COUNT_REMAINING = `
 
 const storedTotals = (kind: Kind) => `
   purchase_totals t LEFT JOIN imports i ON i.seq = t.import
-  WHERE t.store = ? AND t.kind = ${kind} AND t.start >= ? AND i.undone_at IS NULL`
+  WHERE t.store = ? AND t.kind = ${kind} AND t.start >= ? AND t.start < ? AND i.undone_at IS NULL`
 
 const PARTS: readonly Part[] = [
   {
@@ -65,7 +69,7 @@ const PARTS: readonly Part[] = [
       JOIN purchases p ON p.store = s.seq AND p.seq > coalesce(l.last, 0)
         AND p.seq <= s.last_purchase
       JOIN imports i ON i.seq = p.import AND i.undone_at IS NULL
-      WHERE s.seq = ? AND p.purchased_at >= ?`,
+      WHERE s.seq = ? AND p.purchased_at >= ? AND p.purchased_at < ?`,
   },
 ]
 

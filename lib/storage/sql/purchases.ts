@@ -1,3 +1,4 @@
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
@@ -36,21 +37,35 @@ export interface PurchaseDialect extends SummaryDialect {
   lastExamined(
     store: StoreKey,
     filter: PurchaseFilter,
-    after: string,
+    span: Span,
     examine: number,
   ): Program<string | undefined>
-  /** The query of `listPurchases`, without its LIMIT. `last` is the `seq` to stop at. */
-  listed(
-    columns: string,
-    store: StoreKey,
-    filter: PurchaseFilter,
-    after: string,
-    last: string | undefined,
-  ): Query
+  /** The query of `listPurchases`, without its LIMIT. */
+  listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Query
   /** The query of `listOwned`, without its LIMIT. */
   owned(store: StoreKey, user_id: string, after: string, now: number): Query
   /** Finds the columns `version` and `last`, of which one changes with each change of purchases. */
   version(store: StoreKey): Query
+}
+
+/** The purchases to list: with a `seq` from `first` to `last`, in the order `ASC` or `DESC`. */
+export interface Span {
+  readonly first: string
+  readonly last: string
+  readonly order: 'ASC' | 'DESC'
+}
+
+/** The largest `seq`. SQLite and PostgreSQL have integers of 64 bits. */
+const LAST = '9223372036854775807'
+
+export const ALL: Span = { first: '1', last: LAST, order: 'ASC' }
+
+function spanAfter(after: string | undefined, newestFirst = false): Span {
+  if (newestFirst) {
+    const last = after === undefined ? LAST : String(BigInt(after) - 1n)
+    return { first: '0', last, order: 'DESC' }
+  }
+  return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }
 
 type OwnMethods =
@@ -76,6 +91,13 @@ export function purchaseReads(
   const pageOfImports = `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
     AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
 
+  const statusChanges = `
+    SELECT i.import_id, ${startedAt} AS created_at, c.before, c.after
+    FROM stores s ${sql.joinTransaction} JOIN status_changes c ON ${sql.isPurchaseOfChange}
+    JOIN imports i ON i.seq = c.import
+    WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
+    ORDER BY i.seq`
+
   function* listImports({ account_id, store_id }: StoreKey, page: Page) {
     const { after = '0', limit } = page
     const rows = yield* all(pageOfImports, account_id, store_id, after, limit + 1)
@@ -87,11 +109,13 @@ export function purchaseReads(
     filter: PurchaseFilter,
     page: FilteredPage,
   ): Program<StoredPurchasePage> {
-    const { after = '0', limit, examine = EXAMINED } = page
+    const { after, limit, examine = EXAMINED, newestFirst } = page
+    const span = spanAfter(after, newestFirst)
     const last = isScan(filter)
-      ? yield* dialect.lastExamined(store, filter, after, examine)
+      ? yield* dialect.lastExamined(store, filter, span, examine)
       : undefined
-    const listed = dialect.listed(columns, store, filter, after, last)
+    const end = last !== undefined && { [newestFirst ? 'first' : 'last']: last }
+    const listed = dialect.listed(columns, store, filter, { ...span, ...end })
     const rows = yield* all(`${listed.sql} LIMIT ?`, ...listed.values, limit + 1)
     const { store_id } = store
     const { records, ...further } = recordPage(
@@ -119,6 +143,15 @@ export function purchaseReads(
     return rows.map((row) => PURCHASES.readInto({ store_id: row.store_id as string }, row))
   }
 
+  function* listStatusChanges({ account_id, store_id }: StoreKey, transaction_id: string) {
+    const rows = yield* all(statusChanges, transaction_id, account_id, store_id)
+    const statusOf = (status: unknown) => PURCHASE_STATUSES[status as number] as PurchaseStatus
+    return rows.map(({ import_id, created_at, before, after }) => {
+      const names = { import_id: import_id as string, created_at: created_at as string }
+      return { ...names, before: statusOf(before), after: statusOf(after) }
+    })
+  }
+
   function* listOwned(store: StoreKey, user_id: string, page: Page, now: number) {
     const owned = dialect.owned(store, user_id, page.after ?? '', now)
     const rows = yield* all(`${owned.sql} LIMIT ?`, ...owned.values, page.limit + 1)
@@ -131,6 +164,7 @@ export function purchaseReads(
     listImports: (store, page) => read(listImports(store, page)),
     listPurchases: (store, filter, page) => read(listPurchases(store, filter, page)),
     findTransactions: (...request) => read(findTransactions(...request)),
+    listStatusChanges: (...request) => read(listStatusChanges(...request)),
     listOwned: (...request) => read(listOwned(...request)),
     async summarizePurchases(stores, filter, by, most) {
       const rows = await sql.readLong(stores, (wanted) =>

@@ -3,7 +3,7 @@ import { conditionsAfter } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
 import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
-import { type PurchaseDialect, purchaseReads } from '../sql/purchases.ts'
+import { ALL, type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
 import type { Totalizer } from '../totalizer.ts'
 import { readInThread, type ThreadQueue } from './background.ts'
@@ -66,25 +66,23 @@ function purchaseDialect(db: Connection, users: UserIndexer): PurchaseDialect {
     ...SUMMARIES,
     startedAt: 'i.created_at',
     details: `CROSS JOIN imports i ON i.seq = p.import ${DETAILS}`,
-    *lastExamined(store, { import_id = null }, after, examine) {
-      const seq = seqOfStore(db, store)
-      const first = Number(after) + 1
-      const limits = [first, seq, first, import_id, import_id, examine - 1]
-      const row = yield* find(LAST_EXAMINED, ...limits)
+    *lastExamined(store, { import_id }, span, examine) {
+      const within = import_id === undefined ? {} : { import_id }
+      const { sql, values } = purchasesOfStore('p.seq', seqOfStore(db, store), span, within)
+      const row = yield* find(`${sql} LIMIT 1 OFFSET ?`, ...values, examine - 1)
       return row && String(row.seq)
     },
-    listed(columns, store, { user_id, ...filter }, after, last) {
+    listed(columns, store, { user_id, ...filter }, span) {
       const seq = seqOfStore(db, store)
-      const first = Number(after) + 1
-      if (user_id === undefined) return purchasesOfStore(columns, seq, first, last, filter)
+      if (user_id === undefined) return purchasesOfStore(columns, seq, span, filter, DETAILS)
       users.wake()
-      return purchasesOfUser(columns, seq, user_id, first, filter)
+      return purchasesOfUser(columns, seq, user_id, span, filter)
     },
     owned(store, user_id, after, now) {
       users.wake()
       const filter = { status: 'purchased' } as const
       const columns = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
-      const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, 1, filter)
+      const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, ALL, filter)
       return {
         sql: `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
              max(purchased_at) AS last_purchased_at
@@ -112,42 +110,42 @@ const DETAILS = `
     AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL)
   WHERE i.owner IS NULL`
 
-const LAST_EXAMINED = `
-  SELECT p.seq FROM imports i
-    CROSS JOIN purchases p ON p.import = i.seq
-      AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
-  WHERE i.owner IS NULL AND i.store = ? AND i.last_purchase >= ?
-    AND (? IS NULL OR i.import_id = ?)
-  ORDER BY i.last_purchase, i.seq, p.seq LIMIT 1 OFFSET ?`
-
 /** Reads the range of rows of each import. Purchases therefore need no index by store. */
 function purchasesOfStore(
   columns: string,
   store: number,
-  first: number,
-  last: string | undefined,
+  { first, last, order }: Span,
   filter: PurchaseFilter,
+  details = 'WHERE i.owner IS NULL',
 ): Query {
   const { sql, values } = conditionsAfter(filter, STATUS)
+  const [low, high] = [Number(first), Number(last)]
   return {
     sql: `SELECT ${columns} FROM imports i
       CROSS JOIN purchases p ON p.import = i.seq
         AND p.seq BETWEEN max(i.first_purchase, ?) AND min(i.last_purchase, ?)
-      ${DETAILS} AND i.store = ? AND i.last_purchase >= ? ${sql}
-      ORDER BY i.last_purchase, i.seq, p.seq`,
-    values: [first, Number(last ?? Number.MAX_SAFE_INTEGER), store, first, ...values],
+      ${details} AND i.store = ? AND i.last_purchase >= ?
+        AND i.last_purchase <= coalesce(${LAST_IMPORT}, ?) ${sql}
+      ORDER BY i.last_purchase ${order}, i.seq ${order}, p.seq ${order}`,
+    values: [low, high, store, low, store, high, high, ...values],
   }
 }
+
+/** The last purchase of the import that has the end of a span. */
+const LAST_IMPORT = `(
+  SELECT last_purchase FROM imports WHERE store = ? AND last_purchase >= ?
+  ORDER BY last_purchase LIMIT 1)`
 
 /** Reads the indexed purchases of a user, and scans the rows that are not indexed yet. */
 function purchasesOfUser(
   columns: string,
   store: number,
   user_id: string,
-  first: number,
+  { first, last, order }: Span,
   filter: PurchaseFilter,
 ): Query {
   const { sql, values } = conditionsAfter(filter, STATUS)
+  const range = [Number(first), Number(last)]
   const ofUser = [store, user_id, ...values]
   // Selects `u.purchase`, the column of the index, instead of the equal `p.seq`. SQLite then knows
   // that the rows are already sorted, and the query takes 0.76 of the time.
@@ -156,13 +154,14 @@ function purchasesOfUser(
     sql: `SELECT ${indexed} FROM purchase_users u
         CROSS JOIN purchases p ON p.seq = u.purchase
         CROSS JOIN imports i ON i.seq = p.import AND u.purchase <= i.users_indexed
-        ${DETAILS} AND u.user_key = ? AND u.purchase >= ? AND i.store = ? AND p.user_id = ? ${sql}
+        ${DETAILS} AND u.user_key = ? AND u.purchase BETWEEN ? AND ? AND i.store = ?
+          AND p.user_id = ? ${sql}
       UNION ALL
       SELECT ${columns} FROM imports i
         CROSS JOIN purchases p ON p.import = i.seq
-          AND p.seq BETWEEN max(i.first_purchase, i.users_indexed + 1, ?) AND i.last_purchase
+          AND p.seq BETWEEN max(i.first_purchase, i.users_indexed + 1, ?) AND min(i.last_purchase, ?)
         ${DETAILS} AND i.last_purchase > i.users_indexed AND i.store = ? AND p.user_id = ? ${sql}
-      ORDER BY 1`,
-    values: [userKey(store, user_id), first, ...ofUser, first, ...ofUser],
+      ORDER BY 1 ${order}`,
+    values: [userKey(store, user_id), ...range, ...ofUser, ...range, ...ofUser],
   }
 }

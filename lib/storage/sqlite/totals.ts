@@ -4,6 +4,7 @@ import type { StoreTotals, TotalsQuery } from '../records.ts'
 import {
   addition,
   DAYS,
+  endOfMonth,
   FEW_READ,
   type Kind,
   MONTHS,
@@ -34,17 +35,17 @@ const reads: ThreadQueue = new WeakMap()
 export async function readTotals(
   db: Connection,
   store: number,
-  { from, month, by }: TotalsQuery,
+  { from, to, month, by }: TotalsQuery,
   totalize: (store: number) => void,
 ): Promise<StoreTotals | number> {
   const remaining = db.find(COUNT_REMAINING, store)?.remaining as number
   if (remaining > FEW_READ) totalize(store)
   if (remaining > MOST_READ) return remaining
-  const valuesSince = (time: number) => {
-    const day = time / DAY_MS
-    return [store, store, day, ...PARTS.flatMap(() => [store, time])]
+  const valuesFrom = (first: number, end: number) => {
+    const days = [first / DAY_MS, end / DAY_MS]
+    return [store, store, ...days, ...PARTS.flatMap(() => [store, first, end])]
   }
-  const values = [...valuesSince(from), ...valuesSince(month)]
+  const values = [...valuesFrom(from, to), ...valuesFrom(month, endOfMonth(to))]
   const isSmall = remaining <= FEW_READ && !db.find(FIND_MANY_TOTALS, store)
   const rows = isSmall
     ? db.all(statementBy(by), ...values)
@@ -66,13 +67,13 @@ const storedTotals = (kind: Kind) => `(
     WHERE i.store = ? AND ${IS_LISTED} AND i.owner IS NULL
       AND i.undone_at IS NULL) i
   CROSS JOIN purchase_totals t
-    ON t.import = i.seq AND t.store = ? AND t.kind = ${kind} AND t.start >= ?`
+    ON t.import = i.seq AND t.store = ? AND t.kind = ${kind} AND t.start >= ? AND t.start < ?`
 
 /** The status changes of committed imports that are not applied to `purchases` yet. */
 const changed = (status: string) => `(
   SELECT q.purchased_at, q.item, q.currency, q.price, ${status} AS status FROM purchase_changes c
   CROSS JOIN imports ci ON ci.seq = c.import AND ci.owner IS NULL AND ci.store = ?
-  CROSS JOIN purchases q ON q.seq = c.purchase AND q.purchased_at >= ?
+  CROSS JOIN purchases q ON q.seq = c.purchase AND q.purchased_at >= ? AND q.purchased_at < ?
   CROSS JOIN imports i ON i.seq = q.import AND i.owner IS NULL) p`
 
 const PARTS: readonly Part[] = [
@@ -80,7 +81,7 @@ const PARTS: readonly Part[] = [
     from: `imports i CROSS JOIN purchases p ON +p.import = i.seq
       AND p.seq BETWEEN max(i.first_purchase, i.totalled + 1) AND i.last_purchase
       WHERE i.store = ? AND i.owner IS NULL AND i.last_purchase > i.totalled
-        AND p.purchased_at >= ?`,
+        AND p.purchased_at >= ? AND p.purchased_at < ?`,
   },
   { from: changed('q.status'), sign: '-1' },
   { from: changed('c.status') },

@@ -33,12 +33,12 @@ export function describePurchases(open: OpenStorage): void {
       await importRows(storage, SIDE, 'imp_3', [newRow(9, { user_id: 'ann', sku: 'gem' })])
 
       for (const limit of [1, 10]) {
-        const pages = await readPages(storage, MAIN, limit, filter)
-        const found = pages.flat().map(({ transaction_id }) => transaction_id)
-        assert.deepEqual(
-          found,
-          lines.map((line) => `tx_${line}`),
-        )
+        for (const newestFirst of [false, true]) {
+          const pages = await readPages(storage, MAIN, limit, filter, newestFirst)
+          const found = pages.flat().map(({ transaction_id }) => transaction_id)
+          const expected = lines.map((line) => `tx_${line}`)
+          assert.deepEqual(found, newestFirst ? expected.reverse() : expected)
+        }
       }
     })
   }
@@ -61,6 +61,8 @@ export function describePurchases(open: OpenStorage): void {
         pages.flat().map(({ transaction_id }) => transaction_id),
         ['z', 'm', 'y', 'b', 'a', 'c'],
       )
+      const reversed = await readPages(storage, MAIN, limit, {}, true)
+      assert.deepEqual(reversed.flat(), pages.flat().reverse())
       assert.ok(pages.slice(0, -1).every((page) => page.length === limit))
       assert.equal(pages.length, Math.ceil(6 / limit))
     })
@@ -97,11 +99,11 @@ export function describePurchases(open: OpenStorage): void {
     await importRows(storage, SIDE, 'imp_side', [newRow(2)])
     await importRows(storage, MAIN, 'imp_1', rows.slice(0, 3))
     await importRows(storage, MAIN, 'imp_2', rows.slice(3))
-    const pagesOf = async (filter: PurchaseFilter, limit = 9) => {
+    const pagesOf = async (filter: PurchaseFilter, limit = 9, newestFirst = false) => {
       const pages: string[][] = []
       let after: string | undefined
       do {
-        const page = { limit, examine: 2, ...(after !== undefined && { after }) }
+        const page = { limit, examine: 2, newestFirst, ...(after !== undefined && { after }) }
         const { purchases, next } = await storage.listPurchases(MAIN, filter, page)
         pages.push(purchases.map(({ transaction_id }) => transaction_id))
         after = next
@@ -112,6 +114,8 @@ export function describePurchases(open: OpenStorage): void {
     const refunded = await pagesOf({ status: 'refunded' })
     assert.deepEqual(refunded.slice(0, 3), [['tx_3'], [], ['tx_6']])
     assert.deepEqual(refunded.slice(3).flat(), [])
+    const reversed = await pagesOf({ status: 'refunded' }, 9, true)
+    assert.deepEqual(reversed.slice(0, 3), [['tx_6'], [], ['tx_3']])
     const ofSecond = await pagesOf({ status: 'purchased', import_id: 'imp_2' }, 1)
     assert.deepEqual(ofSecond.flat(), ['tx_5', 'tx_7'])
     assert.equal((await pagesOf({})).length, 1)

@@ -9,6 +9,7 @@ import type { OpenStorage } from './open.ts'
 const FROM = Date.parse('2024-03-04')
 const MONTH = Date.parse('2024-03-01')
 const LARGEST = Number.MAX_SAFE_INTEGER
+const LATEST = Date.UTC(3000, 0)
 const EARLIEST = Date.UTC(100, 0)
 
 /** Fails unless the totals of a store are those of a summary of its purchases. */
@@ -19,23 +20,24 @@ async function assertTotals(
   periods: readonly (typeof PERIODS)[number][] = PERIODS,
 ): Promise<void> {
   for (const by of periods) {
-    for (const [from, month] of [
-      [FROM, MONTH],
-      [EARLIEST, EARLIEST],
+    for (const [from, month, to, end] of [
+      [FROM, MONTH, LATEST, LATEST],
+      [EARLIEST, EARLIEST, LATEST, LATEST],
+      [EARLIEST, EARLIEST, Date.parse('2024-03-05'), Date.parse('2024-04-01')],
     ] as const) {
-      const totals = await storage.readTotals(store, { from, month, by })
+      const totals = await storage.readTotals(store, { from, to, month, by })
       assert.ok(typeof totals === 'object')
-      const periods = await storage.summarizePurchases(store, { from }, [by])
+      const periods = await storage.summarizePurchases(store, { from, to }, [by])
       const most = { isTop: true, limit: 100 }
-      const items = await storage.summarizePurchases(store, { from: month }, ['sku'], most)
-      const currencies = await storage.summarizePurchases(store, { from }, [], {
+      const items = await storage.summarizePurchases(store, { from: month, to: end }, ['sku'], most)
+      const currencies = await storage.summarizePurchases(store, { from, to }, [], {
         isTop: true,
         limit: 9,
       })
       const expected = {
         currencies: withoutBuyers(currencies),
         periods: withoutBuyers(periods),
-        items: withoutBuyers(items),
+        items: withoutBuyers(items).map((total) => ({ ...total, display_name: 'Item' })),
       }
       assert.deepEqual(totals, expected, `${store.store_id}: ${step}`)
     }
@@ -142,7 +144,7 @@ export function describeTotals(open: OpenStorage): void {
     await importRows(storage, SIDE, 'imp_1', [newRow(2)])
     await storage.completeTotals?.(SIDE)
 
-    const query = { from: FROM, month: MONTH, by: 'month' } as const
+    const query = { from: FROM, to: LATEST, month: MONTH, by: 'month' } as const
     const nothing = { currencies: [], periods: [], items: [] }
     assert.deepEqual(await storage.readTotals(MAIN, query), nothing)
   })
@@ -154,7 +156,7 @@ export function describeTotals(open: OpenStorage): void {
       newRow(i + 2, { ...at('2024-03-09'), currency, price: 1 }),
     )
     await importRows(storage, MAIN, 'imp_1', rows)
-    const query = { from: FROM, month: MONTH, by: 'month' } as const
+    const query = { from: FROM, to: LATEST, month: MONTH, by: 'month' } as const
 
     const totals = (await storage.readTotals(MAIN, query)) as StoreTotals
     const shown = totals.periods.map(({ currency }) => currency)

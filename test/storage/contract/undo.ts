@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NewPurchase } from '../../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../../lib/storage/port.ts'
+import { eventuallyHolds } from '../../support/eventually.ts'
 import { DETAILS, openImport, transactions } from '../fixtures/imports.ts'
 import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
@@ -72,6 +73,25 @@ export function describeImportRecords(open: OpenStorage): void {
     assert.equal(second.next, undefined)
     assert.equal(await storage.findImport(MAIN.account_id, 'imp_open'), undefined)
     assert.equal(await storage.findImport(FOREIGN.account_id, 'imp_1'), undefined)
+  })
+
+  test('a purchase has the changes of its status, without those that were undone', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importInto(storage, 'imp_1', [pending(2), newRow(3)])
+    await importInto(storage, 'imp_2', [newRow(2)])
+    await importInto(storage, 'imp_3', [newRow(2, { status: 'refunded' })])
+    const changesOf = async (transaction_id: string, store = MAIN) => {
+      const changes = await storage.listStatusChanges(store, transaction_id)
+      return changes.map(({ import_id, before, after }) => `${import_id} ${before} ${after}`)
+    }
+
+    const both = ['imp_2 pending purchased', 'imp_3 purchased refunded']
+    await eventuallyHolds(async () => assert.deepEqual(await changesOf('tx_2'), both))
+    assert.deepEqual(await changesOf('tx_3'), [])
+    assert.deepEqual(await changesOf('tx_2', SIDE), [])
+    await undo(storage, 'imp_3')
+    assert.deepEqual(await changesOf('tx_2'), both.slice(0, 1))
   })
 
   test('purchases are listed by import', async (t) => {
