@@ -1,4 +1,3 @@
-import { createProblem } from '../http/index.ts'
 import { type ErrorDetail, TillError } from '../lib/index.ts'
 import type { Command } from './command.ts'
 import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
@@ -18,19 +17,19 @@ const INTERRUPTED = 130
  * Prints why a command failed, and returns its exit code. The exit code for wrong usage also covers
  * option values that the library rejects.
  */
-export function reportFailure(
+export async function reportFailure(
   error: unknown,
   args: readonly string[],
   command: Command | undefined,
   { stdout, stderr }: Io,
-): number {
+): Promise<number> {
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isInvalidOption(error, options)
   const code = isMisuse ? WRONG_USAGE : error instanceof Interrupted ? INTERRUPTED : FAILED
   // Prints no JSON document for a CommandFailure: the command has already printed one.
   const hasPrinted = error instanceof CommandFailure
   if (args.includes('--json') && !hasPrinted) {
-    stdout.write(`${formatJson(problemDocument(error))}\n`)
+    stdout.write(`${formatJson(await problemDocument(error))}\n`)
     if (isExpected(error)) return code
   }
   const stack = (error as Error | undefined)?.stack || String(error)
@@ -116,13 +115,14 @@ function optionOf(field: string): readonly [name: string, ...within: string[]] {
 }
 
 /** The problem document (RFC 9457) for an error, without a request id. */
-function problemDocument(error: unknown): object {
+async function problemDocument(error: unknown): Promise<object> {
   if (error instanceof Interrupted) {
     const code = 'interrupted'
     return { type: `urn:tillkit:error:${code}`, title: 'Interrupted', detail: error.message, code }
   }
   const known =
     error instanceof UsageError ? new TillError('invalid_request', error.message) : error
+  const { createProblem } = await import('../http/index.ts')
   const { request_id: _, ...document } = createProblem(known, '').body
   if (known instanceof TillError) return document
   // A server hides the messages of unexpected errors from its clients. The CLI shows them.

@@ -1,7 +1,13 @@
 #!/usr/bin/env node
-import { DONE, FAILED } from './failure.ts'
-import { run } from './run.ts'
-import { isWorker } from './worker-pool.ts'
+import module from 'node:module'
+import { join } from 'node:path'
+
+// From Node 22.1 on, keeps the compiled code for the next start, which then takes a quarter less.
+// Node's default directory is below the one for temporary files, to which others may write.
+const { HOME } = process.env
+if (HOME) module.enableCompileCache?.(join(HOME, '.cache', 'tillkit'))
+const { DONE, FAILED } = await import('./failure.ts')
+const { run } = await import('./run.ts')
 
 // Ends without an error if the process that reads stdout stops early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -22,5 +28,5 @@ process.removeAllListeners('warning').on('warning', (warning) => {
 
 run(process.argv.slice(2), process, process.env).then((code) => {
   process.exitCode = code
-  if (isWorker) process.disconnect() // an open channel to the parent would keep the worker alive
+  if (process.connected) process.disconnect() // a channel to the parent would keep a worker alive
 })

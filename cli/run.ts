@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { readVersion } from '../http/index.ts'
 import { createTill, type Till } from '../lib/index.ts'
 import { type ParsedArguments, parseArguments } from './arguments.ts'
 import type { Command, Invocation } from './command.ts'
@@ -20,10 +19,10 @@ export async function run(args: readonly string[], io: Io, env: Environment): Pr
   const command = findCommand(args)
   try {
     if (command) await runCommand(command, args, io, env)
-    else io.stdout.write(`${answerWithoutCommand(args)}\n`)
+    else io.stdout.write(`${await answerWithoutCommand(args)}\n`)
     return DONE
   } catch (error) {
-    return reportFailure(error, args, command, io)
+    return await reportFailure(error, args, command, io)
   }
 }
 
@@ -96,9 +95,9 @@ function findCommand(args: readonly string[]): Command | undefined {
 }
 
 /** The version or a help text, for a command line without a known command. */
-function answerWithoutCommand(args: readonly string[]): string {
+async function answerWithoutCommand(args: readonly string[]): Promise<string> {
   const [first = 'help'] = args
-  if (first === '--version') return readVersion()
+  if (first === '--version') return (await import('../http/index.ts')).readVersion()
   // Ignores the words after the first option, because they may be the values of options.
   const end = args.findIndex((each) => each.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)

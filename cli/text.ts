@@ -32,8 +32,8 @@ export function quote(value: string): string {
   return `'${formatValue(value).replaceAll("'", "'\\''")}'`
 }
 
-const PLAIN = /^[ -~]*$/
-const GRAPHEMES = new Intl.Segmenter()
+/** Characters of one column: ASCII, Latin letters, dashes, quotation marks, `…`. */
+const PLAIN = /^[ -~\u00ae-\u02ff\u2013\u2014\u2018-\u201d\u2026]*$/
 const INVISIBLE = /^[\p{M}\p{Cf}]+$/u
 // Unicode's East Asian wide and full-width characters, which take two terminal columns.
 const LETTERS = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff]/u
@@ -45,7 +45,7 @@ const WIDE = new RegExp(`^(${LETTERS.source}|${FORMS.source})|${EMOJI.source}`, 
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length
   let width = 0
-  for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment)
+  for (const { segment } of graphemesOf(text)) width += widthOfGrapheme(segment)
   return width
 }
 
@@ -54,12 +54,19 @@ export function shorten(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
   let left = width - 1
-  for (const { segment } of GRAPHEMES.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     left -= widthOfGrapheme(segment)
     if (left < 0) break
     kept += segment
   }
   return `${kept}…`
+}
+
+let segmenter: Intl.Segmenter | undefined
+
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter() // takes 10 ms: made when needed
+  return segmenter.segment(text)
 }
 
 function widthOfGrapheme(grapheme: string): number {

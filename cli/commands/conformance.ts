@@ -1,7 +1,6 @@
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { formatReport } from '../conformance/format.ts'
-import { type Report, runSuite, type SuiteOptions, Unreachable } from '../conformance/suite.ts'
+import type { Report, SuiteOptions } from '../conformance/suite.ts'
 import type { Io } from '../io.ts'
 import { serverUrl, type ValueParser, wholeNumber } from '../option-values.ts'
 import { createStatusLine } from '../progress.ts'
@@ -63,6 +62,8 @@ export const conformance = command({
   },
   async run({ options, output, io }) {
     const { url, only, timeout = 10 } = options
+    const { formatReport } = await import('../conformance/format.ts')
+    const { Unreachable } = await import('../conformance/suite.ts')
     const keys = { public_key: options['public-key'], account_key: options['account-key'] }
     try {
       const report = await runWithProgress({ url, ...keys, only, timeout: timeout * 1000 }, io)
@@ -81,6 +82,7 @@ const QUIET_MS = 1_000
 
 /** Runs the conformance checks. On a terminal, shows the current one after the first second. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
+  const { runSuite } = await import('../conformance/suite.ts')
   const line = createStatusLine(io.stderr)
   const started = performance.now()
   const onProgress = (endpoint: number, title: string) => {

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import { createOpenApi } from '../../http/index.ts'
 import { command } from '../command.ts'
 import { serverUrl } from '../option-values.ts'
 import { createOutputFile } from '../output-file.ts'
@@ -19,6 +18,7 @@ export const openapi = command({
   },
   async run({ options, io }) {
     const { url, out } = options
+    const { createOpenApi } = await import('../../http/index.ts')
     const document = createOpenApi(url === undefined ? {} : { url })
     const text = `${JSON.stringify(document, null, 2)}\n`
     if (out === undefined) io.stdout.write(text)

@@ -1,0 +1,215 @@
+import { setFlagsFromString } from 'node:v8'
+import {
+  type DeliveryFailure,
+  deliveryMetrics,
+  isOrigin,
+  type LogEntry,
+  serve as listen,
+  readVersion,
+  type ServeOptions,
+  startWebhooks,
+  type WebhookSender,
+} from '../http/index.ts'
+import type { Till } from '../lib/index.ts'
+import { CommandFailure, UsageError } from './command-errors.ts'
+import { watchDatabase } from './database-watch.ts'
+import { createDemo, formatDemo } from './demo.ts'
+import { formatLogLine, type LogFormat } from './log-format.ts'
+import { createLogWriter } from './log-writer.ts'
+import { type ValueParser, wholeNumber } from './option-values.ts'
+import { watchQuotas } from './quota-watch.ts'
+import type { ServeInvocation } from './serve-options.ts'
+import { stopSignal } from './signals.ts'
+import { findStartupWarnings, unsealedWarning } from './warnings.ts'
+import { startSender } from './webhook-sender.ts'
+import { poolMetrics, serveWorkerMetrics } from './worker-metrics.ts'
+import { isWorker, startWorkerPool } from './worker-pool.ts'
+
+/**
+ * How often the parent process asks the database for changes. The workers do not report their
+ * changes to it.
+ */
+const WORKERS_POLL_MS = 200
+
+const portNumber = wholeNumber(0, 65_535)
+
+const origin: ValueParser<string> = (text, name) => {
+  if (isOrigin(text)) return text
+  throw new UsageError(`${name}: '${text}' is no origin: https://shop.example, or *`)
+}
+
+/** Serves the API over HTTP until SIGTERM or SIGINT. */
+export async function runServer({
+  till,
+  db,
+  isNew,
+  args,
+  options,
+  config,
+  env,
+  io,
+  output,
+}: ServeInvocation) {
+  const { workers = 1 } = options
+  if (workers > 1 && db === 'memory:') {
+    throw new UsageError('Workers share a database file: memory: has only one process')
+  }
+  const hasKey = config.masterKeys.length > 0
+  if (hasKey && !isWorker) await till.operations.requireMasterKey()
+  // V8 usually collects young objects in several threads. While an import keeps the processors
+  // busy, the main thread waits for these threads. With one thread, the 90th percentile of the
+  // pauses is about half as long.
+  setFlagsFromString('--no-parallel-scavenge')
+  const logFormat = options['log-format'] ?? (io.stderr.isTTY ? 'text' : 'json')
+  const formatMessage = (level: 'info' | 'warn' | 'error', message: string) =>
+    formatLogLine({ time: new Date().toISOString(), level, message }, logFormat)
+  const writeLine = createLogWriter(io, (lines) =>
+    formatMessage('warn', `Log lines that may be missing: ${lines}`),
+  )
+  const log = (level: 'info' | 'warn' | 'error', message: string) =>
+    writeLine(formatMessage(level, message))
+  /** Prints a line on stdout. A collector that reads both streams gets only JSON lines. */
+  const print = (text: string) =>
+    output.line(options['log-format'] === 'json' ? formatMessage('info', text) : text)
+  /** The part of a rate limit that one worker counts. */
+  const shareOf = (limit: number | undefined) => limit && Math.ceil(limit / workers)
+  const accountShare = options['account-share']
+  const keepAlive = options['keep-alive']
+  const settings: ServeOptions = {
+    host: options.host ?? config.host,
+    port: options.port ?? portNumber(config.port, 'PORT'),
+    corsOrigins:
+      options['cors-origin']?.map((each) => origin(each, '--cors-origin')) ??
+      config.corsOrigins.map((each) => origin(each, 'TILLKIT_CORS_ORIGIN')),
+    rateLimit: shareOf(options['rate-limit']),
+    rateLimitAddress: shareOf(options['rate-limit-address']),
+    trustProxy: options['trust-proxy'],
+    limits: {
+      drainDelay: (options['drain-delay'] ?? 0) * 1000,
+      ...(accountShare === undefined ? {} : { accountShare }),
+      ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
+    },
+    docs: options.docs,
+    console: options.console,
+    metrics: options.metrics,
+    poolMetrics: isWorker ? poolMetrics : undefined,
+    ...logOptions(options.log ?? 'all', logFormat, writeLine, watchDatabase(till, log)),
+  }
+  watchQuotas(till, (message) => log('warn', message))
+  const sending = {
+    allowPrivate: options['webhook-allow-private'],
+    onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),
+    onFailure: ({ webhook_id, endpoint_id, attempt, reason }: DeliveryFailure) =>
+      log('warn', `Attempt ${attempt} to send ${webhook_id} to ${endpoint_id} failed: ${reason}`),
+  }
+  const listenAndSend = () =>
+    options['no-webhooks']
+      ? listen(till, settings)
+      : listenWith(till, settings, startSender(till, { ...sending, db, env }))
+  /** The workers serve requests, and this process sends the webhooks. */
+  const startPool = () => {
+    const webhooks = options['no-webhooks']
+      ? undefined
+      : startWebhooks(till, { ...sending, pollInterval: WORKERS_POLL_MS })
+    if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
+    const onDeath = (message: string) => log('error', message)
+    return startWorkers(workers, args, settings.host, onDeath, webhooks)
+  }
+  // Listens for signals before the URL is printed: a program that reads the URL may send a signal
+  // at once.
+  const stopped = stopSignal(io, isWorker)
+  if (isWorker) return serveUntil(stopped, await listenAndSend())
+  const server = workers === 1 ? await listenAndSend() : await startPool()
+  // Only now: if the port is taken, nobody would see the keys.
+  const demo = options.demo ? await createDemo(till, Date.now()) : undefined
+  const { url } = server
+  log('info', `tillkit ${readVersion()} started on ${url}`)
+  // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
+  // expected.
+  if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
+  for (const message of findStartupWarnings(config, options.host ?? config.host)) {
+    log('warn', message)
+  }
+  const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
+  if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
+  const unconfirmed = await till.outbox.countUnconfirmed()
+  if (unconfirmed > 0) {
+    log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
+  }
+  if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
+  print(`tillkit listens on ${url}`)
+  if (options.console) print(`The console is at ${url}/console`)
+  if (demo) print(formatDemo(demo, url))
+  else if (options.demo) {
+    print('The database has accounts already: no demo was created')
+    print('tillkit account keys add makes another account key')
+  }
+  await serveUntil(stopped, server)
+  log('info', 'tillkit stopped')
+}
+
+interface Served {
+  readonly url: string
+  /** Resolves when the workers can no longer serve. */
+  readonly failed?: Promise<void>
+  stop(): Promise<void>
+}
+
+/** Serves with a sender of webhooks, which stops together with the server. */
+async function listenWith(
+  till: Till,
+  settings: ServeOptions,
+  webhooks: WebhookSender,
+): Promise<Served> {
+  try {
+    const { url, stop } = await listen(till, { ...settings, webhooks })
+    return { url, stop: async () => void (await Promise.all([stop(), webhooks.close()])) }
+  } catch (error) {
+    await webhooks.close()
+    throw error
+  }
+}
+
+async function serveUntil(stopped: Promise<void>, server: Served): Promise<void> {
+  const failed = server.failed?.then(() => true) ?? new Promise<never>(() => {})
+  const hasFailed = await Promise.race([stopped, failed])
+  await server.stop()
+  if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
+}
+
+/** Starts worker processes that run the same command line. */
+async function startWorkers(
+  workers: number,
+  args: readonly string[],
+  host = '',
+  onDeath: (message: string) => void,
+  webhooks: WebhookSender | undefined,
+): Promise<Served> {
+  const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
+  const pool = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
+  if (!pool) {
+    await webhooks?.close()
+    throw new CommandFailure('') // the worker has already printed the reason
+  }
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}`,
+    failed: pool.failed,
+    stop: async () => void (await Promise.all([pool.stop(), webhooks?.close()])),
+  }
+}
+
+function logOptions(
+  which: ServeInvocation['options']['log'] & string,
+  format: LogFormat,
+  writeLine: (line: string) => void,
+  suspectDatabase: () => void,
+): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
+  if (which === 'off') return {}
+  const log = (entry: LogEntry) => {
+    const { level, status } = entry
+    if (level === 'debug' && which !== 'debug') return
+    writeLine(formatLogLine(entry, format))
+    if (level === 'error' && status === 503) suspectDatabase()
+  }
+  return { log, logOnlyErrors: which === 'errors' }
+}
