@@ -88,16 +88,6 @@ test('--items-only gives the items of a file to the stores of another project', 
   assert.deepEqual([none.code, /--project ID is missing/.test(none.stderr)], [2, true])
 })
 
-test('a missing file is named in words', async (t) => {
-  const { folder, run } = await setUp(t)
-  const path = join(folder, 'missing.json')
-
-  const { code, stderr } = await run('catalog', 'plan', path)
-
-  assert.equal(code, 2)
-  assert.ok(stderr.includes(`${path}: there is no such file or directory (ENOENT)`), stderr)
-})
-
 test('a spreadsheet needs a project, and is planned and applied', async (t) => {
   const { folder, run, project } = await setUp(t)
   const file = join(folder, 'items.csv')

@@ -14,14 +14,21 @@ before(async () => {
   script = (await tillkit(['completion', 'bash'])).stdout
 })
 
-/** The words that bash offers for the last of `words`. */
-function complete(t: TestContext, words: readonly string[], cwd = temporaryFolder(t)): string[] {
-  const run = `eval "$1"; shift; COMP_WORDS=(tillkit "$@"); COMP_CWORD=$#
-    $(complete -p tillkit | sed 's/.*-F \\([^ ]*\\).*/\\1/'); printf '%s\\n' "\${COMPREPLY[@]}"`
-  const args = ['--norc', '--noprofile', '-c', run, 'bash', script, ...words]
+/** The words that bash offers for the last word of each line. */
+function completeAll(t: TestContext, lines: readonly string[][], cwd = temporaryFolder(t)) {
+  const one = `COMP_WORDS=(tillkit "$@"); COMP_CWORD=$#; $complete; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const run = [
+    'eval "$1"',
+    "complete=$(complete -p tillkit | sed 's/.*-F \\([^ ]*\\).*/\\1/')",
+    ...lines.map((words) => `set -- ${words.map((word) => `'${word}'`).join(' ')}; ${one}; echo =`),
+  ]
+  const args = ['--norc', '--noprofile', '-c', run.join('\n'), 'bash', script]
   const found = execFileSync('bash', args, { cwd, encoding: 'utf8' })
-  return found.split('\n').filter(Boolean)
+  return found.split('=\n').map((each) => each.split('\n').filter(Boolean))
 }
+
+const complete = (t: TestContext, words: string[], cwd?: string) =>
+  completeAll(t, [words], cwd)[0] ?? []
 
 test('bash completes the words of a command', (t) => {
   const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0]))]
@@ -33,10 +40,13 @@ test('bash completes the words of a command', (t) => {
 })
 
 test('bash completes the options of each command', (t) => {
-  const folder = temporaryFolder(t)
-  for (const command of commands) {
+  const found = completeAll(
+    t,
+    commands.map(({ name }) => [...name.split(' '), '--']),
+  )
+  for (const [index, command] of commands.entries()) {
     const options = Object.keys(optionsOf(command)).map((name) => `--${name}`)
-    assert.deepEqual(complete(t, [...command.name.split(' '), '--'], folder), options)
+    assert.deepEqual(found[index], options, command.name)
   }
 })
 
@@ -76,11 +86,8 @@ test('zsh and fish get every command and every option', async () => {
   }
 })
 
-test('completion opens no database, and rejects an unknown shell', async () => {
+test('completion opens no database', async () => {
   const env = { TILLKIT_DB: 'mysql://nowhere' }
   const json = await tillkit(['completion', 'bash', '--json'], { env })
   assert.deepEqual(JSON.parse(json.stdout), { shell: 'bash', script })
-  const { code, stdout, stderr } = await tillkit(['completion', 'tcsh'], { env })
-  assert.deepEqual([code, stdout], [2, ''])
-  assert.match(stderr, /The shell 'tcsh' must be bash, zsh or fish\n/)
 })

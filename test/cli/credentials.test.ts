@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import type { AuditEntry } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { serveHere, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -143,93 +144,57 @@ test('tokens of the previous signing key stay valid after a rotation', async (t)
 })
 
 describe('a server logs one startup warning for each insecure setting', () => {
+  const safe = { TILLKIT_MASTER_KEY: KEY, TILLKIT_LOCKDOWN: 'on' }
   const cases: [string, string[], NodeJS.ProcessEnv, RegExp[]][] = [
     ['by default', [], {}, [/--lockdown/, /TILLKIT_MASTER_KEY/]],
     ['with all settings', ['--lockdown'], { TILLKIT_MASTER_KEY: KEY }, []],
-    [
-      'with all settings in the environment',
-      [],
-      { TILLKIT_MASTER_KEY: KEY, TILLKIT_LOCKDOWN: 'on' },
-      [],
-    ],
+    ['with all settings in the environment', [], safe, []],
     [
       'on all addresses',
-      ['--lockdown', '--host', '0.0.0.0'],
-      { TILLKIT_MASTER_KEY: KEY },
+      ['--host', '0.0.0.0'],
+      safe,
       [/^0\.0\.0\.0 is no loopback address: .*TLS/],
     ],
   ]
   for (const [what, args, env, expected] of cases) {
     test(what, async (t) => {
-      const served = await serveHere(
-        t,
-        ['--port', '0', '--no-webhooks', '--db', 'memory:', ...args],
-        env,
-      )
+      const free = ['--port', '0', '--no-webhooks', '--db', 'memory:']
+      const served = await serveHere(t, [...free, ...args], env)
       served.stop('SIGTERM')
       await served.closed
-      const entries = served.log
-        .map((line) => JSON.parse(line))
-        .filter(({ level }) => level === 'warn')
-      assert.equal(entries.length, expected.length, served.log.join('\n'))
-      for (const [index, said] of expected.entries()) {
-        assert.match(entries[index]?.message, said)
-      }
+      const entries = served.log.map((line) => JSON.parse(line))
+      const warnings = entries.filter(({ level }) => level === 'warn')
+      assert.equal(warnings.length, expected.length, served.log.join('\n'))
+      for (const [index, said] of expected.entries()) assert.match(warnings[index]?.message, said)
     })
   }
 })
 
 describe('master keys', () => {
   const same = Buffer.from(KEY, 'hex')
-  for (const written of [same.toString('base64'), same.toString('base64url'), KEY.toUpperCase()]) {
-    test(`are the same key when written in ${written.length} characters`, async (t) => {
-      const { db, json, project } = await createShopFile(t)
-      const seal = (key: string) =>
-        tillkit(['secrets', 'seal', '--db', db, '--json'], { env: { TILLKIT_MASTER_KEY: key } })
-      await json(
-        'project',
-        'update',
-        '--project',
-        project.id,
-        '--config',
-        '{"webhook_secret":"whs_1"}',
-      )
+  test('are the same key in hexadecimal, base64 and base64url', async (t) => {
+    const { db, json, ofProject } = await createShopFile(t)
+    const seal = async (key: string) => {
+      const env = { TILLKIT_MASTER_KEY: key }
+      return JSON.parse((await tillkit(['secrets', 'seal', '--db', db, '--json'], { env })).stdout)
+    }
+    await json('project', 'update', ...ofProject, '--config', '{"webhook_secret":"whs_1"}')
 
-      assert.equal(JSON.parse((await seal(KEY)).stdout).sealed, 1)
-      const nothing = { sealed: 0, unreadable: 0, idempotency_records: 0 }
-      assert.deepEqual(JSON.parse((await seal(written)).stdout), nothing)
-    })
-  }
-
-  const wrong: [string, NodeJS.ProcessEnv][] = [
-    ['too short', { TILLKIT_MASTER_KEY: KEY.slice(1) }],
-    ['too long', { TILLKIT_MASTER_KEY: `${KEY}0` }],
-    ['no hexadecimal digits', { TILLKIT_MASTER_KEY: `${KEY.slice(1)}!` }],
-    ['a wrong older one', { TILLKIT_MASTER_KEY: KEY, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY},oops` }],
-    ['older ones alone', { TILLKIT_MASTER_KEY_PREVIOUS: KEY }],
-  ]
-  for (const [what, env] of wrong) {
-    test(`are rejected and not printed: ${what}`, async () => {
-      const { code, stdout, stderr } = await tillkit(['check', '--db', 'memory:'], { env })
-      assert.deepEqual([code, stdout], [2, ''])
-      assert.match(stderr, /^tillkit: TILLKIT_MASTER_KEY/)
-      for (const value of Object.values(env)) {
-        assert.equal(stderr.includes(value?.slice(-10) ?? ''), false)
-      }
-    })
-  }
+    assert.equal((await seal(KEY)).sealed, 1)
+    const nothing = { sealed: 0, unreadable: 0, idempotency_records: 0 }
+    for (const written of [
+      same.toString('base64'),
+      same.toString('base64url'),
+      KEY.toUpperCase(),
+    ]) {
+      assert.deepEqual(await seal(written), nothing, written)
+    }
+  })
 
   test('can be replaced: secrets are sealed again under the newest one', async (t) => {
-    const { folder, db, json, project } = await createShopFile(t)
+    const { folder, db, json, ofProject } = await createShopFile(t)
     const secret = 'whs_do_not_show_this'
-    await json(
-      'project',
-      'update',
-      '--project',
-      project.id,
-      '--config',
-      `{"webhook_secret":"${secret}"}`,
-    )
+    await json('project', 'update', ...ofProject, '--config', `{"webhook_secret":"${secret}"}`)
     const inFile = () =>
       readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(secret))
     assert.equal(inFile(), true)
@@ -246,12 +211,9 @@ describe('master keys', () => {
     assert.equal((await seal({ TILLKIT_MASTER_KEY: other })).code, 0)
     for (const env of [{}, { TILLKIT_MASTER_KEY: KEY }]) {
       const config = ['--config', '{"webhook_secret":"another"}']
-      const update = await tillkit(
-        ['project', 'update', '--project', project.id, ...config, '--db', db],
-        {
-          env,
-        },
-      )
+      const update = await tillkit(['project', 'update', ...ofProject, ...config, '--db', db], {
+        env,
+      })
       const served = await tillkit(['serve', '--port', '0', '--db', db], { env })
       for (const { code, stderr } of [update, served]) {
         assert.equal(code, 1)
@@ -264,18 +226,6 @@ describe('master keys', () => {
     const none = await seal({})
     assert.deepEqual([none.code, /TILLKIT_MASTER_KEY is not set/.test(none.stderr)], [2, true])
   })
-})
-
-test('beside a server with a master key, a command without it stores no secret', async (t) => {
-  const { db, project } = await start(t, [], { TILLKIT_MASTER_KEY: KEY })
-  const config = ['--config', '{"webhook_secret":"whs_first"}', '--db', db]
-  const update = ['project', 'update', '--project', project.id, ...config]
-
-  const { code, stderr } = await tillkit(update)
-
-  assert.equal(code, 1)
-  assert.match(stderr, /TILLKIT_MASTER_KEY is not set\n/)
-  assert.equal((await tillkit(update, { env: { TILLKIT_MASTER_KEY: KEY } })).code, 0)
 })
 
 test('a server with a master key names the secrets that are stored unencrypted', async (t) => {
@@ -345,30 +295,19 @@ test('secrets of a lost master key are listed, and dropped after a confirmation'
 
 describe('maintenance of a database', () => {
   test('the audit log lists the changes of one account or of all, in pages', async (t) => {
-    const { json, db } = await createShopFile(t)
+    const { json, run, project_id } = await createShopFile(t)
     const { account_id } = await json('account', 'create', '--name', 'Other')
-    const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-    const project = await json('project', 'create', '--account', account_id, ...game)
-    const store = ['--project', project.id, '--type', 'web', '--store', 'other']
-    await json('store', 'create', '--account', account_id, ...store)
 
     const { entries } = await json('audit', 'list', '--account', account_id)
-    const actual = entries.map(({ actor, action }: { actor: string; action: string }) => [
-      actor,
-      action,
-    ])
-    assert.deepEqual(actual, [
-      ['operator', 'account.create'],
-      ['operator', 'project.create'],
-      ['operator', 'store.create'],
-    ])
-    assert.equal(entries[1].subject, project.id)
-    assert.equal((await json('audit', 'list')).entries.length, 7)
-    const page = await tillkit(['audit', 'list', '--limit', '6', '--db', db])
+    assert.deepEqual(
+      entries.map(({ actor, action }: AuditEntry) => [actor, action]),
+      [['operator', 'account.create']],
+    )
+    const all: AuditEntry[] = (await json('audit', 'list')).entries
+    assert.deepEqual([all.length, all[1]?.subject], [5, project_id])
+    const page = await run('audit', 'list', '--limit', '4')
     const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stderr)?.[1] ?? ''
-    assert.equal((await json('audit', 'list', '--cursor', cursor)).entries.length, 1)
-    const unknown = await tillkit(['audit', 'list', '--account', 'acc_nobody', '--db', db])
-    assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
+    assert.deepEqual((await json('audit', 'list', '--cursor', cursor)).entries, entries)
   })
 
   test('a backup is written while a server runs, and is a complete database', async (t) => {
@@ -384,15 +323,8 @@ describe('maintenance of a database', () => {
 
     const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
     assert.equal((await send('POST /api/v1/items', { account_key, json: item })).status, 200)
-    const restored = await tillkit([
-      'project',
-      'show',
-      '--project',
-      project.id,
-      '--db',
-      copy,
-      '--json',
-    ])
+    const show = ['project', 'show', '--project', project.id]
+    const restored = await tillkit([...show, '--db', copy, '--json'])
     assert.deepEqual(JSON.parse(restored.stdout), project)
     assert.equal((await tillkit(['check', '--db', copy])).stdout, 'The database is sound\n')
     const again = await tillkit(['backup', copy, '--db', join(folder, 'till.db')])
@@ -421,23 +353,20 @@ describe('maintenance of a database', () => {
     assert.deepEqual([sound, problems[0]], [false, problem])
   })
 
-  const readers = [
-    ['account', 'list'],
-    ['account', 'keys', 'list', '--account', 'acc_x'],
-    ['project', 'show', '--project', 'prj_x'],
-    ['token', 'issue', '--project', 'prj_x'],
-    ['audit', 'list'],
-    ['check'],
-    ['backup', 'copy.db'],
-  ]
-  for (const args of readers) {
-    test(`a mistyped path creates no database: tillkit ${args.join(' ')}`, async (t) => {
-      const db = join(temporaryFolder(t), 'mistyped.db')
+  test('a mistyped path creates no database', async (t) => {
+    const db = join(temporaryFolder(t), 'mistyped.db')
+    for (const args of [
+      ['account', 'list'],
+      ['project', 'show', '--project', 'prj_x'],
+      ['token', 'issue', '--project', 'prj_x'],
+      ['check'],
+      ['backup', 'copy.db'],
+    ]) {
       const { code, stdout, stderr } = await tillkit([...args, '--db', db])
-      assert.deepEqual([code, stdout, existsSync(db)], [1, '', false])
+      assert.deepEqual([code, stdout, existsSync(db)], [1, '', false], args.join(' '))
       assert.equal(stderr, `tillkit: Cannot open the database ${db}: there is no such file\n`)
-    })
-  }
+    }
+  })
 
   test('an empty file is rejected and stays empty', async (t) => {
     const db = join(temporaryFolder(t), 'empty.db')
@@ -464,53 +393,4 @@ describe('maintenance of a database', () => {
       assert.ok(stderr.startsWith(expected), stderr)
     }
   })
-})
-
-const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
-  [
-    ['account', 'keys', 'revoke', '--account', 'a'],
-    /KEY_ID is missing\nSee tillkit account keys revoke --help\n/,
-  ],
-  [['project', 'rotate-key'], /--project ID is missing\nSee tillkit project rotate-key --help\n/],
-  [['project', 'rotate-key', '--project', 'p', '--grace', '1h'], /--grace must be a whole number/],
-  [['token', 'issue', '--project', 'p', '--lifetime', '-1'], /tillkit token issue --help/],
-  [['token', 'issue', '--project', 'p', '--lifetime', '1e3'], /--lifetime must be a whole number/],
-  [['backup'], /FILE is missing/],
-  [['tokens'], /There is no command 'tokens': did you mean token\?\nSee tillkit --help\n/],
-]
-
-for (const [args, said] of wrongUsage) {
-  test(`wrong usage points to the help of the command: tillkit ${args.join(' ')}`, async () => {
-    const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: 'memory:' } })
-    assert.deepEqual([code, stdout], [2, ''])
-    assert.match(stderr, said)
-  })
-}
-
-test('invalid scopes, lifetimes and grace periods are wrong usage', async (t) => {
-  const { db, project } = await createShopFile(t)
-  for (const args of [
-    ['token', 'issue', '--project', project.id, '--scope', 'everything'],
-    ['token', 'issue', '--project', project.id, '--lifetime', '59'],
-    ['project', 'rotate-key', '--project', project.id, '--grace', '2592001'],
-    ['token', 'revoke', '--project', project.id, '--user', ''],
-  ]) {
-    const { code, stdout, stderr } = await tillkit([...args, '--db', db])
-    assert.deepEqual([code, stdout], [2, ''])
-    assert.match(stderr, /^tillkit: --\w+ (must be .*|ID is empty)\nSee tillkit .* --help\n$/)
-  }
-})
-
-test('TILLKIT_LOCKDOWN must be on or off', async () => {
-  const env = { TILLKIT_LOCKDOWN: 'yes', TILLKIT_DB: 'memory:' }
-  const { code, stderr } = await tillkit(['account', 'list'], { env })
-  assert.deepEqual([code, /TILLKIT_LOCKDOWN must be on or off/.test(stderr)], [2, true])
-})
-
-test('check rejects a file that is no database in one line', async (t) => {
-  const db = join(temporaryFolder(t), 'notes.txt')
-  writeFileSync(db, 'not a database, but quite long enough to look like one '.repeat(20))
-  const { code, stderr } = await tillkit(['check', '--db', db])
-  assert.equal(code, 1)
-  assert.match(stderr, /^tillkit: Cannot open the database .*\n$/)
 })

@@ -17,11 +17,3 @@ test('openapi prints the document, or writes it with the URL of a server', async
   assert.deepEqual(JSON.parse(printed.stdout), JSON.parse(JSON.stringify(createOpenApi())))
   assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')).servers, [{ url }])
 })
-
-test('the URL of the server must be a URL', async () => {
-  const { code, stdout, stderr } = await tillkit(['openapi', '--url', 'shop.example'])
-
-  assert.equal(code, 2)
-  assert.equal(stdout, '')
-  assert.match(stderr, /--url must be a URL that begins with http/)
-})

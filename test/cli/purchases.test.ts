@@ -93,54 +93,40 @@ test('an unknown SKU is named once, with its rows and the nearest name', async (
   ])
 })
 
-test('a report has the bad rows with their mistakes and own cells, and cannot be imported', async (t) => {
+test('a report has the bad rows with their mistakes and all own cells, and cannot be imported', async (t) => {
   const { run, write, folder } = await setUp(t)
-  const file = write(
-    'bad.csv',
-    `${GOOD}T-3,silver,yesterday,=cmd(),4.99,,x\nT-4,gold,2024-01-15T10:00:00Z,ann,1,,x\nT-5,gold,"a"b,,,,\n`,
-  )
+  const rows = [
+    'T-3,silver,yesterday,=cmd(),4.99,,x',
+    'T-4,gold,2024-01-15T10:00:00Z,ann,1,,x',
+    'T-5,gold,"a"b,,,,',
+    'T-6,gold',
+    'T-7,gold,2024-01-15T10:00:00Z,ann,1,,x,"y, z",=cmd()',
+  ]
+  const file = write('bad.csv', `${GOOD}${rows.join('\n')}\n`)
   const report = join(folder, 'errors.csv')
   const refused = await run('import', file, '--report', report)
   assert.equal(refused.code, 1)
-  assert.match(refused.stderr, /^Bad rows in .*: 2$/m)
-  const [header, first, second, ...rest] = readFileSync(report, 'utf8').split('\r\n')
+  assert.match(refused.stderr, /^Bad rows in .*: 4$/m)
+  const [header, first = '', second = '', narrow = '', wide = '', ...rest] = readFileSync(
+    report,
+    'utf8',
+  ).split('\r\n')
   assert.equal(
     header,
     'line,column,code,message,tillkit_export,transaction_id,sku,purchased_at,user_id,price,status,ip',
   )
   assert.match(
-    first ?? '',
+    first,
     /^4,"sku; purchased_at; price","unknown_sku; invalid; invalid",".*",1,T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
   )
-  assert.match(second ?? '', /^6,,misplaced_quote,/)
+  assert.match(second, /^6,,misplaced_quote,/)
+  assert.match(narrow, /^7,,wrong_width,".*",1,T-6,gold$/)
+  assert.match(wide, /^8,,wrong_width,".*",1,T-7,.*,x,"y, z",'=cmd\(\)$/)
   assert.deepEqual(rest, [''])
 
   const again = await run('import', report)
-  assert.deepEqual(
-    [again.code, /line 1: This is a report of bad rows/.test(again.stderr)],
-    [1, true],
-  )
-})
-
-test('a report keeps all cells of rows that are too narrow or too wide', async (t) => {
-  const { run, write, folder } = await setUp(t)
-  const wide = 'T-4,gold,2024-01-15T10:00:00Z,ann,1,,x,"y, z",=cmd()'
-  const file = write('bad.csv', `${GOOD}T-3,gold\n${wide}\n`)
-  const report = join(folder, 'errors.csv')
-  await run('import', file, '--report', report)
-  const [, narrow, ...rest] = readFileSync(report, 'utf8').split('\r\n')
-  assert.match(narrow ?? '', /^4,,wrong_width,".*",1,T-3,gold$/)
-  assert.match(rest[0] ?? '', /^5,,wrong_width,".*",1,T-4,.*,x,"y, z",'=cmd\(\)$/)
-})
-
-test("a report keeps the file's own columns that are named like its own", async (t) => {
-  const { run, write, folder } = await setUp(t)
-  const file = write('bad.csv', 'line,column,code,message,t,d\n1,x,gold,y,T-1,yesterday\n')
-  const report = join(folder, 'errors.csv')
-  const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
-  await run('import', file, ...map, '--report', report)
-  const text = readFileSync(report, 'utf8')
-  assert.match(text, /^2,d,invalid,".*",1,1,x,gold,y,T-1,yesterday\r$/m)
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /line 1: This is a report of bad rows/)
 })
 
 test("a foreign file with columns named like a report's keeps its apostrophes, and is reported on", async (t) => {
@@ -155,10 +141,7 @@ test("a foreign file with columns named like a report's keeps its apostrophes, a
   const mended = write('mended.csv', `${header}\n${row.replace('silver', 'gold')}\n`)
   assert.equal((await run('import', mended)).code, 0)
   const { purchases } = JSON.parse((await run('list', '--json')).stdout)
-  assert.deepEqual(
-    purchases.map((each: { transaction_id: string }) => each.transaction_id),
-    ["'=1"],
-  )
+  assert.equal(purchases[0].transaction_id, "'=1")
 })
 
 test('for a file that is no CSV, the error and the report tell its format', async (t) => {
@@ -176,38 +159,24 @@ test('for a file that is no CSV, the error and the report tell its format', asyn
   )
 })
 
-test('a good file has no report, and standard input cannot have one', async (t) => {
+test('a good file has no report', async (t) => {
   const { run, write, folder } = await setUp(t)
   await run('import', write('good.csv', GOOD), '--report', join(folder, 'errors.csv'))
   assert.ok(!readdirSync(folder).includes('errors.csv'))
-  const piped = await run('import', '-', '--report', join(folder, 'errors.csv'))
-  assert.deepEqual([piped.code, /--report needs a file/.test(piped.stderr)], [2, true])
 })
 
-test('--map imports any columns, and mistakes in it are named', async (t) => {
+test('--map imports any columns, and a missing one is named', async (t) => {
   const { run, write } = await setUp(t)
-  const file = write(
-    'orders.csv',
-    'Order No;Artikel;When;Betrag\n7;gold;2024-01-15T10:00:00Z;4.99\n',
-  )
-  const map = ['--map', 'transaction_id=Order No', '--map', 'sku=Artikel', '--map', 'price=Betrag']
-  const major = [...map, '--map', 'purchased_at=When', '--price-unit', 'major']
-  assert.equal((await run('import', file, ...major)).code, 0)
-  assert.match(
-    (await run('list')).stdout,
-    /^ +7 +gold +2024-01-15T10:00:00\.000Z +1 +499 +USD +purchased$/m,
-  )
-  const wrong: [args: string[], code: number, said: RegExp][] = [
-    [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
-    [['--map', 'colour=Artikel'], 2, /--map must map some of transaction_id/],
-    [['--map', 'sku=Ware'], 1, /line 1, Ware is missing/],
-    [['--preset', 'steam'], 2, /--preset must be one of google_play_sales/],
-    [['--price-unit', 'cents'], 2, /--price-unit must be one of minor, major/],
-  ]
-  for (const [args, code, said] of wrong) {
-    const { code: found, stderr } = await run('import', file, ...args)
-    assert.deepEqual([found, said.test(stderr)], [code, true], stderr)
-  }
+  const rows = 'Order No;Artikel;When;Betrag;User;Count\n7;gold;2024-01-15T10:00:00Z;4.99;ann;3\n'
+  const file = write('orders.csv', rows)
+  const columns = ['transaction_id=Order No', 'sku=Artikel', 'price=Betrag', 'purchased_at=When']
+  const map = [...columns, 'user_id=User', 'quantity=Count'].flatMap((each) => ['--map', each])
+  assert.equal((await run('import', file, ...map, '--price-unit', 'major')).code, 0)
+  const { stdout } = await run('list')
+  assert.match(stdout, /^transaction_id +sku +purchased_at +user_id +quantity +price +currency/)
+  assert.match(stdout, /^ +7 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
+  const { code, stderr } = await run('import', file, '--map', 'sku=Ware')
+  assert.deepEqual([code, /line 1, Ware is missing/.test(stderr)], [1, true], stderr)
 })
 
 const ORDERS = `Order,Article,When,Type
@@ -286,7 +255,6 @@ test('mistakes in a layout and in a SKU map are named with their key or line', a
   const cases = [
     [['--layout', layout], 2, /--layout: zone must be a time zone/],
     [['--layout', broken], 2, /--layout is not JSON/],
-    [['--layout', join(folder, 'none')], 2, /--layout: .*no such file/],
     [['--layout', good, '--preset', 'stripe_payments'], 2, /--preset has no use with a layout/],
     [['--skus', skus], 1, /1 mistake in the SKU map\n {2}line 2, item is not the name/],
     [['--layout', good, '--skus-template', file], 2, /exists, and is not overwritten/],
@@ -300,8 +268,6 @@ test('mistakes in a layout and in a SKU map are named with their key or line', a
     const { code, stderr } = await run('import', file, ...options)
     assert.deepEqual([code, message.test(stderr)], [expected, true], stderr)
   }
-  const piped = await run('import', '-', '--skus-template', join(folder, 'x.csv'))
-  assert.deepEqual([piped.code, /needs a file/.test(piped.stderr)], [2, true])
 })
 
 test('a file of a vendor that is read by a map says which preset fits', async (t) => {
@@ -343,8 +309,11 @@ test('an export to a file or to standard output can be imported', async (t) => {
   for (const name of ['gold', 'gem']) await newItem('copy', name)
   const copy = ['--account', account, '--store', 'copy']
   assert.equal((await json('purchases', 'import', out, ...copy)).added, 2)
-  const missing = await run('export', '--out', join(folder, 'nowhere', 'out.csv'))
-  assert.deepEqual([missing.code, /nowhere: there is no such file/.test(missing.stderr)], [2, true])
+  const modeOf = () => statSync(out).mode & 0o777
+  assert.equal(modeOf(), 0o600)
+  chmodSync(out, 0o644)
+  await run('export', '--out', out)
+  assert.equal(modeOf(), 0o644, 'an existing file keeps its mode')
 })
 
 test('a summary has a line with a bar for each month, item and currency, within 80 columns', async (t) => {
@@ -377,8 +346,6 @@ test('a summary by other fields shows refunds and buyers, and spans all stores o
   assert.doesNotMatch(live.stdout, /^side/m)
   assert.match(sandbox.stdout, /^side/m)
   assert.doesNotMatch(sandbox.stdout, /^main/m)
-  const { code, stderr } = await tillkit([...all, '--by', 'year'])
-  assert.deepEqual([code, /--by must be one of day, week, month/.test(stderr)], [2, true], stderr)
 })
 
 test('a report or an export never overwrites the imported file or the database', async (t) => {
@@ -399,25 +366,15 @@ test('a report or an export never overwrites the imported file or the database',
   assert.equal((await run('list')).code, 0)
 })
 
-test('a report that cannot be written is wrong usage before the import', async (t) => {
+test('a report or an export that cannot be written is wrong usage before the import', async (t) => {
   const { run, write, folder } = await setUp(t)
-  const args = ['--report', join(folder, 'nowhere', 'errors.csv')]
-  const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
-  assert.deepEqual([code, /--report: .*nowhere: there is no such/.test(stderr)], [2, true])
+  const path = join(folder, 'nowhere', 'errors.csv')
+  const imported = await run('import', write('good.csv', GOOD), '--report', path)
+  const exported = await run('export', '--out', path)
+  assert.deepEqual([imported.code, exported.code], [2, 2])
+  assert.match(imported.stderr, /--report: .*nowhere: there is no such/)
+  assert.match(exported.stderr, /nowhere: there is no such file/)
   assert.equal((await run('list')).stdout, 'none\n')
-})
-
-test('reports and exports are private, unless the existing file was not', async (t) => {
-  const { run, write, folder } = await setUp(t)
-  const out = join(folder, 'out.csv')
-  const report = join(folder, 'bad.csv')
-  const modeOf = (path: string) => statSync(path).mode & 0o777
-  await run('import', write('no.csv', `${GOOD}T-3,none,never\n`), '--report', report)
-  await run('export', '--out', out)
-  assert.deepEqual([modeOf(report), modeOf(out)], [0o600, 0o600])
-  chmodSync(out, 0o644)
-  await run('export', '--out', out)
-  assert.equal(modeOf(out), 0o644)
 })
 
 test('an export to a named pipe writes into it and does not replace it', async (t) => {
@@ -448,22 +405,11 @@ test('one purchase is found by its id, in one store or in all stores of the acco
   const all = await tillkit(['purchases', 'list', '--account', account, ...find, '--db', db])
   const one = await run('list', ...find, '--json')
   const none = await run('list', '--transaction-id', 'T-9')
-  const neither = await tillkit(['purchases', 'list', '--account', account, '--db', db])
 
   assert.match(all.stdout, /^store_id +transaction_id.*\nmain +T-2 +gem.*\nside +T-2 +gem.*\n$/)
   assert.equal(JSON.parse(one.stdout).purchases[0].store_id, 'main')
   assert.equal(JSON.parse(one.stdout).purchases.length, 1)
   assert.equal(none.stdout, 'none\n')
-  assert.deepEqual([neither.code, /--store is required/.test(neither.stderr)], [2, true])
-})
-
-test('a list shows the user and the quantity', async (t) => {
-  const { run, write } = await setUp(t)
-  const header = 'transaction_id,sku,purchased_at,user_id,quantity,price'
-  await run('import', write('many.csv', `${header}\nT-1,gold,2024-01-15T10:00:00Z,ann,3,499\n`))
-  const { stdout } = await run('list')
-  assert.match(stdout, /^transaction_id +sku +purchased_at +user_id +quantity +price +currency/)
-  assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
 })
 
 test('one purchase is recorded, and its user owns it until it is refunded', async (t) => {
@@ -508,20 +454,15 @@ const INTERRUPTED = {
   detail: 'nothing was imported',
   code: 'interrupted',
 }
-const INTERRUPTIONS = [
-  ['a line for a person', [], { stdout: '', stderr: 'tillkit: nothing was imported\n' }],
-  [
-    'a JSON document for a script',
-    ['--json'],
-    { stdout: `${JSON.stringify(INTERRUPTED, null, 2)}\n`, stderr: '' },
-  ],
-] as const
-
-for (const [format, args, printed] of INTERRUPTIONS) {
-  test(`Ctrl-C during an import stores nothing and ends with 130: ${format}`, async (t) => {
-    const { run, db, account } = await setUp(t)
-    const all = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
-    const { finished, stop } = startTillkit([...all, ...args], { input: endless() })
+const INTERRUPTIONS: [args: string[], printed: object][] = [
+  [[], { stdout: '', stderr: 'tillkit: nothing was imported\n' }],
+  [['--json'], { stdout: `${JSON.stringify(INTERRUPTED, null, 2)}\n`, stderr: '' }],
+]
+test('Ctrl-C during an import stores nothing and ends with 130, also with --json', async (t) => {
+  const { run, db } = await setUp(t)
+  for (const [args, printed] of INTERRUPTIONS) {
+    const all = ['purchases', 'import', '-', '--store', 'main', '--db', db, ...args]
+    const { finished, stop } = startTillkit(all, { input: endless() })
     async function* endless() {
       yield Buffer.from('transaction_id,sku,purchased_at\n')
       for (let chunk = 0; ; chunk++) {
@@ -531,8 +472,8 @@ for (const [format, args, printed] of INTERRUPTIONS) {
     }
     assert.deepEqual(await finished, { code: 130, ...printed })
     assert.equal((await run('list')).stdout, 'none\n')
-  })
-}
+  }
+})
 
 test('Ctrl-C ends a process that imports with 130', async (t) => {
   const { run, db, account } = await setUp(t)

@@ -17,17 +17,30 @@ import {
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-test('serve prints its URL when it accepts requests, and ends with 0 after SIGTERM', async (t) => {
-  const args = ['--port', '0', '--db', 'memory:', '--log', 'debug']
+const SILENT = ['--port', '0', '--no-webhooks']
+
+test('serve prints its URL when it accepts requests, logs all of them, and ends with 0 after SIGTERM', async (t) => {
+  const args = [...SILENT, '--db', 'memory:', '--log', 'debug']
   const { child, url, log, closed } = await serveProcess(t, args)
-  const answer = await fetch(`${url}/healthz`)
-  assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ok' }])
+  const ids = Array.from({ length: 200 }, (_, i) => `id-${i}`)
+  const answers = await Promise.all(
+    ids.map((id) => fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })),
+  )
+  for (const { status } of answers) assert.equal(status, 200)
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
-  const entries = log.map((line) => JSON.parse(line))
-  const { method, route, status, request_id } = entries.find((entry) => entry.method)
-  const sent = answer.headers.get('x-request-id')
-  assert.deepEqual([method, route, status, request_id], ['GET', '/healthz', 200, sent])
+  const requests = log.map((line) => JSON.parse(line)).filter(({ method }) => method)
+  const [{ method, route, status }] = requests
+  assert.deepEqual([method, route, status], ['GET', '/healthz', 200])
+  assert.deepEqual(requests.map(({ request_id }) => request_id).sort(), ids.sort())
+})
+
+test('a server continues when nobody reads its log', async (t) => {
+  const { url, child, closed } = await serveProcess(t, [...SILENT, '--db', 'memory:'])
+  child.stderr.destroy()
+  for (let i = 0; i < 3; i++) assert.equal((await fetch(`${url}/api/v1/items`)).status, 401)
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
 })
 
 test('host and port come from the environment, and an option wins', async (t) => {
@@ -75,27 +88,6 @@ test('a port in use is an error of one line, and creates no demo whose keys nobo
   assert.match(stderr, /^tillkit: .*:\d+: another program uses this address \(EADDRINUSE\)\n$/)
 })
 
-test('the CLI and a running server see each other’s changes at once', async (t) => {
-  const db = join(temporaryFolder(t), 'till.db')
-  const { url } = await serveProcess(t, ['--port', '0', '--db', db])
-  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const { account_id, account_key } = await run('account', 'create', '--name', 'Studio')
-  const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
-  const post = (path: string, body: object) =>
-    fetch(`${url}/api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-  const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
-  const made = await post('projects', { account_id, ...game })
-  assert.equal(made.status, 200)
-  const { id } = (await made.json()) as { id: string }
-  const [listed] = await run('project', 'list', '--account', account_id)
-  assert.equal(listed.id, id)
-  const store = ['--account', account_id, '--store', 'main']
-  await run('store', 'create', ...store, '--project', id, '--type', 'web')
-  const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', price: '1' }
-  assert.equal((await post('items', { ...gold, type: 'consumable' })).status, 200)
-  assert.equal((await run('item', 'list', ...store)).length, 1)
-})
-
 test('a read-only database is rejected, and no other file is left beside it', async (t) => {
   const folder = temporaryFolder(t)
   const db = join(folder, 'till.db')
@@ -130,15 +122,13 @@ test('the demo prints working commands, has sales of a year, and prints its keys
   const months = await tillkitJson(['purchases', 'summary', '--by', 'month', '--db', db])
   assert.ok(new Set(months.map(({ month }: { month: string }) => month)).size >= 12)
 
-  const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
+  const again = await serveHere(t, [...SILENT, '--demo', '--db', db])
   await eventuallyHolds(() => assert.equal(again.lines.length, 2))
   assert.deepEqual(again.lines, [
     'The database has accounts already: no demo was created',
     'tillkit account keys add makes another account key',
   ])
 })
-
-const SILENT = ['--port', '0', '--no-webhooks']
 
 test('serve warns of a database that other users of the machine may use', async (t) => {
   if (process.platform === 'win32') return t.skip('modes there do not describe other users')
@@ -163,14 +153,9 @@ test('a message tells of a new database', async (t) => {
   assert.equal((await tillkit([...create, db])).stderr, `tillkit: created a new database ${db}\n`)
   assert.equal((await tillkit([...create, db])).stderr, '')
 
-  for (const [path, times] of [
-    [`${db}2`, 1],
-    [db, 0],
-  ] as const) {
-    const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', path])
-    stop('SIGTERM')
-    await closed
-    const messages = log.map((line) => JSON.parse(line).message)
-    assert.equal(messages.filter((each) => each === `Created a new database ${path}`).length, times)
-  }
+  const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', `${db}2`])
+  stop('SIGTERM')
+  await closed
+  const messages = log.map((line) => JSON.parse(line).message)
+  assert.ok(messages.includes(`Created a new database ${db}2`))
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { childrenOf, createShopFile } from '../support/served.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -52,22 +51,6 @@ test('each worker allows its part of a rate limit', async (t) => {
   assert.ok(allowed >= 3 && allowed <= 6, `${allowed} of 40`)
 })
 
-test('a killed worker is replaced and logged', async (t) => {
-  const { url, child, closed, log } = await startPool(t, 2, [])
-  const before = childrenOf(child.pid)
-  process.kill(before[0] as number, 'SIGKILL')
-  const isReplaced = () => {
-    const now = childrenOf(child.pid)
-    return now.length === 2 && !now.includes(before[0] as number)
-  }
-  while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
-  assert.equal((await ask(`${url}/healthz`, {})).status, 200)
-  const message = `worker ${before[0]} ended with SIGKILL`
-  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(message))))
-  child.kill('SIGTERM')
-  assert.equal(await closed, 0)
-})
-
 test('SIGTERM ends all workers', { skip: soakOnly }, async (t) => {
   const { child, closed } = await startPool(t, 3, [])
   const workers = childrenOf(child.pid)
@@ -75,14 +58,6 @@ test('SIGTERM ends all workers', { skip: soakOnly }, async (t) => {
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
   for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
-})
-
-test('a port in use is printed once and ends all workers', { skip: soakOnly }, async (t) => {
-  const { url, db } = await startPool(t, 2)
-  const args = ['serve', '--db', db, '--port', new URL(url).port, '--workers', '2']
-  const { code, stderr } = await tillkitProcess(args)
-  assert.equal(code, 1)
-  assert.match(stderr, /^tillkit: .*EADDRINUSE.*\n$/)
 })
 
 /** Reads a metric by its name and labels from any worker. */
@@ -103,8 +78,8 @@ function figuresOf(url: string) {
 const REFUSED = 'tillkit_http_requests_total{method="GET",route="/api/v1/items",status="401"}'
 const DURATIONS = 'tillkit_http_request_duration_seconds_bucket{route="/api/v1/items",le="+Inf"}'
 
-test('any worker serves the metrics of all, including counters of ended ones', async (t) => {
-  const { url, api, child, closed } = await startPool(t, 2, ['--metrics'])
+test('any worker serves the metrics of all; a killed one is replaced and logged, and its counters stay', async (t) => {
+  const { url, api, child, closed, log } = await startPool(t, 2, ['--metrics'])
   const { figure, assertFigure } = figuresOf(url)
   const refuse = async (times: number) => {
     // In parallel, so no worker gets them all.
@@ -127,6 +102,8 @@ test('any worker serves the metrics of all, including counters of ended ones', a
   while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
   await assertFigure(REFUSED, 30)
   await assertFigure('tillkit_worker_restarts_total', 1)
+  const message = `worker ${before[0]} ended with SIGKILL`
+  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(message))))
   await refuse(10)
   await assertFigure(REFUSED, 40)
   await assertFigure(DURATIONS, 40)
@@ -147,16 +124,4 @@ test('metrics do not wait for a hung worker and include its last figures', {
   t.after(() => process.kill(hung, 'SIGCONT'))
 
   await assertFigure(REFUSED, 20)
-})
-
-test('workers without a valid number or a shared database are wrong usage', async () => {
-  for (const [args, message] of [
-    [['--workers', '0'], /--workers must be a whole number from 1 to 64/],
-    [['--workers', '65'], /--workers must be a whole number from 1 to 64/],
-    [['--workers', '2', '--db', 'memory:'], /Workers share a database file/],
-  ] as const) {
-    const { code, stderr } = await tillkit(['serve', '--port', '0', ...args])
-    assert.equal(code, 2)
-    assert.match(stderr, message)
-  }
 })
