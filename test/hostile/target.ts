@@ -47,7 +47,7 @@ export async function createTarget(db: string): Promise<Target & { close(): Prom
         created_at: '2024-03-01T12:34:56.789Z',
         version: 1,
       }))
-      await storage.insertItems(items)
+      for (const item of items) await storage.insertItem(item)
     },
     async createStores(name, count) {
       const made = await till.projects.create(account, {

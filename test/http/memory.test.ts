@@ -26,7 +26,7 @@ async function serveLargeStore(t: TestContext) {
     created_at: '2024-03-01T12:34:56.789Z',
     version: 1,
   }))
-  await storage.insertItems(items)
+  for (const item of items) await storage.insertItem(item)
   await storage.close()
   const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=64' })
   const read = async (query: string) => {

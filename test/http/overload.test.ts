@@ -106,7 +106,7 @@ async function serveLongList(t: TestContext, limits: TestServerOptions['limits']
   const shop = await serveShop(t, { storage, limits })
   const metadata = { text: 'x'.repeat(12_000) }
   const ids = Array.from({ length: 1_100 }, (_, i) => `itm_gold_${i}`)
-  await storage.insertItems(ids.map((id) => ({ ...shop.item, id, name: id, metadata })))
+  for (const id of ids) await storage.insertItem({ ...shop.item, id, name: id, metadata })
   return { ...shop, storage }
 }
 

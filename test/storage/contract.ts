@@ -1,26 +1,24 @@
 import { describe } from 'node:test'
-import { describeAccounts } from './contract/accounts.ts'
 import { describeArchives } from './contract/archives.ts'
-import { describeAtomicity, describeAudit } from './contract/audit.ts'
-import { describeAuthority } from './contract/authority.ts'
-import { describeCatalog } from './contract/catalog.ts'
-import { describeImports, describeTurns } from './contract/imports.ts'
-import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
+import { describeImports, describeRecording, describeTurns } from './contract/imports.ts'
+import { describeCatalog, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
-import { describePages } from './contract/pages.ts'
-import { describeProjects } from './contract/projects.ts'
-import { describePurchases } from './contract/purchases.ts'
-import { describeQuotas } from './contract/quotas.ts'
-import { describeRecording, describeUsers } from './contract/recording.ts'
-import { describeRepeats } from './contract/repeats.ts'
-import { describeStores } from './contract/stores.ts'
-import { describeSummaries } from './contract/summaries.ts'
-import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
-import { describeTotals } from './contract/totals.ts'
-import { describeImportRecords, describeUndo } from './contract/undo.ts'
-import { describeUpkeep } from './contract/upkeep.ts'
+import { describePurchases, describeSummaries, describeTotals } from './contract/purchases.ts'
+import {
+  describeKeys,
+  describeRecords,
+  describeUpkeep,
+  describeWatermarks,
+} from './contract/records.ts'
+import { describeUndo } from './contract/undo.ts'
 import { describeErasure } from './contract/users.ts'
 import { describeWebhooks } from './contract/webhooks.ts'
+import {
+  describeAudit,
+  describeAuthority,
+  describeIdempotency,
+  describeQuotas,
+} from './contract/writes.ts'
 
 interface SuiteOptions {
   /** The reason to skip the suite. */
@@ -31,7 +29,6 @@ interface SuiteOptions {
 export function describeMemory(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
   describe(name, { skip: options.skip ?? false }, () => {
     describe('imports', () => describeImports(open))
-    describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
     describe('summaries', () => describeSummaries(open))
     describe('totals', () => describeTotals(open))
@@ -41,33 +38,25 @@ export function describeMemory(name: string, open: OpenStorage, options: SuiteOp
 /** Tests an adapter against the contract. */
 export function describeStorage(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
   describe(name, { skip: options.skip ?? false }, () => {
-    describe('accounts', () => describeAccounts(open))
-    describe('projects', () => describeProjects(open))
-    describe('stores', () => describeStores(open))
-    describe('pages of records', () => describePages(open))
-    describe('quotas', () => describeQuotas(open))
+    describe('records', () => describeRecords(open))
+    describe('keys', () => describeKeys(open))
+    describe('revocation watermarks', () => describeWatermarks(open))
     describe('items', () => describeItems(open))
-    describe('changes of items', () => describeItemChanges(open))
-    describe('pages of items', () => describeItemPages(open))
     describe('catalogs', () => describeCatalog(open))
+    describe('audit entries', () => describeAudit(open))
+    describe('idempotency records', () => describeIdempotency(open))
+    describe('authority', () => describeAuthority(open))
+    describe('quotas', () => describeQuotas(open))
+    describe('archives', () => describeArchives(open))
     describe('imports', () => describeImports(open))
-    describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
-    describe('records of imports', () => describeImportRecords(open))
+    describe('recorded purchases', () => describeRecording(open))
     describe('undone imports', () => describeUndo(open))
     describe('purchases', () => describePurchases(open))
-    describe('recorded purchases', () => describeRecording(open))
-    describe('purchases of a user', () => describeUsers(open))
     describe('summaries', () => describeSummaries(open))
     describe('totals', () => describeTotals(open))
-    describe('signing keys', () => describeSigningKeys(open))
-    describe('revocation watermarks', () => describeWatermarks(open))
-    describe('audit entries', () => describeAudit(open))
-    describe('archives', () => describeArchives(open))
-    describe('authority', () => describeAuthority(open))
-    describe('rollbacks', () => describeAtomicity(open))
-    describe('upkeep', () => describeUpkeep(open))
     describe('erased users', () => describeErasure(open))
     describe('webhooks', () => describeWebhooks(open))
+    describe('upkeep', () => describeUpkeep(open))
   })
 }

@@ -17,7 +17,6 @@ import { soakOnly } from '../support/soak.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { threadsOf } from '../support/threads.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
-import { describeRepeats } from './contract/repeats.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
 import { newPath, rowsIn } from './fixtures/sqlite.ts'
@@ -25,7 +24,6 @@ import { newPath, rowsIn } from './fixtures/sqlite.ts'
 describe('an import in a thread of its own', () => {
   const open = async (t: TestContext) => (await openShops(t, 0, false)).storage
   describe('stages rows', { skip: soakOnly }, () => describeImports(open))
-  describe('finds repeats', { skip: soakOnly }, () => describeRepeats(open))
   describe('beside another one', () => describeTurns(open))
 })
 

@@ -93,7 +93,6 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.updateProject('prj_1', (project) => project)
   await storage.rotatePublicKey('prj_2', { public_key: 'pk_new', former_until: AT })
   await storage.findFormerPublicKey('pk_prj_2')
-  await storage.listFormerPublicKeys('prj_2', { limit: 10 })
   const quota = { account_id: 'acc_1', project_id: 'prj_1', stores: 100, config_bytes: 1e6 }
   await storage.insertStore(newStore('more'), { quota })
   await storage.insertProject(newProject('prj_4'), { quota: { account_id: 'acc_1', projects: 9 } })
@@ -107,7 +106,6 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write('5'))
   const { key_id } = authority
   await storage.insertItem(newItem('bow'), { audit: write('4').audit, authority: { key_id } })
-  await storage.insertItems([newItem('shield')])
   await storage.findItem('itm_gold')
   await storage.findItemByName(MAIN, 'gold')
   await storage.listItems(MAIN, { limit: 10 })
@@ -136,13 +134,10 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.completeTotals?.(MAIN)
   await storage.findPurchaseVersion(MAIN)
   await storage.revokeTokens({ project_id: 'prj_1', user_id: 'u', at: 1 })
-  await storage.insertWatermark({ project_id: 'prj_1', user_id: 'u', not_after: 1 })
   await storage.findWatermark('prj_1', 'u')
   await storage.listWatermarks('prj_1', { limit: 10 })
   await storage.listWatermarks('prj_1', { limit: 10, after: '1' })
   await storage.findIdempotencyRecord('acc_1', 'k')
-  await storage.listIdempotencyRecords('acc_1', { limit: 10 })
-  await storage.listIdempotencyRecords('acc_1', { limit: 10, after: '1' })
   await storage.listAudit(undefined, { limit: 10 })
   await storage.listAudit('acc_1', { limit: 10, after: '1' })
 }

@@ -519,7 +519,7 @@ describe('PostgreSQL connections', () => {
     const storage = await openPostgres(t, url.href)
     await insertShops(storage)
     const secret = Uint8Array.from({ length: 32 }, (_, i) => 7 * i)
-    await storage.insertSigningKey({ kid: 'k', secret, created_at: AT })
+    await storage.insertFirstSigningKey({ kid: 'k', secret, created_at: AT })
     const row = newRow(2, { transaction_id: "\\' \\\\ \t 日本 \\x41", metadata: { a: '\\n"' } })
     const current = await storage.openImport(MAIN, 'imp_1')
     assert.ok(current)

@@ -60,7 +60,7 @@ function describeSharing(driver: SqliteDriverName): void {
       name: 'By b',
       platform: 'web',
     })
-    await a.insertSigningKey({ kid: 'k1', secret: new Uint8Array(32), created_at: AT })
+    await a.insertFirstSigningKey({ kid: 'k1', secret: new Uint8Array(32), created_at: AT })
     assert.deepEqual(
       (await b.listSigningKeys()).map(({ kid }) => kid),
       ['k1'],
@@ -102,7 +102,11 @@ function describeSharing(driver: SqliteDriverName): void {
     await insertShops(before)
     await before.updateProject('prj_1', (project) => ({ ...project, config: awkwardObject() }))
     await before.insertItem(newItem('sword', { metadata: awkwardObject() }))
-    await before.insertSigningKey({ kid: 'k1', secret: new Uint8Array(32).fill(7), created_at: AT })
+    await before.insertFirstSigningKey({
+      kid: 'k1',
+      secret: new Uint8Array(32).fill(7),
+      created_at: AT,
+    })
     const current = await openImport(before, MAIN, 'imp_1')
     await stage(current, [newRow(2), newRow(3, { price: 499, currency: 'USD', user_id: 'player' })])
     await current.commit()
@@ -126,7 +130,7 @@ function describeSharing(driver: SqliteDriverName): void {
     for (const key of ['old-249', 'new-1', 'new-2']) {
       const idempotency = newIdempotencyRecord({ key, created_at: LATER, expires_at: '2025' })
       await storage.insertItem(newItem(key), { idempotency })
-      left.push((await all((page) => storage.listIdempotencyRecords('acc_1', page))).length)
+      left.push(await storage.countRows('idempotency_records'))
     }
 
     assert.deepEqual(left, [150, 51, 3])

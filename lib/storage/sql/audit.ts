@@ -47,12 +47,6 @@ export function auditMethods(sql: Sql) {
         : write(() => verifyAuthority(sql, authority)),
     findIdempotencyRecord: (account_id: string, key: string) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
-    /**
-     * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. May
-     * include expired records.
-     */
-    listIdempotencyRecords: (account_id: string, page: Page) =>
-      read(listIdempotencyRecords(account_id, page)),
     /** Lists the audit log of one account or of all, oldest entries first. */
     listAudit: (account_id: string | undefined, page: Page) => read(listAudit(account_id, page)),
     /** Lists the audit log of one account, newest entries first. */
@@ -118,9 +112,6 @@ export function auditMethods(sql: Sql) {
 
 const FIND_IDEMPOTENCY_RECORD = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
-const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
-  ORDER BY key LIMIT ?`
 const PAGE_OF_FINGERPRINTS = `
   SELECT account_id, key, fingerprint FROM idempotency_records
   WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
@@ -136,12 +127,6 @@ const AUDIT_OF_ITEM = recentAudit(
 function recentAudit(condition: string): string {
   return `SELECT seq, ${AUDIT.list} FROM audit
     WHERE ${condition} AND seq < CAST(? AS bigint) ORDER BY seq DESC LIMIT ?`
-}
-
-function* listIdempotencyRecords(account_id: string, page: Page) {
-  const { after = '', limit } = page
-  const rows = yield* all(PAGE_OF_IDEMPOTENCY_RECORDS, account_id, after, limit + 1)
-  return recordPage(rows, page, IDEMPOTENCY_RECORDS.read, ({ key }) => key)
 }
 
 function* listAudit(account_id: string | undefined, page: Page): Program<AuditPage> {

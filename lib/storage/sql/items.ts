@@ -33,7 +33,7 @@ export interface OwnItemMethods {
 }
 
 export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) {
-  const { read, write, writeOnce } = sql
+  const { read, write } = sql
   const lockItem = FIND_ITEM + (sql.forUpdate && `${sql.forUpdate} OF i`)
   return {
     listItems,
@@ -50,12 +50,6 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) 
         return insertOnce(sql, options, ITEM_ROWS, item)
       return insertOnce(sql, options, ITEM_ROWS, item, () => queueItem(key_id, item, audit))
     },
-    /** Inserts items in the given order, for `copyStorage`. Skips items whose id exists. */
-    insertItems: (items: readonly Item[]) =>
-      writeOnce(function* () {
-        yield* sql.insertAll(ITEM_ROWS, items.map(copiedItem))
-        yield* recordWrite(sql, {})
-      }),
     /**
      * Replaces an item by the result of `change`, under the rules of `updateProject`. Also adds 1 to
      * the item's `version`.
@@ -113,12 +107,4 @@ function nextVersion(
 function newChange(): string {
   const time = Date.now().toString(36).padStart(9, '0')
   return `${time}${randomBytes(10).toString('base64url')}`
-}
-
-/**
- * The row to write for a copied item. A copy does not include `changed`: an item that was ever
- * changed gets a new random value.
- */
-function copiedItem(item: Item): Item & { readonly changed?: string } {
-  return item.version === 1 ? item : { ...item, changed: newChange() }
 }

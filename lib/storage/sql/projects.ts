@@ -3,7 +3,7 @@ import type { KeyRotation, Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, listBySeq, listConfigured, pageOf } from './pages.ts'
+import { findRecord, listConfigured } from './pages.ts'
 import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
@@ -27,9 +27,6 @@ export function projectMethods(sql: Sql) {
       read(findRecord(PROJECTS.read, FIND_BY_PUBLIC_KEY, key)),
     findFormerPublicKey: (key: string) =>
       read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
-    /** Lists the former keys of a project, in the order in which they were replaced. */
-    listFormerPublicKeys: (id: string, page: Page) =>
-      read(listBySeq(FORMER_PUBLIC_KEYS, PAGE_OF_KEYS, page, id)),
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
       read(listConfigured(PROJECTS, pageOfProjects, id, page)),
@@ -79,6 +76,5 @@ const FIND_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_k
 const FIND_FORMER_KEY = `
   SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
 export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
-const PAGE_OF_KEYS = pageOf(FORMER_PUBLIC_KEYS, 'project_id')
 const SHORTEN_FORMER_KEYS = `
   UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`

@@ -16,7 +16,7 @@ import { all, find, insert, type Program, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
 export function tokenMethods(sql: Sql) {
-  const { read, write, writeOnce, greatest } = sql
+  const { read, write, greatest } = sql
   const deleteSigningKeys = `DELETE FROM signing_keys WHERE kid IN ${sql.each.text}`
   const listSigningKeys = `
     SELECT kid, ${sql.bytes('secret')} AS secret, created_at FROM signing_keys ORDER BY seq`
@@ -44,9 +44,6 @@ export function tokenMethods(sql: Sql) {
   }
 
   return {
-    /** Inserts a signing key, for `copyStorage`. */
-    insertSigningKey: async (key: StoredSigningKey) =>
-      void (await writeOnce(() => insert(SIGNING_KEYS, key))),
     /** Inserts a signing key if there is none. Of concurrent calls, only one inserts. */
     insertFirstSigningKey: (key: StoredSigningKey) =>
       write(function* () {
@@ -87,12 +84,6 @@ export function tokenMethods(sql: Sql) {
         const pseudonym = pseudonymOf({ project_id, user_id })
         yield* run(revoke, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
         yield* recordWrite(sql, options)
-      }),
-    /** Raises a revocation watermark to a value. Never lowers a stored one. For `copyStorage`. */
-    insertWatermark: (watermark: Watermark) =>
-      writeOnce(function* () {
-        yield* raise(watermark)
-        yield* recordWrite(sql, {})
       }),
     /**
      * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A

@@ -75,11 +75,9 @@ export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): 
   else if (writes.some(({ authority }) => !authority)) yield { isAudited: false }
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
   if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
-  const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
-  const [first, ...others] = records
-  if (first && others.length === 0) yield* sql.putIdempotencyRecord(first)
-  // Inserts many records without checks. Only a copy does this, whose target has none of them.
-  else if (first) yield* sql.insertAll(IDEMPOTENCY_RECORDS, records)
+  for (const { idempotency } of writes) {
+    if (idempotency) yield* sql.putIdempotencyRecord(idempotency)
+  }
 }
 
 function* verifyKeyCheck(sql: Dialect, check: KeyCheck): Program<void> {

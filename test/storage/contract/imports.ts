@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { importRows, openImport, purchaseOf, readPages, transactions } from '../fixtures/imports.ts'
-import { append, assertUnchanged } from '../fixtures/mutate.ts'
+import type { NewPurchase, StoredPurchase } from '../../../lib/domain/purchase.ts'
+import type { StagedRows, Storage } from '../../../lib/storage/port.ts'
 import {
+  DETAILS,
+  importRows,
+  openImport,
+  purchaseOf,
+  purchasesIn,
+  statuses,
+  transactions,
+} from '../fixtures/imports.ts'
+import { assertUnchanged, spoil } from '../fixtures/mutate.ts'
+import {
+  AT,
   awkwardObject,
   FOREIGN,
   insertShops,
@@ -13,204 +23,323 @@ import {
   SIDE,
   stage,
 } from '../fixtures/records.ts'
-import type { OpenStorage } from './open.ts'
+import { newEntry } from '../fixtures/writes.ts'
+import { type OpenStorage, testsOn } from './open.ts'
+
+const outcome = (counts: Partial<StagedRows>) => {
+  return { added: 0, skipped: 0, updated: 0, conflicts: [], ...counts }
+}
+const stored = (row: NewPurchase, change: Partial<StoredPurchase> = {}) => {
+  return { ...purchaseOf(row, 'imp_1'), ...change }
+}
+const pending = (line: number) => newRow(line, { status: 'pending' })
+const refunded = (line: number) => newRow(line, { status: 'refunded' })
+const PAID = { user_id: 'player', price: 499, currency: 'USD' }
+const SUBSCRIPTION = { ...PAID, expires_at: 9_000 }
+
+/** An import into a store that has purchases. If a row conflicts, the import is aborted. */
+interface Repeat {
+  readonly before: readonly NewPurchase[]
+  readonly slices: readonly (readonly NewPurchase[])[]
+  /** The outcome of each slice. */
+  readonly outcomes: readonly object[]
+  /** The purchases after the commit. */
+  readonly after?: readonly StoredPurchase[]
+}
+
+const REPEATS: Record<string, Repeat> = {
+  'an identical row is skipped': {
+    before: [newRow(2, PAID), newRow(3)],
+    slices: [[newRow(2, PAID), newRow(3), newRow(4)]],
+    outcomes: [outcome({ added: 1, skipped: 2 })],
+    after: [stored(newRow(2, PAID)), stored(newRow(3)), purchaseOf(newRow(4), 'imp_2')],
+  },
+  'a row repeated within one file is skipped, in one slice and in the next': {
+    before: [],
+    slices: [
+      [newRow(2), newRow(3, { transaction_id: 'tx_2' })],
+      [newRow(4, { transaction_id: 'tx_2' }), newRow(5)],
+    ],
+    outcomes: [outcome({ added: 1, skipped: 1 }), outcome({ added: 1, skipped: 1 })],
+    after: [purchaseOf(newRow(2), 'imp_2'), purchaseOf(newRow(5), 'imp_2')],
+  },
+  'an updated purchase keeps its position, its import and its metadata': {
+    before: [newRow(2, { status: 'pending', metadata: { from: 'first' } }), newRow(3)],
+    slices: [[refunded(3), newRow(9, { transaction_id: 'tx_2', metadata: { from: 'second' } })]],
+    outcomes: [outcome({ updated: 2 })],
+    after: [stored(newRow(2, { metadata: { from: 'first' } })), stored(refunded(3))],
+  },
+  'one import can update the status of a stored or new row several times': {
+    before: [pending(2)],
+    slices: [
+      [newRow(2), pending(3), newRow(3)],
+      [newRow(2, { status: 'cancelled' }), refunded(3), pending(3)],
+    ],
+    outcomes: [outcome({ added: 1, updated: 2 }), outcome({ updated: 2, skipped: 1 })],
+    after: [stored(newRow(2, { status: 'cancelled' })), purchaseOf(refunded(3), 'imp_2')],
+  },
+  'an earlier status is skipped': {
+    before: [refunded(2)],
+    slices: [[pending(2)]],
+    outcomes: [outcome({ skipped: 1 })],
+    after: [stored(refunded(2))],
+  },
+  'a value that only the row or only the purchase has is no conflict': {
+    before: [newRow(2, SUBSCRIPTION), newRow(3), newRow(4)],
+    slices: [
+      [
+        refunded(2),
+        newRow(3, { ...SUBSCRIPTION, status: 'refunded' }),
+        newRow(4, { user_id: 'other' }),
+      ],
+    ],
+    outcomes: [
+      outcome({
+        ...{ skipped: 1, updated: 2 },
+        unequal: Object.entries({ user_id: 2, price: 1, currency: 1, expires_at: 1 }).map(
+          ([field, rows]) => ({ field: field as 'price', stored: 'missing', rows }),
+        ),
+      }),
+    ],
+    after: [
+      stored(newRow(2, SUBSCRIPTION), { status: 'refunded' }),
+      stored(refunded(3)),
+      stored(newRow(4)),
+    ],
+  },
+  'another end of a subscription is counted, and the stored one stays': {
+    before: [newRow(2, { expires_at: 9_000 })],
+    slices: [[newRow(2, { expires_at: 8_000 })]],
+    outcomes: [
+      outcome({ skipped: 1, unequal: [{ field: 'expires_at', stored: 'different', rows: 1 }] }),
+    ],
+    after: [stored(newRow(2, { expires_at: 9_000 }))],
+  },
+  'a row can conflict with a row of the same file, in one slice or the next': {
+    before: [],
+    slices: [
+      [newRow(2), newRow(3, { transaction_id: 'tx_2', sku: 'gem' })],
+      [newRow(4, { transaction_id: 'tx_2', quantity: 9 }), newRow(5, { transaction_id: 'tx_2' })],
+    ],
+    outcomes: [
+      outcome({ added: 1, conflicts: [{ line: 3, field: 'sku' }] }),
+      outcome({ skipped: 1, conflicts: [{ line: 4, field: 'quantity' }] }),
+    ],
+  },
+  'a status is compared with the last one in the same import': {
+    before: [newRow(2)],
+    slices: [
+      [refunded(2)],
+      [
+        newRow(3, { transaction_id: 'tx_2', status: 'cancelled' }),
+        newRow(4, { transaction_id: 'tx_2', status: 'refunded' }),
+      ],
+    ],
+    outcomes: [
+      outcome({ updated: 1 }),
+      outcome({ skipped: 1, conflicts: [{ line: 3, field: 'status' }] }),
+    ],
+  },
+  ...Object.fromEntries(
+    Object.entries({
+      ...{ sku: 'gem', user_id: 'other', price: 500, currency: 'EUR', quantity: 3 },
+      status: 'cancelled',
+    }).map(([field, value]) => {
+      const row = newRow(2, { ...PAID, quantity: 2, status: 'refunded' })
+      const other = { ...row, line: 7, [field]: value }
+      const conflicts = [{ line: 7, field: field as 'sku' }]
+      const repeat = {
+        before: [row],
+        slices: [[newRow(6), other, newRow(8)]],
+        outcomes: [outcome({ added: 2, conflicts })],
+      }
+      return [`a row with another value is a conflict: ${field}`, repeat]
+    }),
+  ),
+}
 
 export function describeImports(open: OpenStorage): void {
-  test('imported rows are listed as purchases, and absent fields stay absent', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const full = newRow(2, {
-      transaction_id: 'tx 日本 \u{1F600} "quoted", comma',
-      user_id: 'player',
-      quantity: 1_000_000,
-      price: Number.MAX_SAFE_INTEGER,
-      currency: 'USD',
-      status: 'refunded',
-      metadata: awkwardObject(),
-    })
-    const before1970 = newRow(3, { purchased_at: -62_135_596_800_000 })
-    const free = newRow(4, { price: 0, currency: 'EUR' })
-    const current = await openImport(storage, MAIN, 'imp_1')
+  const test = testsOn(open, insertShops)
 
-    const staged = await stage(current, [full, before1970, free])
+  test('imported rows are listed as purchases, and absent fields stay absent', async (storage) => {
+    const rows = () => [
+      newRow(2, {
+        ...{ transaction_id: 'tx 日本 \u{1F600} "quoted", comma', user_id: 'player' },
+        ...{ quantity: 1_000_000, price: Number.MAX_SAFE_INTEGER, currency: 'USD' },
+        ...{ status: 'refunded', metadata: awkwardObject() },
+      }),
+      newRow(3, { purchased_at: -62_135_596_800_000 }),
+      newRow(4, { price: 0, currency: 'EUR' }),
+    ]
+    const current = await openImport(storage, MAIN, 'imp_1')
+    const given = rows()
+
+    assert.deepEqual(await stage(current, given), outcome({ added: 3 }))
+    spoil(given)
     await current.commit()
 
-    assert.deepEqual(staged, { added: 3, skipped: 0, updated: 0, conflicts: [] })
-    const purchases = [full, before1970, free].map((row) => purchaseOf(row, 'imp_1'))
-    assertUnchanged((await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases, purchases)
+    const expected = rows().map((row) => purchaseOf(row, 'imp_1'))
+    const found = await purchasesIn(storage, MAIN)
+    assertUnchanged(found, expected)
+    spoil(found)
+    assertUnchanged(await purchasesIn(storage, MAIN), expected)
   })
 
-  test('staged rows are invisible before the commit, and all visible after it', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const current = await openImport(storage, MAIN, 'imp_1')
+  test('rows and statuses are invisible before the commit, and other writes are visible at once', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [pending(2)])
+    const current = await openImport(storage, MAIN, 'imp_2')
 
     await stage(current, [newRow(2), newRow(3)])
-    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
+    await storage.insertItem(newItem('sword'))
+    await storage.insertStore(newStore('late'))
+    assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
     await stage(current, [newRow(4)])
-    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
+    assert.deepEqual(await statuses(storage, MAIN), ['pending'])
     await current.commit()
 
+    assert.deepEqual(await statuses(storage, MAIN), ['purchased', 'purchased', 'purchased'])
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_3', 'tx_4'])
   })
 
-  test('rows whose SKU is not an item of the store are reported and left out', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
+  test('an abort discards 12,000 rows and all statuses, and keeps other writes', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [pending(1)])
+    const current = await openImport(storage, MAIN, 'imp_2')
+    const rows = Array.from({ length: 12_000 }, (_, number) => newRow(number + 2))
+    assert.equal((await stage(current, [...rows, refunded(1)])).added, 12_000)
+    await storage.insertItem(newItem('sword'))
+
+    await current.abort()
+
+    assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
+    assert.deepEqual(await purchasesIn(storage, MAIN), [stored(pending(1))])
+    const cancelled = newRow(1, { status: 'cancelled' })
+    const again = await importRows(storage, MAIN, 'imp_3', [...rows.slice(0, 5), cancelled])
+    assert.deepEqual(again, outcome({ added: 5, updated: 1 }))
+  })
+
+  test('rows whose SKU is not an item of the store are reported and left out', async (storage) => {
     await storage.insertItem(newItem('side_only', { store_id: 'side' }))
     const odd = ['side_only', 'GOLD', 'gol', '%', "gold' OR '1'='1", '"], "gold', '日本 \u{1F600}']
-    const current = await openImport(storage, MAIN, 'imp_1')
-
     const rows = [newRow(2), ...odd.map((sku, index) => newRow(index + 3, { sku })), newRow(99)]
-    const staged = await stage(current, rows)
-    await current.commit()
 
-    assert.deepEqual(staged.unknown, [3, 4, 5, 6, 7, 8, 9])
-    assert.equal(staged.added, 2)
+    const staged = await importRows(storage, MAIN, 'imp_1', rows)
+
+    assert.deepEqual(staged, outcome({ added: 2, unknown: [3, 4, 5, 6, 7, 8, 9] }))
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_99'])
   })
 
-  test('ids in any order are added in one slice as in many', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
+  test('ids in any order are added in one slice as in many', async (storage) => {
     const current = await openImport(storage, MAIN, 'imp_1')
     const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5003}_é`)
     const rows = ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
     const half = rows.length / 2
 
-    const reported = []
+    const reported: StagedRows[] = []
     for (const slice of [rows.slice(0, half), rows.slice(half), rows.slice(1000, 1500)]) {
       reported.push(await current.stage(slice))
     }
     reported.push(await current.finish())
     await current.commit()
-    const added = reported.reduce((sum, each) => sum + each.added, 0)
-    const skipped = reported.reduce((sum, each) => sum + each.skipped, 0)
 
-    assert.deepEqual([added, skipped], [5000, 500])
-    const pages = (await readPages(storage, MAIN, 1000)).flat()
+    const sum = (count: 'added' | 'skipped') =>
+      reported.reduce((total, each) => total + each[count], 0)
+    assert.deepEqual([sum('added'), sum('skipped')], [5000, 500])
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 6_000 })
     assert.deepEqual(
-      pages.map(({ transaction_id }) => transaction_id),
+      purchases.map(({ transaction_id }) => transaction_id),
       ids,
     )
   })
 
-  test('an abort discards all rows, and they can be imported again', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const first = await openImport(storage, MAIN, 'imp_1')
-    await stage(first, [newRow(2, { transaction_id: 'tx' })])
-
-    await first.abort()
-    assert.deepEqual(await transactions(storage, MAIN), [])
-
-    const second = await openImport(storage, MAIN, 'imp_2')
-    const row = newRow(2, { transaction_id: 'tx', sku: 'gem' })
-    const staged = await stage(second, [row])
-    await second.commit()
-    assert.deepEqual(staged, { added: 1, skipped: 0, updated: 0, conflicts: [] })
-    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
-    assert.deepEqual(purchases, [purchaseOf(row, 'imp_2')])
-  })
-
-  test('an abort discards 12,000 rows and keeps earlier purchases', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importRows(storage, MAIN, 'imp_1', [newRow(2, { transaction_id: 'before' })])
-    const current = await openImport(storage, MAIN, 'imp_2')
-    const rows = Array.from({ length: 12_000 }, (_, number) => newRow(number + 2))
-    assert.equal((await stage(current, rows)).added, 12_000)
-
-    await current.abort()
-
-    assert.deepEqual(await transactions(storage, MAIN), ['before'])
-    const again = await importRows(storage, MAIN, 'imp_3', rows.slice(0, 5))
-    assert.equal(again.added, 5)
-  })
-
-  test('an import without rows adds nothing', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-
+  test('an import without rows adds nothing', async (storage) => {
     await (await openImport(storage, MAIN, 'imp_1')).commit()
     await (await openImport(storage, MAIN, 'imp_2')).abort()
-    const last = await openImport(storage, MAIN, 'imp_3')
-    const staged = await stage(last, [])
-    await last.commit()
 
-    assert.deepEqual(staged, { added: 0, skipped: 0, updated: 0, conflicts: [] })
+    assert.deepEqual(await importRows(storage, MAIN, 'imp_3', []), outcome({}))
     assert.deepEqual(await transactions(storage, MAIN), [])
   })
 
-  test('writes of others during an import are visible at once and survive its abort', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const current = await openImport(storage, MAIN, 'imp_1')
-    await stage(current, [newRow(2)])
+  for (const [title, { before, slices, outcomes, after }] of Object.entries(REPEATS)) {
+    test(title, async (storage) => {
+      await importRows(storage, MAIN, 'imp_1', before)
+      const current = await openImport(storage, MAIN, 'imp_2')
+      const staged = []
+      for (const slice of slices) staged.push(await stage(current, slice))
+      assert.deepEqual(staged, outcomes)
+      await current[after ? 'commit' : 'abort']()
 
-    await storage.insertItem(newItem('sword'))
-    await storage.insertStore(newStore('late'))
-    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'Renamed' }))
-    assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
-    await stage(current, [newRow(3)])
+      const expected = after ?? before.map((row) => stored(row))
+      assert.deepEqual(await purchasesIn(storage, MAIN), expected)
+    })
+  }
+
+  test('a comparison of products ignores other users and prices, not other items', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [newRow(2, PAID), newRow(3, PAID)])
+    const current = await openImport(storage, MAIN, 'imp_2')
+
+    const rows = [
+      newRow(2, { user_id: 'alias', price: 0, currency: 'EUR', status: 'refunded' }),
+      newRow(3, { ...PAID, sku: 'gem' }),
+      newRow(4, { transaction_id: 'tx_3', quantity: 2 }),
+    ]
+    const staged = await stage(current, rows, 'product')
     await current.abort()
 
-    assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
-    assert.deepEqual(await storage.findStore('acc_1', 'late'), newStore('late'))
-    assert.equal((await storage.findProject('prj_1'))?.name, 'Renamed')
-    assert.deepEqual(await transactions(storage, MAIN), [])
+    const fields = ['user_id', 'price', 'currency'] as const
+    const unequal = fields.map((field) => ({ field, stored: 'different' as const, rows: 1 }))
+    const conflicts = [
+      { line: 3, field: 'sku' as const },
+      { line: 4, field: 'quantity' as const },
+    ]
+    assert.deepEqual(staged, outcome({ updated: 1, conflicts, unequal }))
   })
 
-  test('changing a row or a returned purchase does not change the stored one', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const row = newRow(2, { metadata: { list: ['kept'] } })
-    const expected = structuredClone(purchaseOf(row, 'imp_1'))
-    const current = await openImport(storage, MAIN, 'imp_1')
+  test('statuses advance by the id alone, and an undo gives them back', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [newRow(2), refunded(3), pending(4)])
+    const current = await openImport(storage, MAIN, 'imp_2')
 
-    await stage(current, [row])
-    append(row.metadata)
-    await current.commit()
-    append((await storage.listPurchases(MAIN, {}, { limit: 1 })).purchases[0]?.metadata)
+    const advanced = await current.advance([
+      { transaction_id: 'tx_2', status: 'refunded' },
+      { transaction_id: 'tx_2', status: 'refunded' },
+      { transaction_id: 'tx_3', status: 'cancelled' },
+      { transaction_id: 'tx_4', status: 'purchased' },
+      { transaction_id: 'tx_unknown', status: 'refunded' },
+    ])
 
-    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 1 })
-    assert.deepEqual(purchases, [expected])
+    assert.deepEqual(advanced, { updated: 2, unknown: 1, notLater: 2 })
+    const before = ['purchased', 'refunded', 'pending']
+    assert.deepEqual(await statuses(storage, MAIN), before)
+    await current.finish()
+    await current.commit({}, DETAILS)
+    assert.deepEqual(await statuses(storage, MAIN), ['refunded', 'refunded', 'purchased'])
+    await storage.undoImport(MAIN, { import_id: 'imp_2', undone_at: AT, force: false })
+    assert.deepEqual(await statuses(storage, MAIN), before)
   })
 }
 
 export function describeTurns(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
   for (const ending of ['commit', 'abort'] as const) {
-    test(`a store has one import at a time: the next one opens after the ${ending}`, async (t) => {
-      const storage = await open(t)
-      await insertShops(storage)
-      const first = await openImport(storage, MAIN, 'imp_1')
+    test(`a store has one import at a time: the next one opens after the ${ending}`, async (storage) => {
+      const ids = ['imp_1', 'imp_2', 'imp_3', 'imp_4', 'imp_5']
+      const opened = await Promise.all(ids.map((id) => storage.openImport(MAIN, id)))
+      const [first, ...others] = opened.filter((each) => each !== undefined)
+      assert.deepEqual(others, [])
+      await first?.stage([newRow(2)])
+      assert.equal(await storage.openImport(MAIN, 'imp_6'), undefined)
+      await first?.finish()
+      await first?.[ending]()
 
-      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-      await stage(first, [newRow(2)])
-      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-      await first[ending]()
-
-      const second = await openImport(storage, MAIN, 'imp_2')
-      assert.equal(await storage.openImport(MAIN, 'imp_3'), undefined)
+      const second = await openImport(storage, MAIN, 'imp_7')
+      assert.equal(await storage.openImport(MAIN, 'imp_8'), undefined)
       await second.abort()
+      await first?.abort() // has no effect after its end
+      assert.deepEqual(await transactions(storage, MAIN), ending === 'commit' ? ['tx_2'] : [])
     })
   }
 
-  test('of five concurrent calls that open an import into a store, one succeeds', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const ids = ['imp_1', 'imp_2', 'imp_3', 'imp_4', 'imp_5']
-
-    const opened = await Promise.all(ids.map((id) => storage.openImport(MAIN, id)))
-
-    const given = opened.filter((each) => each !== undefined)
-    assert.equal(given.length, 1)
-    await given[0]?.abort()
-  })
-
-  test('other stores can import in parallel, even one with the same id in another account', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
+  test('other stores can import the same ids in parallel, even one with the same id in another account', async (storage) => {
     const main = await openImport(storage, MAIN, 'imp_1')
     const side = await openImport(storage, SIDE, 'imp_2')
     const foreign = await openImport(storage, FOREIGN, 'imp_3')
@@ -223,6 +352,120 @@ export function describeTurns(open: OpenStorage): void {
 
     assert.deepEqual(await transactions(storage, MAIN), [])
     assert.deepEqual(await transactions(storage, SIDE), ['tx_2', 'tx_3'])
-    assert.deepEqual(await transactions(storage, FOREIGN), ['tx_2', 'tx_3'])
+    const other = await importRows(storage, FOREIGN, 'imp_4', [newRow(2, { quantity: 7 })])
+    assert.deepEqual(other.conflicts, [{ line: 2, field: 'quantity' }])
+  })
+}
+
+export function describeRecording(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+  const audit = newEntry({ action: 'purchases.record' })
+
+  test('a recorded purchase is listed with the id of its import', async (storage) => {
+    const full = newRow(0, {
+      ...PAID,
+      quantity: 3,
+      price: Number.MAX_SAFE_INTEGER,
+      metadata: { a: 3 },
+    })
+    const expected = [purchaseOf(full, 'rec_1'), purchaseOf(newRow(2), 'rec_2')]
+
+    const first = await storage.recordPurchase(MAIN, 'rec_1', full)
+    const second = await storage.recordPurchase(MAIN, 'rec_2', newRow(2, { user_id: undefined }))
+
+    assert.deepEqual(first, { outcome: 'added', purchase: expected[0] })
+    assert.deepEqual(second, { outcome: 'added', purchase: expected[1] })
+    assert.deepEqual(await purchasesIn(storage, MAIN), expected)
+    for (const other of [SIDE, FOREIGN]) assert.deepEqual(await transactions(storage, other), [])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a repeated transaction is skipped, advances the status, or conflicts; an unknown SKU is refused', async (storage) => {
+    const row = (change = {}) => newRow(1, { user_id: 'ann', status: 'pending', ...change })
+    await importRows(storage, MAIN, 'imp_1', [row()])
+    const purchase = stored(row())
+    const changed = { ...purchase, status: 'refunded' }
+
+    for (const [change, expected] of [
+      [{ purchased_at: 5 }, { outcome: 'skipped', purchase }],
+      [{ status: 'refunded' }, { outcome: 'updated', purchase: changed }],
+      [{ status: 'purchased' }, { outcome: 'skipped', purchase: changed }],
+      [{ user_id: 'bob' }, { outcome: 'conflict', field: 'user_id' }],
+      [{ status: 'cancelled' }, { outcome: 'conflict', field: 'status' }],
+      [{ transaction_id: 'new', sku: 'gol' }, { outcome: 'unknown' }],
+    ] as const) {
+      assert.deepEqual(await storage.recordPurchase(MAIN, 'rec', row(change)), expected)
+    }
+    assert.deepEqual(await purchasesIn(storage, MAIN), [changed])
+  })
+
+  test('only a change writes its audit entry, and only with a valid authority', async (storage) => {
+    const authority = { key_id: 'key_hash-1', store: MAIN }
+    const revoked = { audit, authority: { ...authority, key_id: 'key_none' } }
+    let recorded = 0
+    const record = (row: NewPurchase, write: object = { audit, authority }) =>
+      storage.recordPurchase(MAIN, `rec_${++recorded}`, row, write)
+
+    await assert.rejects(record(newRow(1), revoked), { code: 'account_key_required' })
+    assert.deepEqual(await transactions(storage, MAIN), [])
+    const rows = [newRow(1), newRow(1), newRow(1, { quantity: 2 }), refunded(1)]
+    for (const row of rows) await record(row)
+
+    assert.deepEqual((await storage.listAudit('acc_1', { limit: 9 })).entries, [audit, audit])
+    await storage.updateStore(MAIN, (store) => ({ ...store, status: 'disabled' }))
+    await assert.rejects(record(newRow(2)), { code: 'store_inactive' })
+  })
+
+  test('of five concurrent records of one transaction, one adds it', async (storage) => {
+    const results = await Promise.all(
+      [1, 2, 3, 4, 5].map((id) => storage.recordPurchase(MAIN, `rec_${id}`, newRow(1), { audit })),
+    )
+
+    const outcomes = results.map(({ outcome }) => outcome).toSorted()
+    assert.deepEqual(outcomes, ['added', 'skipped', 'skipped', 'skipped', 'skipped'])
+    assert.deepEqual(await transactions(storage, MAIN), ['tx_1'])
+  })
+
+  for (const ending of ['commit', 'abort'] as const) {
+    test(`purchases recorded during an import precede its rows and survive its ${ending}`, async (storage) => {
+      await importRows(storage, MAIN, 'imp_1', [newRow(1)])
+      const current = await openImport(storage, MAIN, 'imp_2')
+      await importRows(storage, SIDE, 'imp_3', [newRow(1)])
+      await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
+      await stage(current, [newRow(5), newRow(2)])
+      await storage.recordPurchase(MAIN, 'rec_2', newRow(3))
+      await storage.recordPurchase(SIDE, 'rec_3', newRow(3))
+      await stage(current, [newRow(6), newRow(3)])
+      await storage.recordPurchase(MAIN, 'rec_4', newRow(4))
+
+      const recorded = ['tx_1', 'tx_2', 'tx_3', 'tx_4']
+      assert.deepEqual(await transactions(storage, MAIN), recorded)
+      await current[ending]()
+      await storage.recordPurchase(MAIN, 'rec_5', newRow(7))
+
+      const all = [...recorded, ...(ending === 'commit' ? ['tx_5', 'tx_6'] : []), 'tx_7']
+      for (const limit of [1, 2, 9]) {
+        assert.deepEqual(await transactions(storage, MAIN, {}, limit), all)
+      }
+      assert.deepEqual(await transactions(storage, SIDE), ['tx_1', 'tx_3'])
+      assert.deepEqual(await storage.check(), [])
+    })
+  }
+
+  test('a transaction that a running import has staged is busy until it ends', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [pending(1)])
+    const current = await openImport(storage, MAIN, 'imp_2')
+    await stage(current, [newRow(1), newRow(2)])
+    const record = async () => {
+      const rows = [1, 2].map(refunded)
+      const all = rows.map((row) => storage.recordPurchase(MAIN, `rec_${row.line}`, row))
+      return (await Promise.all(all)).map(({ outcome }) => outcome)
+    }
+
+    assert.deepEqual(await record(), ['busy', 'busy'])
+    await current.commit()
+
+    assert.deepEqual(await record(), ['updated', 'updated'])
+    assert.deepEqual(await statuses(storage, MAIN), ['refunded', 'refunded'])
   })
 }

@@ -1,98 +1,92 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import type { NewPurchase, PurchaseStatus } from '../../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../../lib/domain/query.ts'
-import { importRows, openImport, readPages } from '../fixtures/imports.ts'
-import { insertShops, MAIN, newRow, SIDE } from '../fixtures/records.ts'
-import type { OpenStorage } from './open.ts'
+import type { PurchaseSummary, SummaryKey } from '../../../lib/domain/summary.ts'
+import { PERIODS } from '../../../lib/domain/summary.ts'
+import type { Storage, StoreKey, StoresOfAccount, StoreTotals } from '../../../lib/storage/port.ts'
+import { importRows, openImport, transactions } from '../fixtures/imports.ts'
+import {
+  FOREIGN,
+  insertShops,
+  MAIN,
+  newItem,
+  newProject,
+  newRow,
+  newStore,
+  SIDE,
+  stage,
+} from '../fixtures/records.ts'
+import { type OpenStorage, testsOn } from './open.ts'
+
+const ACCOUNT = { account_id: 'acc_1' }
+const LARGEST = Number.MAX_SAFE_INTEGER
+
+const at = (time: string): Partial<NewPurchase> => ({ purchased_at: Date.parse(time) })
 
 export function describePurchases(open: OpenStorage): void {
-  const filters: readonly (readonly [filter: PurchaseFilter, lines: readonly number[]])[] = [
-    [{}, [2, 3, 4, 5]],
-    [{ user_id: 'ann' }, [2, 4]],
-    [{ sku: 'gem' }, [3]],
-    [{ status: 'refunded' }, [4]],
-    [{ from: 2_000 }, [3, 4, 5]],
-    [{ to: 4_000 }, [2, 3]],
-    [{ from: 2_000, to: 4_000 }, [3]],
-    [{ user_id: 'ann', status: 'refunded', sku: 'gold', from: 1, to: 9_000 }, [4]],
-    [{ user_id: 'nobody' }, []],
-  ]
+  const test = testsOn(open, insertShops)
 
-  for (const [filter, lines] of filters) {
-    test(`the filter ${JSON.stringify(filter)} works on one page and on many`, async (t) => {
-      const storage = await open(t)
-      await insertShops(storage)
-      await importRows(storage, MAIN, 'imp_1', [
-        newRow(2, { user_id: 'ann', purchased_at: 1_000 }),
-        newRow(3, { user_id: 'bob', purchased_at: 2_000, sku: 'gem' }),
-      ])
-      await importRows(storage, MAIN, 'imp_2', [
-        newRow(4, { user_id: 'ann', purchased_at: 4_000, status: 'refunded' }),
-        newRow(5, { purchased_at: 5_000 }),
-      ])
-      await importRows(storage, SIDE, 'imp_3', [newRow(9, { user_id: 'ann', sku: 'gem' })])
+  test('each filter works on one page and on many', async (storage) => {
+    const filters: readonly (readonly [filter: PurchaseFilter, lines: readonly number[]])[] = [
+      [{}, [2, 3, 4, 5]],
+      [{ user_id: 'ann' }, [2, 4]],
+      [{ sku: 'gem' }, [3]],
+      [{ status: 'refunded' }, [4]],
+      [{ from: 2_000 }, [3, 4, 5]],
+      [{ to: 4_000 }, [2, 3]],
+      [{ from: 2_000, to: 4_000 }, [3]],
+      [{ user_id: 'ann', status: 'refunded', sku: 'gold', from: 1, to: 9_000 }, [4]],
+      [{ user_id: 'nobody' }, []],
+      [{ import_id: 'imp_1' }, [2, 3]],
+      [{ import_id: 'imp_2' }, [4, 5]],
+      [{ import_id: 'imp_3' }, []],
+      [{ import_id: 'imp_none' }, []],
+    ]
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, { user_id: 'ann', purchased_at: 1_000 }),
+      newRow(3, { user_id: 'bob', purchased_at: 2_000, sku: 'gem' }),
+    ])
+    await importRows(storage, MAIN, 'imp_2', [
+      newRow(4, { user_id: 'ann', purchased_at: 4_000, status: 'refunded' }),
+      newRow(5, { purchased_at: 5_000 }),
+    ])
+    await importRows(storage, SIDE, 'imp_3', [newRow(9, { user_id: 'ann', sku: 'gem' })])
 
+    for (const [filter, lines] of filters) {
       for (const limit of [1, 10]) {
-        for (const newestFirst of [false, true]) {
-          const pages = await readPages(storage, MAIN, limit, filter, newestFirst)
-          const found = pages.flat().map(({ transaction_id }) => transaction_id)
-          const expected = lines.map((line) => `tx_${line}`)
-          assert.deepEqual(found, newestFirst ? expected.reverse() : expected)
-        }
+        const expected = lines.map((line) => `tx_${line}`)
+        const found = await transactions(storage, MAIN, filter, limit)
+        assert.deepEqual(found, expected, JSON.stringify(filter))
+        const newest = await transactions(storage, MAIN, filter, limit, true)
+        assert.deepEqual(newest, expected.reverse(), JSON.stringify(filter))
       }
-    })
-  }
+    }
+  })
 
-  for (const limit of [1, 2, 3, 6, 7]) {
-    test(`pages of ${limit} list each purchase once, in order of import`, async (t) => {
-      const storage = await open(t)
-      await insertShops(storage)
-      const rows = (...ids: string[]) =>
-        ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
-      await importRows(storage, MAIN, 'imp_b', rows('z', 'm'))
-      await (await openImport(storage, MAIN, 'imp_x')).abort()
-      await importRows(storage, SIDE, 'imp_s', rows('side'))
-      await importRows(storage, MAIN, 'imp_a', rows('y', 'm', 'b', 'a'))
-      await importRows(storage, MAIN, 'imp_c', rows('c'))
-
-      const pages = await readPages(storage, MAIN, limit)
-
-      assert.deepEqual(
-        pages.flat().map(({ transaction_id }) => transaction_id),
-        ['z', 'm', 'y', 'b', 'a', 'c'],
-      )
-      const reversed = await readPages(storage, MAIN, limit, {}, true)
-      assert.deepEqual(reversed.flat(), pages.flat().reverse())
-      assert.ok(pages.slice(0, -1).every((page) => page.length === limit))
-      assert.equal(pages.length, Math.ceil(6 / limit))
-    })
-  }
-
-  test('a store without purchases has one empty page', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-
+  test('pages of any size list each purchase once, in order of import, and later ones last', async (storage) => {
+    const rows = (...ids: string[]) =>
+      ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
     assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
+    await importRows(storage, MAIN, 'imp_b', rows('z', 'm'))
+    await (await openImport(storage, MAIN, 'imp_x')).abort()
+    await importRows(storage, SIDE, 'imp_s', rows('side'))
+    await importRows(storage, MAIN, 'imp_a', rows('y', 'm', 'b', 'a'))
+    const first = await storage.listPurchases(MAIN, {}, { limit: 5 })
+    assert.equal(first.next, undefined)
+    const { next: after = '' } = await storage.listPurchases(MAIN, {}, { limit: 4 })
+    await importRows(storage, MAIN, 'imp_c', rows('c'))
+
+    for (const limit of [1, 2, 3, 6, 7]) {
+      const all = ['z', 'm', 'y', 'b', 'a', 'c']
+      assert.deepEqual(await transactions(storage, MAIN, {}, limit), all)
+      assert.deepEqual(await transactions(storage, MAIN, {}, limit, true), all.reverse())
+    }
+    const { purchases, next } = await storage.listPurchases(MAIN, {}, { limit: 2, after })
+    assert.equal(purchases.map(({ transaction_id }) => transaction_id).join(''), 'ac')
+    assert.equal(next, undefined)
   })
 
-  test('purchases imported while pages are read are listed last', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3), newRow(4)])
-    const first = await storage.listPurchases(MAIN, {}, { limit: 2 })
-
-    await importRows(storage, MAIN, 'imp_2', [newRow(2, { transaction_id: 'late' })])
-    const after = first.next ?? assert.fail('no next page')
-    const second = await storage.listPurchases(MAIN, {}, { limit: 2, after })
-
-    const ids = [...first.purchases, ...second.purchases].map((each) => each.transaction_id)
-    assert.deepEqual(ids, ['tx_2', 'tx_3', 'tx_4', 'late'])
-    assert.equal(second.next, undefined)
-  })
-
-  test('a page with a filter examines a limited number of purchases', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
+  test('a page with a filter examines a limited number of purchases', async (storage) => {
     const rows = [2, 3, 4, 5, 6, 7].map((line) =>
       newRow(line, line % 3 === 0 ? { status: 'refunded' } : {}),
     )
@@ -120,5 +114,377 @@ export function describePurchases(open: OpenStorage): void {
     assert.deepEqual(ofSecond.flat(), ['tx_5', 'tx_7'])
     assert.equal((await pagesOf({})).length, 1)
     assert.equal((await pagesOf({ import_id: 'imp_2' })).length, 1)
+  })
+
+  test('the purchases of a user are exact after large and small imports', async (storage) => {
+    const rows = Array.from({ length: 2_500 }, (_, i) =>
+      newRow(i + 2, { user_id: i % 500 === 0 ? 'ann' : `user_${i % 7}` }),
+    )
+    await importRows(storage, SIDE, 'imp_s', rows)
+    await importRows(storage, MAIN, 'imp_1', [newRow(9_001, { user_id: 'ann' })])
+    await importRows(storage, MAIN, 'imp_2', rows)
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(9_002, { user_id: 'ann' }))
+    const current = await openImport(storage, MAIN, 'imp_3')
+    await stage(current, [newRow(9_003, { user_id: 'ann' })])
+    const large = [2, 502, 1002, 1502, 2002].map((line) => `tx_${line}`)
+    const all = ['tx_9001', ...large, 'tx_9002']
+    const ofAnn = (limit: number) => transactions(storage, MAIN, { user_id: 'ann' }, limit)
+
+    for (const limit of [1, 3, 100]) assert.deepEqual(await ofAnn(limit), all)
+    await storage.indexUsers?.()
+    for (const limit of [1, 3, 100]) assert.deepEqual(await ofAnn(limit), all)
+    await current.abort()
+
+    assert.deepEqual(await ofAnn(100), all)
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a user owns the purchases that are neither pending, refunded, cancelled nor expired', async (storage) => {
+    const ann = { user_id: 'ann' }
+    await importRows(storage, SIDE, 'imp_s', [newRow(1, ann)])
+    await importRows(storage, FOREIGN, 'imp_f', [newRow(1, ann)])
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, { ...ann, quantity: 1_000_000, purchased_at: 3_000 }),
+      newRow(3, { ...ann, quantity: 2, purchased_at: 1_000 }),
+      newRow(4, { ...ann, status: 'refunded', purchased_at: 500 }),
+      newRow(5, { ...ann, status: 'pending', sku: 'gem' }),
+      newRow(6, { user_id: 'bob', sku: 'gem' }),
+      newRow(7),
+      newRow(9, { ...ann, sku: 'gem', expires_at: 5_000 }),
+      newRow(10, { ...ann, purchased_at: 2_000, expires_at: 5_001 }),
+    ])
+    const last = newRow(8, { ...ann, sku: 'gem', purchased_at: -5 })
+    await storage.recordPurchase(MAIN, 'rec_1', last)
+    const gem = { sku: 'gem', quantity: 1, first_purchased_at: -5, last_purchased_at: -5 }
+    const times = { first_purchased_at: 1_000, last_purchased_at: 3_000 }
+    const gold = { sku: 'gold', quantity: 1_000_003, ...times }
+    const owned = (limit: number, after?: string) =>
+      storage.listOwned(MAIN, 'ann', after === undefined ? { limit } : { limit, after }, 5_000)
+
+    assert.deepEqual(await owned(2), { records: [gem, gold] })
+    assert.deepEqual(await owned(1), { records: [gem], next: 'gem' })
+    assert.deepEqual(await owned(1, 'gem'), { records: [gold] })
+    assert.deepEqual(await storage.listOwned(MAIN, 'nobody', { limit: 1 }, 5_000), { records: [] })
+    await importRows(storage, MAIN, 'imp_2', [{ ...last, status: 'refunded' }])
+    assert.deepEqual(await owned(2), { records: [gold] })
+  })
+}
+
+export function describeSummaries(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  test('a summary groups by each key and by currency, sorted', async (storage) => {
+    const days = [
+      '1969-12-31 ',
+      '2024-03-03 USD',
+      '2024-03-04 USD',
+      '2024-03-10 EUR',
+      '2024-03-31 ',
+    ]
+    const weeks = [
+      '1969-12-29 ',
+      '2024-02-26 USD',
+      '2024-03-04 EUR',
+      '2024-03-04 USD',
+      '2024-03-25 ',
+    ]
+    const months = ['1969-12 ', '2024-03 ', '2024-03 EUR', '2024-03 USD']
+    const groups: readonly (readonly [by: readonly SummaryKey[], groups: readonly string[]])[] = [
+      [['day'], days],
+      [['week'], weeks],
+      [['month'], months],
+      [['sku'], ['gem EUR', 'gold ', 'gold USD']],
+      [['currency'], ['', 'EUR', 'USD']],
+      [
+        ['currency', 'sku'],
+        [' gold', 'EUR gem', 'USD gold'],
+      ],
+      [['store', 'month', 'currency'], months.map((month) => `main ${month}`)],
+      [[], ['', 'EUR', 'USD']],
+    ]
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, at('1969-12-31T23:59:59.999Z')),
+      newRow(3, { ...at('2024-03-03T23:59:59.999Z'), price: 1, currency: 'USD' }),
+      newRow(4, { ...at('2024-03-04T00:00:00.000Z'), price: 2, currency: 'USD' }),
+      newRow(5, { ...at('2024-03-10T12:00:00Z'), price: 3, currency: 'EUR', sku: 'gem' }),
+      newRow(6, at('2024-03-31T23:59:59.999Z')),
+    ])
+
+    for (const [by, expected] of groups) {
+      for (const stores of [MAIN, ACCOUNT]) {
+        const found = await storage.summarizePurchases(stores, {}, by)
+        const fields = by.map((key) => (key === 'store' ? 'store_id' : key))
+        if (!by.includes('currency')) fields.push('currency')
+        const shown = found.map((row) => fields.map((name) => row[name as 'sku']).join(' '))
+        assert.deepEqual(shown, expected, by.join())
+        assert.deepEqual(Object.keys(found[0] ?? {}).slice(0, fields.length), fields)
+      }
+    }
+  })
+
+  test('a summary returns a limited number of groups, or the top ones', async (storage) => {
+    const of = (sku: string, status: PurchaseStatus = 'purchased') => ({ sku, status })
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, of('gem', 'refunded')),
+      newRow(3, of('gem', 'refunded')),
+      newRow(4, of('gold')),
+      newRow(5, of('gem')),
+      newRow(6, of('gold')),
+    ])
+    const skusOf = async (isTop: boolean, limit: number, stores: StoresOfAccount = MAIN) => {
+      const found = await storage.summarizePurchases(stores, {}, ['sku'], { isTop, limit })
+      return found.map(({ sku, purchased }) => `${sku} ${purchased}`)
+    }
+
+    assert.deepEqual(await skusOf(false, 1), ['gem 1'])
+    assert.deepEqual(await skusOf(false, 9), ['gem 1', 'gold 2'])
+    assert.deepEqual(await skusOf(true, 1), ['gold 2'])
+    assert.deepEqual(await skusOf(true, 2, ACCOUNT), ['gold 2', 'gem 1'])
+  })
+
+  test('a summary counts each status, revenue, refunds and distinct buyers of committed imports', async (storage) => {
+    const usd = { price: 5, currency: 'USD' }
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, { ...usd, user_id: 'ann' }),
+      newRow(3, { ...usd, user_id: 'ann' }),
+      newRow(4, { ...usd, user_id: 'bob' }),
+      newRow(5, usd),
+      newRow(6, { ...usd, user_id: 'cat', status: 'refunded' }),
+      newRow(7, { ...usd, status: 'pending' }),
+      newRow(8, { ...usd, status: 'cancelled' }),
+    ])
+    const refund = newRow(4, { ...usd, user_id: 'bob', status: 'refunded' })
+    await importRows(storage, MAIN, 'imp_2', [refund])
+    const aborted = await openImport(storage, MAIN, 'imp_3')
+    await stage(aborted, [newRow(9)])
+    await aborted.abort()
+    const underWay = await openImport(storage, MAIN, 'imp_4')
+    await stage(underWay, [newRow(10), newRow(5, { ...usd, status: 'refunded' })])
+
+    const counts = { purchased: 3, pending: 1, refunded: 2, cancelled: 1 }
+    assert.deepEqual(await storage.summarizePurchases(MAIN, {}, []), [
+      { currency: 'USD', ...counts, revenue: '15', refunded_total: '10', buyers: 1 },
+    ])
+    const unknown = { account_id: 'acc_1', store_id: 'unknown' }
+    for (const stores of [SIDE, unknown, { account_id: 'acc_9' }]) {
+      assert.deepEqual(await storage.summarizePurchases(stores, {}, ['day', 'sku']), [])
+    }
+  })
+
+  test('the sums of a summary are exact beyond 2^63', async (storage) => {
+    const usd = { currency: 'USD', price: LARGEST }
+    const rows = Array.from({ length: 2_100 }, (_, i) => newRow(i + 2, usd))
+    const refund = newRow(9_000, { ...usd, price: 1_000_000_007, status: 'refunded' })
+    await importRows(storage, MAIN, 'imp_1', [...rows, refund])
+
+    const [found] = await storage.summarizePurchases(MAIN, {}, [])
+
+    assert.equal(found?.revenue, String(BigInt(LARGEST) * 2_100n))
+    assert.equal(found?.refunded_total, '1000000007')
+  })
+
+  test('a summary of all stores adds one SKU of several stores, and leaves out other accounts', async (storage) => {
+    const other: StoreKey = { account_id: 'acc_1', store_id: 'other' }
+    await storage.insertProject(newProject('prj_other'))
+    await storage.insertStore(newStore('other', { project_id: 'prj_other' }))
+    await storage.insertItem(newItem('gold', { id: 'itm_other', ...other }))
+    const row = (user_id: string) => [newRow(2, { user_id, price: 5, currency: 'USD' })]
+    for (const store of [MAIN, SIDE, other]) {
+      await importRows(storage, store, `imp_${store.store_id}`, row('ann'))
+    }
+    await importRows(storage, FOREIGN, 'imp_4', row('eve'))
+
+    const bySku = await storage.summarizePurchases(ACCOUNT, {}, ['sku'])
+    const byStore = await storage.summarizePurchases(ACCOUNT, {}, ['store'])
+
+    const shown = ({ sku, purchased, revenue, buyers }: PurchaseSummary) =>
+      [sku, purchased, revenue, buyers].join(' ')
+    // The same user id in another project is a different user.
+    assert.deepEqual(bySku.map(shown), ['gold 3 15 2'])
+    const stores = byStore.map(({ store_id, buyers }) => `${store_id} ${buyers}`)
+    assert.deepEqual(stores, ['main 1', 'other 1', 'side 1'])
+  })
+
+  test('a summary counts only purchases of its filter', async (storage) => {
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, { user_id: 'ann', purchased_at: 1_000 }),
+      newRow(3, { user_id: 'ann', purchased_at: 2_000, sku: 'gem' }),
+      newRow(4, { user_id: 'bob', purchased_at: 3_000 }),
+      newRow(5, { purchased_at: 4_000, status: 'refunded' }),
+    ])
+    const filters: readonly (readonly [filter: PurchaseFilter, purchased: number])[] = [
+      [{ user_id: 'ann' }, 2],
+      [{ sku: 'gem' }, 1],
+      [{ status: 'purchased' }, 3],
+      [{ status: 'refunded' }, 0],
+      [{ from: 2_000, to: 3_000 }, 1],
+      [{ from: 1, to: 9_000, sku: 'gold', user_id: 'ann', status: 'purchased' }, 1],
+      [{ sku: 'nothing' }, 0],
+    ]
+    for (const [filter, purchased] of filters) {
+      const [found] = await storage.summarizePurchases(ACCOUNT, filter, [])
+      assert.equal(found?.purchased ?? 0, purchased, JSON.stringify(filter))
+    }
+  })
+}
+
+const FROM = Date.parse('2024-03-04')
+const MONTH = Date.parse('2024-03-01')
+const EARLIEST = Date.UTC(100, 0)
+const LATEST = Date.UTC(3000, 0)
+
+/** Fails unless the totals of a store are those of a summary of its purchases. */
+async function assertTotals(
+  storage: Storage,
+  store: StoreKey,
+  step: string,
+  periods: readonly (typeof PERIODS)[number][] = PERIODS,
+): Promise<void> {
+  const summarize = async (filter: PurchaseFilter, by: readonly SummaryKey[], limit?: number) => {
+    const most = limit === undefined ? undefined : { isTop: true, limit }
+    const found = await storage.summarizePurchases(store, filter, by, most)
+    return found.map(({ buyers: _, ...total }) => total)
+  }
+  for (const by of periods) {
+    for (const [from, month, to, end] of [
+      [FROM, MONTH, LATEST, LATEST],
+      [EARLIEST, EARLIEST, LATEST, LATEST],
+      [EARLIEST, EARLIEST, Date.parse('2024-03-05'), Date.parse('2024-04-01')],
+    ] as const) {
+      const items = await summarize({ from: month, to: end }, ['sku'], 100)
+      const expected = {
+        currencies: await summarize({ from, to }, [], 9),
+        periods: await summarize({ from, to }, [by]),
+        items: items.map((total) => ({ ...total, display_name: 'Item' })),
+      }
+      const totals = await storage.readTotals(store, { from, to, month, by })
+      assert.deepEqual(totals, expected, `${store.store_id}: ${step}`)
+    }
+  }
+}
+
+export function describeTotals(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  test('the totals of a store follow each change of its purchases', async (storage) => {
+    const usd = { currency: 'USD', price: LARGEST, user_id: 'ann' }
+    const rows = [
+      newRow(2, at('1969-12-31T23:59:59.999Z')),
+      newRow(3, { ...usd, ...at('2024-03-03T23:59:59.999Z') }),
+      newRow(4, { ...usd, ...at('2024-03-04T00:00:00.000Z') }),
+      newRow(5, { ...usd, ...at('2024-03-05T00:00:00.000Z'), status: 'pending' }),
+      newRow(6, { ...usd, ...at('2024-03-31T23:59:59.999Z'), sku: 'gem' }),
+      newRow(7, { ...at('2024-04-01T00:00:00.000Z'), currency: 'EUR', price: 0 }),
+    ]
+    const ninth = { ...usd, ...at('2024-03-09') }
+    const undo = (store: StoreKey, import_id: string) =>
+      storage.undoImport(store, { import_id, undone_at: '2026-01-01T00:00:00.000Z', force: true })
+    const erase = async (store: StoreKey, transaction_id: string, deletes: boolean) => {
+      const lease = await openImport(storage, store, `imp_lease_${store.store_id}`)
+      await lease.erase({ user_id: 'ann', transaction_ids: [transaction_id], deletes })
+      await lease.abort()
+    }
+    const steps: Record<string, (store: StoreKey, id: string) => Promise<unknown>> = {
+      'an import': (store, id) => importRows(storage, store, `imp_1${id}`, rows),
+      'a recorded purchase': (store, id) =>
+        storage.recordPurchase(store, `rec_1${id}`, newRow(8, ninth)),
+      'a recorded status': (store, id) =>
+        storage.recordPurchase(store, `rec_2${id}`, newRow(5, { ...rows[3], status: 'purchased' })),
+      'a refund of a recorded purchase': (store, id) =>
+        storage.recordPurchase(store, `rec_3${id}`, newRow(8, { ...ninth, status: 'refunded' })),
+      'an import of statuses and purchases': (store, id) =>
+        importRows(storage, store, `imp_2${id}`, [
+          newRow(4, { ...rows[2], status: 'refunded' }),
+          newRow(9, ninth),
+        ]),
+      'an aborted import': async (store, id) => {
+        const current = await openImport(storage, store, `imp_3${id}`)
+        await stage(current, [newRow(10), newRow(6, { ...rows[4], status: 'cancelled' })])
+        await assertTotals(storage, store, 'an import under way', ['day'])
+        await current.abort()
+      },
+      'an undone import': (store, id) => undo(store, `imp_2${id}`),
+      'an undone refund': (store, id) => undo(store, `rec_3${id}`),
+      'an undone recorded purchase': (store, id) => undo(store, `rec_1${id}`),
+      'an erased user': (store) => erase(store, 'tx_3', false),
+      'a deleted purchase': (store) => erase(store, 'tx_6', true),
+      'a further import': (store, id) =>
+        importRows(storage, store, `imp_4${id}`, [newRow(8, usd), newRow(9, usd)]),
+    }
+
+    for (const [index, [step, run]] of Object.entries(steps).entries()) {
+      // Each step has another period, because all periods are sums of the same counts.
+      const periods = PERIODS.filter((_, number) => number === index % PERIODS.length)
+      for (const store of [MAIN, SIDE]) {
+        const before = await storage.findPurchaseVersion(store)
+        await run(store, store.store_id)
+        await assertTotals(storage, store, step, periods)
+        if (step === 'an aborted import') continue
+        const version = await storage.findPurchaseVersion(store)
+        assert.notEqual(version, before, step)
+        assert.equal(await storage.findPurchaseVersion(store), version)
+      }
+      // MAIN has stored totals from here on. Each read of SIDE counts its purchases itself.
+      await storage.completeTotals?.(MAIN)
+      await assertTotals(storage, MAIN, `${step}, counted`, periods)
+    }
+    await assertTotals(storage, MAIN, 'at the end')
+  })
+
+  test('the totals are exact when purchases change while they are counted, and those of other stores', async (storage) => {
+    const rows = Array.from({ length: 20 }, (_, i) => newRow(i, { price: i, currency: 'USD' }))
+    const pending = rows.map((row) => ({ ...row, status: 'pending' as const }))
+    await importRows(storage, MAIN, 'imp_1', pending)
+
+    await Promise.all(
+      rows.flatMap((row) => [
+        storage.recordPurchase(MAIN, `rec_${row.line}`, row),
+        storage.recordPurchase(MAIN, `rec_new_${row.line}`, newRow(100 + row.line)),
+        storage.completeTotals?.(MAIN),
+      ]),
+    )
+    await assertTotals(storage, MAIN, 'at the same time')
+    await storage.completeTotals?.(MAIN)
+    await assertTotals(storage, MAIN, 'counted')
+    const nothing = { currencies: [], periods: [], items: [] }
+    const query = { from: FROM, to: LATEST, month: MONTH, by: 'month' } as const
+    assert.deepEqual(await storage.readTotals(SIDE, query), nothing)
+  })
+
+  test('totals have the periods of the five most used currencies only', async (storage) => {
+    const rows = ['AAA', 'BBB', 'CCC', 'DDD', 'EEE', 'FFF', 'FFF'].map((currency, i) =>
+      newRow(i + 2, { ...at('2024-03-09'), currency, price: 1 }),
+    )
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const query = { from: FROM, to: LATEST, month: MONTH, by: 'month' } as const
+
+    const { periods, currencies } = (await storage.readTotals(MAIN, query)) as StoreTotals
+    const shown = periods.map(({ currency }) => currency)
+    assert.deepEqual(shown, ['AAA', 'BBB', 'CCC', 'DDD', 'FFF'])
+    assert.equal(currencies[0]?.currency, 'FFF')
+    assert.equal(currencies.length, 6)
+  })
+
+  test('buyers are new since their first purchase in a currency', async (storage) => {
+    const [old, recent] = [at('2024-03-03T23:59:59.999Z'), at('2024-03-04')]
+    const usd = { currency: 'USD', price: 1 }
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, { ...old, ...usd, user_id: 'ann' }),
+      newRow(3, { ...recent, ...usd, user_id: 'ann' }),
+      newRow(4, { ...recent, currency: 'EUR', price: 1, user_id: 'ann' }),
+      newRow(5, { ...recent, user_id: 'bob' }),
+      newRow(6, { ...recent, user_id: 'bob' }),
+      newRow(7, { ...old, ...usd, user_id: 'cyd', status: 'refunded' }),
+      newRow(8, { ...recent, ...usd, user_id: 'cyd' }),
+      newRow(9, { ...old, ...usd, user_id: 'dan' }),
+      newRow(10, { ...recent, ...usd }),
+    ])
+
+    assert.deepEqual(await storage.countBuyers(MAIN, FROM), [
+      { currency: '', new: 1, returning: 0 },
+      { currency: 'EUR', new: 1, returning: 0 },
+      { currency: 'USD', new: 1, returning: 1 },
+    ])
+    assert.deepEqual(await storage.countBuyers(SIDE, FROM), [])
   })
 }

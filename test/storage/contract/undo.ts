@@ -1,23 +1,27 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { NewPurchase } from '../../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../../lib/storage/port.ts'
 import { eventuallyHolds } from '../../support/eventually.ts'
-import { DETAILS, openImport, transactions } from '../fixtures/imports.ts'
+import { DETAILS, importRows, openImport, purchasesIn, transactions } from '../fixtures/imports.ts'
 import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
-import type { OpenStorage } from './open.ts'
+import { newEntry } from '../fixtures/writes.ts'
+import { type OpenStorage, testsOn } from './open.ts'
 
 const UNDONE_AT = '2026-02-03T04:05:06.789Z'
 
-async function importInto(
-  storage: Storage,
-  import_id: string,
-  rows: readonly NewPurchase[],
-  store = MAIN,
-) {
-  const current = await openImport(storage, store, import_id)
-  await stage(current, rows)
-  await current.commit({}, DETAILS)
+const purchased = (line: number) => newRow(line)
+const pending = (line: number) => newRow(line, { status: 'pending' })
+const refunded = (line: number) => newRow(line, { status: 'refunded' })
+const ofAnn = (row: NewPurchase): NewPurchase => ({ ...row, user_id: 'ann' })
+
+const UNDONE = { outcome: 'undone' }
+const changed = (rows: number) => ({ outcome: 'changed', rows })
+const skipped = (rows: number) => ({ outcome: 'skipped', rows })
+
+/** Imports rows, or records each of them if the id begins with `rec_`. */
+async function add(storage: Storage, import_id: string, rows: readonly NewPurchase[]) {
+  if (!import_id.startsWith('rec_')) await importRows(storage, MAIN, import_id, rows, DETAILS)
+  else for (const row of rows) await storage.recordPurchase(MAIN, import_id, row)
 }
 
 async function undo(storage: Storage, import_id: string, force = false): Promise<UndoOutcome> {
@@ -27,60 +31,167 @@ async function undo(storage: Storage, import_id: string, force = false): Promise
 
 /** Reads `id status` of each purchase in `main`. */
 async function contents(storage: Storage): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 1000 })
+  const purchases = await purchasesIn(storage, MAIN)
   return purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
 }
 
-const pending = (line: number) => newRow(line, { status: 'pending' })
+/** Erases the purchases of `ann` with these lines. */
+async function erase(storage: Storage, lines: readonly number[], deletes: boolean): Promise<void> {
+  const lease = await openImport(storage, MAIN, 'imp_lease')
+  const transaction_ids = lines.map((line) => `tx_${line}`)
+  await lease.erase({ user_id: 'ann', transaction_ids, deletes })
+  await lease.abort()
+}
 
-export function describeImportRecords(open: OpenStorage): void {
-  test('an import keeps its details, and one without details has none', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
-    const bare = await openImport(storage, MAIN, 'imp_2')
-    await bare.finish()
-    await bare.commit()
+type Step =
+  | readonly [add: string, ...rows: NewPurchase[]]
+  | readonly [undo: string, outcome: { readonly outcome: string }, force?: 'force']
+  | readonly [show: 'has', ...contents: string[]]
 
-    const { records } = await storage.listImports(MAIN, { limit: 10 })
+/** Imports and their undos, with their outcomes and the purchases at some points. */
+const CASES: Record<string, readonly Step[]> = {
+  'an undo removes the added rows, which can be imported again': [
+    ['imp_1', newRow(2)],
+    ['imp_2', newRow(3), newRow(4)],
+    ['imp_3', newRow(5)],
+    ['imp_2', UNDONE],
+    ['has', 'tx_2 purchased', 'tx_5 purchased'],
+    ['imp_4', newRow(4, { quantity: 7 }), newRow(6)],
+    ['has', 'tx_2 purchased', 'tx_5 purchased', 'tx_4 purchased', 'tx_6 purchased'],
+  ],
+  'an undo restores the statuses that the import changed': [
+    ['imp_1', pending(2), pending(3), newRow(4), newRow(5)],
+    ['imp_2', newRow(2), newRow(3), refunded(4), pending(6), newRow(6)],
+    [
+      'has',
+      'tx_2 purchased',
+      'tx_3 purchased',
+      'tx_4 refunded',
+      'tx_5 purchased',
+      'tx_6 purchased',
+    ],
+    ['imp_2', UNDONE],
+    ['has', 'tx_2 pending', 'tx_3 pending', 'tx_4 purchased', 'tx_5 purchased'],
+    ['imp_1', UNDONE],
+    ['has'],
+  ],
+  'an undo is refused while a later import has changed its rows': [
+    ['imp_1', pending(2), pending(3), pending(4)],
+    ['imp_2', newRow(2), newRow(3)],
+    ['imp_3', refunded(2), refunded(4)],
+    ['imp_1', changed(3), 'force'],
+    ['imp_2', changed(1), 'force'],
+    ['has', 'tx_2 refunded', 'tx_3 purchased', 'tx_4 refunded'],
+    ['imp_3', UNDONE],
+    ['imp_2', UNDONE],
+    ['has', 'tx_2 pending', 'tx_3 pending', 'tx_4 pending'],
+  ],
+  'an undo needs force when a later import skipped its rows': [
+    ['imp_1', newRow(2), newRow(3), newRow(4)],
+    ['imp_2', newRow(2), newRow(3), pending(4), newRow(5), newRow(5)], // from an older export
+    ['imp_1', skipped(3)],
+    ['has', 'tx_2 purchased', 'tx_3 purchased', 'tx_4 purchased', 'tx_5 purchased'],
+    ['imp_1', UNDONE, 'force'],
+    ['has', 'tx_5 purchased'],
+  ],
+  'an undone import no longer counts as one that skipped rows': [
+    ['imp_1', newRow(2)],
+    ['imp_2', newRow(2)],
+    ['imp_2', UNDONE],
+    ['imp_1', UNDONE],
+  ],
+  'an undo of statuses needs force when a later import skipped those rows': [
+    ['imp_1', pending(2)],
+    ['imp_2', newRow(2)],
+    ['imp_3', newRow(2)],
+    ['imp_2', skipped(1)],
+    ['imp_2', UNDONE, 'force'],
+    ['has', 'tx_2 pending'],
+  ],
+  'a second undo changes nothing': [
+    ['imp_1', newRow(2)],
+    ['imp_1', UNDONE],
+    ['imp_2', newRow(2)],
+    ['imp_1', UNDONE],
+    ['has', 'tx_2 purchased'],
+  ],
+  'an undo is refused when a recorded purchase changed a row of the import': [
+    ['imp_1', pending(2), pending(3)],
+    ['imp_2', newRow(3)],
+    ['rec_1', newRow(2)],
+    ['rec_2', refunded(3)],
+    ['imp_1', changed(2), 'force'],
+    ['imp_2', changed(1), 'force'],
+    ['rec_2', UNDONE],
+    ['has', 'tx_2 purchased', 'tx_3 purchased'],
+    ['imp_2', UNDONE],
+    ['rec_1', UNDONE],
+    ['has', 'tx_2 pending', 'tx_3 pending'],
+    ['imp_1', UNDONE],
+    ['has'],
+  ],
+  'a recorded purchase that an import has already is removed only by force': [
+    ['imp_1', newRow(2), newRow(3)],
+    ['rec_1', newRow(2)],
+    ['rec_2', newRow(4)],
+    ['rec_3', newRow(4)],
+    ['imp_1', skipped(1)],
+    ['rec_2', UNDONE],
+    ['has', 'tx_2 purchased', 'tx_3 purchased'],
+    ['imp_1', UNDONE, 'force'],
+    ['has'],
+  ],
+}
 
-    const [first, second] = records
-    assert.deepEqual(first, {
-      import_id: 'imp_1',
-      store_id: 'main',
-      created_at: first?.created_at,
-      ...DETAILS,
+export function describeUndo(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  for (const [title, steps] of Object.entries(CASES)) {
+    test(title, async (storage) => {
+      for (const [number, [id, ...rest]] of steps.entries()) {
+        const [first, force] = rest as [object | undefined, unknown]
+        if (id === 'has') assert.deepEqual(await contents(storage), rest, `step ${number}`)
+        else if (first && 'outcome' in first) {
+          assert.deepEqual(await undo(storage, id, force === 'force'), first, `step ${number}`)
+        } else await add(storage, id, rest as NewPurchase[])
+      }
+      assert.deepEqual(await storage.check(), [])
     })
-    assert.match(first?.created_at ?? '', /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ$/)
-    assert.deepEqual(Object.keys(second ?? {}).sort(), ['created_at', 'import_id', 'store_id'])
-    assert.deepEqual(await storage.findImport(MAIN.account_id, 'imp_1'), first)
-  })
+  }
 
-  test('imports are listed in pages, without those under way or aborted', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    for (const id of ['imp_1', 'imp_2', 'imp_3']) await importInto(storage, id, [])
-    await importInto(storage, 'imp_side', [], SIDE)
-    const aborted = await openImport(storage, MAIN, 'imp_aborted')
-    await aborted.abort()
+  test('imports are found and listed with their details, without those recorded, under way or aborted', async (storage) => {
+    for (const id of ['imp_1', 'imp_2']) await add(storage, id, [])
+    await (await openImport(storage, MAIN, 'imp_bare')).commit()
+    await importRows(storage, SIDE, 'imp_side', [], DETAILS)
+    await (await openImport(storage, MAIN, 'imp_aborted')).abort()
+    const audit = newEntry({ action: 'purchases.record', actor: 'operator' })
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(3), { audit })
     await openImport(storage, MAIN, 'imp_open')
 
     const first = await storage.listImports(MAIN, { limit: 2 })
     const second = await storage.listImports(MAIN, { limit: 2, after: first.next ?? '' })
 
     const ids = [first, second].map(({ records }) => records.map(({ import_id }) => import_id))
-    assert.deepEqual(ids, [['imp_1', 'imp_2'], ['imp_3']])
+    assert.deepEqual(ids, [['imp_1', 'imp_2'], ['imp_bare']])
     assert.equal(second.next, undefined)
+    const [one] = first.records
+    const own = { import_id: 'imp_1', store_id: 'main', created_at: one?.created_at }
+    assert.deepEqual(one, { ...own, ...DETAILS })
+    assert.match(one?.created_at ?? '', /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ$/)
+    const bare = Object.keys(second.records[0] ?? {}).toSorted()
+    assert.deepEqual(bare, ['created_at', 'import_id', 'store_id'])
+    assert.deepEqual(await storage.findImport(MAIN.account_id, 'imp_1'), one)
     assert.equal(await storage.findImport(MAIN.account_id, 'imp_open'), undefined)
     assert.equal(await storage.findImport(FOREIGN.account_id, 'imp_1'), undefined)
+    const recorded = await storage.findImport(MAIN.account_id, 'rec_1')
+    const { actor, rows, added, updated } = recorded ?? {}
+    assert.deepEqual([actor, rows, added, updated], ['operator', 1, 1, 0])
   })
 
-  test('a purchase has the changes of its status, without those that were undone', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2), newRow(3)])
-    await importInto(storage, 'imp_2', [newRow(2)])
-    await importInto(storage, 'imp_3', [newRow(2, { status: 'refunded' })])
+  test('a purchase has the changes of its status, without those that were undone', async (storage) => {
+    await add(storage, 'imp_1', [pending(2), newRow(3)])
+    await add(storage, 'imp_2', [newRow(2)])
+    await add(storage, 'imp_3', [refunded(2)])
     const changesOf = async (transaction_id: string, store = MAIN) => {
       const changes = await storage.listStatusChanges(store, transaction_id)
       return changes.map(({ import_id, before, after }) => `${import_id} ${before} ${after}`)
@@ -94,321 +205,90 @@ export function describeImportRecords(open: OpenStorage): void {
     assert.deepEqual(await changesOf('tx_2'), both.slice(0, 1))
   })
 
-  test('purchases are listed by import', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2), newRow(3)])
-    await importInto(storage, 'imp_2', [newRow(4)])
-    await importInto(storage, 'imp_side', [newRow(5)], SIDE)
-    const listed = async (import_id: string) => {
-      const { purchases } = await storage.listPurchases(MAIN, { import_id }, { limit: 10 })
-      return purchases.map(({ transaction_id }) => transaction_id)
-    }
-
-    assert.deepEqual(await listed('imp_1'), ['tx_2', 'tx_3'])
-    assert.deepEqual(await listed('imp_2'), ['tx_4'])
-    assert.deepEqual(await listed('imp_side'), [])
-    assert.deepEqual(await listed('imp_none'), [])
-  })
-}
-
-export function describeUndo(open: OpenStorage): void {
-  test('an undo removes the added rows, which can be imported again', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
-    await importInto(storage, 'imp_2', [newRow(3), newRow(4)])
-    await importInto(storage, 'imp_3', [newRow(5)])
-
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
-
-    assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_5'])
-    const record = await storage.findImport(MAIN.account_id, 'imp_2')
-    assert.equal(record?.undone_at, UNDONE_AT)
-    assert.equal(record?.sha256, DETAILS.sha256)
-    await importInto(storage, 'imp_4', [newRow(4, { quantity: 7 }), newRow(6)])
-    assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_5', 'tx_4', 'tx_6'])
-    const { records } = await storage.listImports(MAIN, { limit: 10 })
-    assert.deepEqual(
-      records.map(({ import_id }) => import_id),
-      ['imp_1', 'imp_2', 'imp_3', 'imp_4'],
-    )
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('an undo restores the statuses that the import changed', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2), pending(3), newRow(4), newRow(5)])
-    const refund = newRow(4, { status: 'refunded' })
-    await importInto(storage, 'imp_2', [newRow(2), newRow(3), refund, pending(6), newRow(6)])
-    assert.deepEqual(await contents(storage), [
-      'tx_2 purchased',
-      'tx_3 purchased',
-      'tx_4 refunded',
-      'tx_5 purchased',
-      'tx_6 purchased',
-    ])
-
-    await undo(storage, 'imp_2')
-
-    const before = ['tx_2 pending', 'tx_3 pending', 'tx_4 purchased', 'tx_5 purchased']
-    assert.deepEqual(await contents(storage), before)
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), [])
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('an undo is refused while a later import has changed its rows', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2), pending(3), pending(4)])
-    await importInto(storage, 'imp_2', [newRow(2), newRow(3)])
-    const refunds = [2, 4].map((line) => newRow(line, { status: 'refunded' }))
-    await importInto(storage, 'imp_3', refunds)
-    const before = await contents(storage)
-
-    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'changed', rows: 3 })
-    assert.deepEqual(await undo(storage, 'imp_2', true), { outcome: 'changed', rows: 1 })
-    assert.deepEqual(await contents(storage), before)
-
-    assert.deepEqual(await undo(storage, 'imp_3'), { outcome: 'undone' })
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending', 'tx_4 pending'])
-  })
-
-  test('an undo needs force when a later import skipped its rows', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2), newRow(3), newRow(4)])
-    const older = pending(4) // an older export, whose rows are skipped too
-    await importInto(storage, 'imp_2', [newRow(2), newRow(3), older, newRow(5), newRow(5)])
-
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'skipped', rows: 3 })
-    assert.equal((await transactions(storage, MAIN)).length, 4)
-    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'undone' })
-    assert.deepEqual(await transactions(storage, MAIN), ['tx_5'])
-  })
-
-  test('an undone import no longer counts as one that skipped rows', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
-    await importInto(storage, 'imp_2', [newRow(2)])
-
-    await undo(storage, 'imp_2')
-
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
-  })
-
-  test('an undo of statuses needs force when a later import skipped those rows', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2)])
-    await importInto(storage, 'imp_2', [newRow(2)])
-    await importInto(storage, 'imp_3', [newRow(2)])
-
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'skipped', rows: 1 })
-    assert.deepEqual(await undo(storage, 'imp_2', true), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), ['tx_2 pending'])
-  })
-
-  test('a second undo changes nothing', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
-    await undo(storage, 'imp_1')
-    await importInto(storage, 'imp_2', [newRow(2)])
-
-    const again = { import_id: 'imp_1', undone_at: '2027-01-01T00:00:00.000Z', force: false }
-    assert.deepEqual(await storage.undoImport(MAIN, again), { outcome: 'undone' })
-
-    assert.deepEqual(await transactions(storage, MAIN), ['tx_2'])
-    const record = await storage.findImport(MAIN.account_id, 'imp_1')
-    assert.equal(record?.undone_at, UNDONE_AT)
-  })
-
-  test('an undo waits for an import under way in its store', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
+  test('an undo waits for an import under way in its store, and keeps the details of its own', async (storage) => {
+    await add(storage, 'imp_1', [newRow(2)])
     const current = await openImport(storage, MAIN, 'imp_2')
     const request = { import_id: 'imp_1', undone_at: UNDONE_AT, force: false }
 
     assert.equal(await storage.undoImport(MAIN, request), undefined)
 
     await current.abort()
-    assert.deepEqual(await storage.undoImport(MAIN, request), { outcome: 'undone' })
+    assert.deepEqual(await storage.undoImport(MAIN, request), UNDONE)
+    const later = { ...request, undone_at: '2027-01-01T00:00:00.000Z' }
+    assert.deepEqual(await storage.undoImport(MAIN, later), UNDONE)
+    const record = await storage.findImport(MAIN.account_id, 'imp_1')
+    assert.deepEqual([record?.undone_at, record?.sha256], [UNDONE_AT, DETAILS.sha256])
   })
 
-  test('an undo whose authority was revoked changes nothing', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2)])
-    await importInto(storage, 'imp_2', [newRow(2), newRow(3)])
+  test('an undo whose authority was revoked changes nothing', async (storage) => {
+    await add(storage, 'imp_1', [pending(2)])
+    await add(storage, 'imp_2', [newRow(2), newRow(3)])
     const request = { import_id: 'imp_2', undone_at: UNDONE_AT, force: false }
 
     const undone = storage.undoImport(MAIN, request, { authority: { key_id: 'key_none' } })
 
     await assert.rejects(undone, { code: 'account_key_required' })
     assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
     assert.deepEqual(await contents(storage), ['tx_2 pending'])
   })
 
-  test('an undo of many rows and statuses is complete', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
+  test('an undo of many rows and statuses is complete, also in the purchases of a user', async (storage) => {
     const lines = Array.from({ length: 2_500 }, (_, i) => i + 2)
-    await importInto(storage, 'imp_1', lines.map(pending))
-    await importInto(storage, 'imp_2', [
-      ...lines.map((line) => newRow(line)),
-      ...lines.map((line) => newRow(line + 10_000)),
-    ])
+    await add(storage, 'imp_1', lines.map(pending).map(ofAnn))
+    const more = lines.map((line) => line + 10_000)
+    await add(storage, 'imp_2', [...lines, ...more].map(purchased).map(ofAnn))
+    await add(storage, 'rec_1', [ofAnn(newRow(1))])
+    const owned = async () => (await storage.listOwned(MAIN, 'ann', { limit: 9 }, 0)).records
 
-    await undo(storage, 'imp_2')
+    assert.equal((await owned())[0]?.quantity, 5_001)
+    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
 
-    const left = await storage.listPurchases(MAIN, {}, { limit: 10_001 })
-    assert.equal(left.purchases.length, 2_500)
-    assert.ok(left.purchases.every(({ status }) => status === 'pending'))
+    const left = await purchasesIn(storage, MAIN, { user_id: 'ann' })
+    assert.equal(left.filter(({ status }) => status === 'pending').length, 2_500)
+    assert.equal(left.length, 2_501)
+    assert.equal((await owned())[0]?.quantity, 1)
+    assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
+    assert.deepEqual(await transactions(storage, MAIN, { user_id: 'ann' }), ['tx_1'])
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('an undo is refused when a recorded purchase changed a row of the import', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2), pending(3)])
-    await importInto(storage, 'imp_2', [newRow(3)])
-    const refund = newRow(3, { status: 'refunded' })
-    await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
-    await storage.recordPurchase(MAIN, 'rec_2', refund)
-
-    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'changed', rows: 2 })
-    assert.deepEqual(await undo(storage, 'imp_2', true), { outcome: 'changed', rows: 1 })
-    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
-    assert.deepEqual(await undo(storage, 'rec_1'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), [])
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('a recorded purchase that an import has already is removed only by force', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2), newRow(3)])
-    await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
-    await storage.recordPurchase(MAIN, 'rec_2', newRow(4))
-    await storage.recordPurchase(MAIN, 'rec_3', newRow(4))
-
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'skipped', rows: 1 })
-    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
-    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'undone' })
-    assert.deepEqual(await contents(storage), [])
-  })
-
-  test('an import is compared with purchases that were recorded while it ran', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [pending(2)])
+  test('an import is compared with purchases that were recorded while it ran', async (storage) => {
+    await add(storage, 'imp_1', [pending(2)])
     const current = await openImport(storage, MAIN, 'imp_2')
-    await storage.recordPurchase(MAIN, 'rec_1', pending(3))
-    await storage.recordPurchase(MAIN, 'rec_2', newRow(2))
-    await stage(current, [newRow(2, { status: 'refunded' }), newRow(3)])
+    await add(storage, 'rec_1', [pending(3)])
+    await add(storage, 'rec_2', [newRow(2)])
+    await stage(current, [refunded(2), newRow(3)])
     await current.commit({}, DETAILS)
 
-    assert.deepEqual(await undo(storage, 'rec_1', true), { outcome: 'changed', rows: 1 })
-    assert.deepEqual(await undo(storage, 'rec_2', true), { outcome: 'changed', rows: 1 })
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'rec_1', true), changed(1))
+    assert.deepEqual(await undo(storage, 'rec_2', true), changed(1))
+    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
     assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 pending'])
-    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'rec_2'), UNDONE)
     assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
   })
 
-  test('a recorded purchase is found, but not listed, as an import', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    await importInto(storage, 'imp_1', [newRow(2)])
-    const audit = {
-      at: UNDONE_AT,
-      actor: 'operator',
-      action: 'purchases.record',
-      subject: 'main/tx_3',
-      account_id: MAIN.account_id,
-      project_id: '',
-      store_id: 'main',
-      request_id: '',
-    } as const
-    await storage.recordPurchase(MAIN, 'rec_1', newRow(3), { audit })
+  test('an undone import whose user was erased never comes back with the user', async (storage) => {
+    const rows = [ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })]
+    await add(storage, 'imp_1', rows)
+    await erase(storage, [2], false)
 
-    const found = await storage.findImport(MAIN.account_id, 'rec_1')
-    assert.equal(found?.actor, 'operator')
-    assert.deepEqual([found?.rows, found?.added, found?.updated], [1, 1, 0])
-    const { records } = await storage.listImports(MAIN, { limit: 10 })
-    assert.deepEqual(
-      records.map(({ import_id }) => import_id),
-      ['imp_1'],
-    )
-  })
-
-  test('rows of an undone import leave the purchases of a user', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const rows = Array.from({ length: 2_500 }, (_, i) => newRow(i + 2, { user_id: 'ann' }))
-    await importInto(storage, 'imp_1', rows)
-    await importInto(storage, 'imp_2', [newRow(9_000, { user_id: 'ann', quantity: 3 })])
-    await storage.recordPurchase(MAIN, 'rec_1', newRow(9_001, { user_id: 'ann', quantity: 2 }))
-
-    for (const id of ['imp_1', 'rec_1']) {
-      assert.deepEqual(await undo(storage, id), { outcome: 'undone' })
-    }
-
-    const ann = await storage.listPurchases(MAIN, { user_id: 'ann' }, { limit: 10 })
-    assert.deepEqual(
-      ann.purchases.map(({ transaction_id }) => transaction_id),
-      ['tx_9000'],
-    )
-    const owned = await storage.listOwned(MAIN, 'ann', { limit: 10 }, 0)
-    assert.deepEqual(
-      owned.records.map(({ quantity }) => quantity),
-      [3],
-    )
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('an undone import whose user was erased never comes back with the user', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const rows = [newRow(2, { user_id: 'ann' }), newRow(3, { user_id: 'bob' })]
-    await importInto(storage, 'imp_1', rows)
-    const lease = await openImport(storage, MAIN, 'imp_lease')
-    await lease.erase({ user_id: 'ann', transaction_ids: ['tx_2'], deletes: false })
-    await lease.abort()
-
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
-    await importInto(storage, 'imp_2', rows)
+    assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
+    await add(storage, 'imp_2', rows)
 
     assert.deepEqual(await contents(storage), ['tx_3 purchased'])
   })
 
-  test('a purchase that was deleted with its user does not prevent the undo of its import', async (t) => {
-    const storage = await open(t)
-    await insertShops(storage)
-    const ann = (status: 'pending' | 'purchased' | 'refunded') =>
-      newRow(2, { user_id: 'ann', status })
-    await importInto(storage, 'imp_1', [ann('pending'), pending(3)])
-    await importInto(storage, 'imp_2', [ann('purchased'), newRow(3)])
-    await importInto(storage, 'imp_3', [ann('refunded')])
-    const lease = await openImport(storage, MAIN, 'imp_lease')
-    await lease.erase({ user_id: 'ann', transaction_ids: ['tx_2'], deletes: true })
-    await lease.abort()
+  test('a purchase that was deleted with its user does not prevent the undo of its import', async (storage) => {
+    await add(storage, 'imp_1', [ofAnn(pending(2)), pending(3)])
+    await add(storage, 'imp_2', [ofAnn(newRow(2)), newRow(3)])
+    await add(storage, 'imp_3', [ofAnn(refunded(2))])
+    await erase(storage, [2], true)
 
-    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
     assert.deepEqual(await contents(storage), ['tx_3 pending'])
-    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
     assert.deepEqual(await contents(storage), [])
   })
 }

@@ -1,0 +1,493 @@
+import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
+import type { Page, RecordPage, Storage, WriteOptions } from '../../../lib/storage/port.ts'
+import { all } from '../../support/collect.ts'
+import { assertUnchanged, spoil } from '../fixtures/mutate.ts'
+import {
+  AT,
+  awkwardObject,
+  insertAccounts,
+  insertProjects,
+  insertShops,
+  itemsOf,
+  MAIN,
+  newAccount,
+  newItem,
+  newKey,
+  newProject,
+  newStore,
+} from '../fixtures/records.ts'
+import { auditOf, LATER, newEntry } from '../fixtures/writes.ts'
+import { type OpenStorage, testsOn } from './open.ts'
+
+const ODD = 'line\nline\ttab Stüdio 日本 \u{1F600} \u2028 \u007f \\ "quoted" \''
+const signingKey = (kid: string) => ({ kid, secret: new Uint8Array(32).fill(7), created_at: AT })
+
+interface Kind {
+  readonly make: () => object
+  insert(storage: Storage, record: never): Promise<unknown>
+  /** Every read that returns the record. */
+  readonly reads: readonly ((storage: Storage) => Promise<unknown>)[]
+}
+
+const KINDS: Record<string, Kind> = {
+  account: {
+    make: () => newAccount('acc_9', { name: ODD }),
+    insert: (storage, account) => storage.insertAccount(account, newKey('acc_9', 'hash-9')),
+    reads: [
+      (storage) => storage.findAccount('acc_9'),
+      async (storage) => (await all((page) => storage.listAccounts(page))).at(-1),
+    ],
+  },
+  project: {
+    make: () => newProject('prj_9', { name: ODD, config: awkwardObject() }),
+    insert: (storage, project) => storage.insertProject(project),
+    reads: [
+      (storage) => storage.findProject('prj_9'),
+      (storage) => storage.findProjectByPublicKey('pk_prj_9'),
+      async (storage) => (await all((page) => storage.listProjects('acc_1', page))).at(-1),
+    ],
+  },
+  store: {
+    make: () => {
+      const change = { is_sandbox: true, status: 'paused', store_config: awkwardObject() }
+      return newStore('odd', { store_type: 'iap', ...change })
+    },
+    insert: (storage, store) => storage.insertStore(store),
+    reads: [
+      (storage) => storage.findStore('acc_1', 'odd'),
+      (storage) => storage.findStore('acc_1', 'odd', 'prj_1'),
+      async (storage) => (await all((page) => storage.listStores('prj_1', page))).at(-1),
+    ],
+  },
+  item: {
+    make: () => {
+      const texts = { display_name: ODD, description: ODD, metadata: awkwardObject() }
+      return newItem('odd', { price: Number.MAX_SAFE_INTEGER, ...texts })
+    },
+    insert: (storage, item) => storage.insertItem(item),
+    reads: [
+      (storage) => storage.findItem('itm_odd'),
+      (storage) => storage.findItemByName(MAIN, 'odd'),
+      async (storage) => (await itemsOf(storage, MAIN)).at(-1),
+    ],
+  },
+  'signing key': {
+    make: () => signingKey('k'),
+    insert: (storage, key) => storage.rotateSigningKeys(key, () => []),
+    reads: [
+      async (storage) => {
+        const [key] = await storage.listSigningKeys()
+        return key && { ...key, secret: Uint8Array.from(key.secret) }
+      },
+    ],
+  },
+}
+
+type Change = <R extends object>(current: R) => R
+
+interface Update {
+  run(storage: Storage, change: Change, id?: string, write?: WriteOptions): Promise<unknown>
+  read(storage: Storage): Promise<object | undefined>
+  readonly id: string
+  /** A value for each field that an update may change. */
+  readonly change: object
+  /** The field with an object. */
+  readonly config: string
+}
+
+const UPDATES: Record<string, Update> = {
+  project: {
+    run: (storage, change, id = 'prj_1', write = {}) => storage.updateProject(id, change, write),
+    read: (storage) => storage.findProject('prj_1'),
+    id: 'prj_1',
+    change: {
+      name: ODD,
+      platform: 'ios',
+      status: 'disabled',
+      dlscheme: 'game',
+      config: awkwardObject(),
+    },
+    config: 'config',
+  },
+  store: {
+    run: (storage, change, store_id = 'main', write = {}) =>
+      storage.updateStore({ account_id: 'acc_1', store_id }, change, write),
+    read: (storage) => storage.findStore('acc_1', 'main'),
+    id: 'main',
+    change: { is_sandbox: true, status: 'paused', store_config: awkwardObject() },
+    config: 'store_config',
+  },
+  item: {
+    run: (storage, change, id = 'itm_gold', write = {}) => storage.updateItem(id, change, write),
+    read: (storage) => storage.findItem('itm_gold'),
+    id: 'itm_gold',
+    change: {
+      ...{ display_name: ODD, description: ODD, price: Number.MAX_SAFE_INTEGER },
+      ...{ metadata: awkwardObject(), archived_at: AT },
+    },
+    config: 'metadata',
+  },
+}
+
+/** Names in an order that no other column has. */
+const NAMES = ['e', 'a', 'd', 'b', 'c']
+const WIDE = ['\uFF5E', '\u{1F600}'] // in the order of their bytes, which is not that of UTF-16
+
+interface List {
+  insert(storage: Storage, name: string): Promise<unknown>
+  read(storage: Storage, page: Page): Promise<RecordPage<object>>
+  readonly nameOf: (record: never) => string
+  /** The names in their order, if it is not that of `NAMES`. */
+  readonly names?: readonly string[]
+}
+
+const storeList = (method: 'listStores' | 'listStoreSummaries'): List => ({
+  async insert(storage, name) {
+    await storage.insertStore(newStore(name, { project_id: 'prj_2' }))
+    await storage.insertStore(newStore(`other_${name}`))
+  },
+  read: (storage, page) => storage[method]('prj_2', page),
+  nameOf: ({ store_id }: { store_id: string }) => store_id,
+})
+
+const itemList = (read: List['read']): List => ({
+  async insert(storage, name) {
+    await storage.insertItem(newItem(name, { store_id: 'other' }))
+    await storage.insertItem(newItem(name, { id: `itm_main_${name}` }))
+  },
+  read,
+  nameOf: ({ name }: { name: string }) => name,
+})
+
+const LISTS: Record<string, List> = {
+  listAccounts: {
+    insert: (storage, name) => storage.insertAccount(newAccount(name), newKey(name, name)),
+    read: (storage, page) => storage.listAccounts(page),
+    names: ['acc_1', 'acc_2', ...NAMES],
+    nameOf: ({ account_id }: { account_id: string }) => account_id,
+  },
+  listAccountKeys: {
+    insert: (storage, name) => storage.insertAccountKey(newKey('acc_1', name)),
+    read: (storage, page) => storage.listAccountKeys('acc_1', page),
+    names: ['hash-1', ...NAMES],
+    nameOf: ({ hash }: { hash: string }) => hash,
+  },
+  listProjects: {
+    insert: (storage, name) => storage.insertProject(newProject(name)),
+    read: (storage, page) => storage.listProjects('acc_1', page),
+    names: ['prj_1', 'prj_2', ...NAMES],
+    nameOf: ({ id }: { id: string }) => id,
+  },
+  listStores: storeList('listStores'),
+  listStoreSummaries: storeList('listStoreSummaries'),
+  listItems: itemList(async (storage, page) => {
+    const other = { account_id: 'acc_1', store_id: 'other' }
+    const { items: records, next } = await storage.listItems(other, page)
+    return { records, ...(next !== undefined && { next }) }
+  }),
+  listCatalogItems: itemList((storage, page) =>
+    storage.listCatalogItems({ account_id: 'acc_1', store_id: 'other' }, page),
+  ),
+  listWatermarks: {
+    insert: (storage, user_id) => storage.revokeTokens({ project_id: 'prj_1', user_id, at: 1 }),
+    read: (storage, page) => storage.listWatermarks('prj_1', page),
+    names: ['', 'a', 'b', 'c', 'd', 'e', ...WIDE],
+    nameOf: ({ user_id }: { user_id: string }) => user_id,
+  },
+}
+
+export function describeRecords(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  for (const [what, { make, insert, reads }] of Object.entries(KINDS)) {
+    test(`each read returns the ${what} unchanged, also after a change of what was read`, async (storage) => {
+      for (const read of reads) assert.notDeepEqual(await read(storage), make()) // may be cached
+      const record = make()
+      await insert(storage, record as never)
+      spoil(record)
+
+      for (const read of reads) {
+        const found = await read(storage)
+        assertUnchanged(found, make())
+        spoil(found)
+        assertUnchanged(await read(storage), make())
+      }
+    })
+  }
+
+  test('unknown ids and those of another kind find nothing', async (storage) => {
+    const found = [
+      storage.findAccount('hash-1'),
+      storage.findAccountByKeyHash('acc_1'),
+      storage.findProject('pk_prj_1'),
+      storage.findProjectByPublicKey('prj_1'),
+      storage.findFormerPublicKey('pk_prj_1'),
+      storage.findStore('acc_1', 'MAIN'),
+      storage.findStore('acc_3', 'main'),
+      storage.findStore('acc_1', 'main', 'prj_2'),
+      storage.findStore('acc_1', 'main', 'prj_foreign'),
+      storage.findItem('gold'),
+      storage.findItemByName(MAIN, 'Gold'),
+      storage.findItemByName({ ...MAIN, store_id: 'none' }, 'gold'),
+      storage.findCatalogState('prj_none'),
+    ]
+    assert.deepEqual(await Promise.all(found), Array(found.length).fill(undefined))
+    assert.deepEqual(await all((page) => storage.listProjects('acc_3', page)), [])
+    assert.deepEqual(await all((page) => storage.listStores('prj_2', page)), [])
+  })
+
+  for (const [what, { run, read, id, change, config }] of Object.entries(UPDATES)) {
+    test(`an update of the ${what} replaces its fields, keeps its place and changes no other`, async (storage) => {
+      const before = await read(storage)
+      const readAll = async () => [
+        ...(await all((page) => storage.listProjects('acc_1', page))),
+        ...(await all((page) => storage.listProjects('acc_2', page))),
+        ...(await all((page) => storage.listStores('prj_1', page))),
+        await storage.findStore('acc_2', 'main'),
+        ...(await itemsOf(storage, MAIN)),
+        await storage.findItem('itm_side_gold'),
+        await storage.findItem('itm_foreign_gold'),
+      ]
+      const records = await readAll()
+      const place = records.findIndex((each) => isDeepStrictEqual(each, before))
+      const expected = { ...before, ...change, ...(what === 'item' && { version: 2 }) }
+
+      const updated = await run(storage, (current) => {
+        assert.deepEqual(current, before)
+        return { ...current, ...change }
+      })
+
+      assertUnchanged(updated, expected)
+      assertUnchanged(await read(storage), expected)
+      assert.deepEqual(await readAll(), records.with(place, expected as never))
+    })
+
+    test(`an update of a ${what} writes nothing if it throws, returns its argument or finds none`, async (storage) => {
+      const before = await read(storage)
+      const write = { audit: newEntry() }
+      const error = new Error('refused')
+      const refuse = (current: object) => {
+        spoil(current)
+        throw error
+      }
+
+      assert.deepEqual(await run(storage, (current) => current, id, write), before)
+      assert.equal(await run(storage, () => assert.fail('asked'), 'none', write), undefined)
+      await assert.rejects(run(storage, refuse, id, write), error)
+
+      assert.deepEqual(await read(storage), before)
+      assert.deepEqual(await auditOf(storage), [])
+    })
+
+    test(`none of many concurrent updates of a ${what} is lost`, async (storage) => {
+      const add = (number: number) =>
+        run(storage, (current) => {
+          const { seen = [] } = (current as Record<string, { seen?: number[] }>)[config] ?? {}
+          return { ...current, [config]: { seen: [...seen, number] } }
+        })
+      const numbers = Array.from({ length: 30 }, (_, number) => number)
+      await Promise.all(numbers.map(add))
+
+      const found = (await read(storage)) as unknown as Record<string, { seen: number[] }>
+      assert.deepEqual(
+        found[config]?.seen.toSorted((a, b) => a - b),
+        numbers,
+      )
+    })
+  }
+
+  for (const [method, { insert, read, names = NAMES, nameOf }] of Object.entries(LISTS)) {
+    test(`pages of any size list each record once, in order: ${method}`, async (storage) => {
+      await storage.insertStore(newStore('other'))
+      const wide = method === 'listWatermarks' ? ['', ...WIDE] : []
+      for (const name of [...NAMES, ...wide]) await insert(storage, name)
+
+      for (const limit of [1, 2, names.length - 1, names.length, 1000]) {
+        const found: string[] = []
+        let after: string | undefined
+        do {
+          const page = await read(storage, after === undefined ? { limit } : { limit, after })
+          assert.ok(page.records.length >= 1 && page.records.length <= limit)
+          found.push(...page.records.map((record) => nameOf(record as never)))
+          after = page.next
+        } while (after !== undefined)
+        assert.deepEqual(found, names)
+      }
+    })
+  }
+
+  test('a page ends at 1 MiB of configuration, and a store summary has none', async (storage) => {
+    const config = { text: 'x'.repeat(60_000) }
+    for (let i = 0; i < 30; i++) {
+      await storage.insertProject(newProject(`large_${i}`, { account_id: 'acc_2', config }))
+      const store = newStore(`large_${i}`, { project_id: 'prj_2', store_config: config })
+      await storage.insertStore(store)
+    }
+    for (const read of [
+      (page: Page) => storage.listProjects('acc_2', page),
+      (page: Page) => storage.listStores('prj_2', page),
+    ]) {
+      const { records, next } = await read({ limit: 1000 })
+      assert.ok(records.length >= 10 && records.length <= 20, String(records.length))
+      assert.ok(next)
+      assert.ok((await all<object>(read)).length >= 30)
+    }
+    const { records } = await storage.listStoreSummaries('prj_2', { limit: 1 })
+    const summary = { store_type: 'web', is_sandbox: false, status: 'active' }
+    assert.deepEqual(records, [{ store_id: 'large_0', ...summary }])
+  })
+
+  test('a store_id is unique in its account, case-sensitive, and free in another account', async (storage) => {
+    const again = newStore('main', { project_id: 'prj_2', store_type: 'custom' })
+    assert.equal(await storage.insertStore(again), 'taken')
+    assert.equal(await storage.insertStore(newStore('Main')), 'inserted')
+
+    const foreign = newStore('main', { account_id: 'acc_2', project_id: 'prj_foreign' })
+    assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
+    assert.deepEqual(await storage.findStore('acc_2', 'main'), foreign)
+  })
+}
+
+export function describeKeys(open: OpenStorage): void {
+  const test = testsOn(open, insertProjects)
+
+  test('each key of an account finds it until the key is revoked, and stays in the list', async (storage) => {
+    const key = newKey('acc_1', 'hash-b')
+    await storage.insertAccountKey(key)
+    const found = await storage.findAccountByKeyHash('hash-b')
+    assert.deepEqual(found, { ...newAccount('acc_1'), key_id: 'key_hash-b' })
+    assert.equal((await storage.findAccountByKeyHash('hash-1'))?.key_id, 'key_hash-1')
+
+    const revoked = []
+    for (const key_id of ['key_hash-b', 'key_hash-b', 'key_hash-2', 'key_none']) {
+      revoked.push(await storage.revokeAccountKey('acc_1', key_id, LATER))
+    }
+
+    assert.deepEqual(revoked, [true, false, false, false])
+    assert.equal(await storage.findAccountByKeyHash('hash-b'), undefined)
+    assert.equal((await storage.findAccountByKeyHash('hash-2'))?.account_id, 'acc_2')
+    const { records } = await storage.listAccountKeys('acc_1', { limit: 9 })
+    assert.deepEqual(records, [newKey('acc_1', 'hash-1'), { ...key, revoked_at: LATER }])
+  })
+
+  test('a replaced public key becomes a former key, and expires no later than the next one', async (storage) => {
+    const rotate = (id: string, public_key: string, former_until: string) =>
+      storage.rotatePublicKey(
+        id,
+        { public_key, former_until },
+        { audit: newEntry({ action: 'project.rotate_key', subject: id }) },
+      )
+    await storage.findProjectByPublicKey('pk_prj_1')
+    await rotate('prj_1', 'pk_2', LATER)
+    await rotate('prj_2', 'pk_b', LATER)
+    const former = { public_key: 'pk_prj_1', project_id: 'prj_1', expires_at: LATER }
+    assert.deepEqual(await storage.findFormerPublicKey('pk_prj_1'), former)
+    assert.equal(await storage.findProjectByPublicKey('pk_prj_1'), undefined)
+    await rotate('prj_1', 'pk_3', AT)
+    await rotate('prj_1', 'pk_4', LATER)
+    await rotate('prj_none', 'pk_5', LATER)
+
+    const project = newProject('prj_1', { public_key: 'pk_4' })
+    assert.deepEqual(await storage.findProjectByPublicKey('pk_4'), project)
+    assert.deepEqual(await storage.findProject('prj_1'), project)
+    const expiries = ['pk_prj_1', 'pk_2', 'pk_3', 'pk_4', 'pk_prj_2'].map(async (public_key) => {
+      return (await storage.findFormerPublicKey(public_key))?.expires_at
+    })
+    assert.deepEqual(await Promise.all(expiries), [AT, AT, LATER, undefined, LATER])
+    assert.equal((await auditOf(storage)).length, 4)
+  })
+
+  const kidsOf = async (storage: Storage) => (await storage.listSigningKeys()).map(({ kid }) => kid)
+  const rotate = (storage: Storage, kid: string, drop: (kids: string[]) => string[] = () => []) =>
+    storage.rotateSigningKeys(signingKey(kid), (keys) => drop(keys.map(({ kid }) => kid)), {
+      audit: newEntry(),
+    })
+
+  test('of concurrent first signing keys one is inserted, and none when there is a key', async (storage) => {
+    const keys = ['k1', 'k2', 'k3'].map(signingKey)
+    await Promise.all(keys.map((key) => storage.insertFirstSigningKey(key)))
+
+    assert.deepEqual(await kidsOf(storage), ['k1'])
+  })
+
+  test('a rotation passes all keys to drop, the new one last, and deletes those it returns', async (storage) => {
+    for (const kid of ['c', 'a', 'b', "'"]) await rotate(storage, kid)
+    assert.deepEqual(await kidsOf(storage), ['c', 'a', 'b', "'"])
+    const chosen = ["'", 'a', 'gone', 'a', '%']
+    const dropped = await rotate(storage, 'd', (kids) => {
+      assert.deepEqual(kids, ['c', 'a', 'b', "'", 'd'])
+      return chosen
+    })
+
+    assert.deepEqual(dropped, chosen)
+    await rotate(storage, 'a')
+    assert.deepEqual(await kidsOf(storage), ['c', 'b', 'd', 'a'])
+    const entries = (await auditOf(storage)).length
+    await assert.rejects(
+      rotate(storage, 'e', () => assert.fail('refused')),
+      /refused/,
+    )
+    assert.deepEqual(await kidsOf(storage), ['c', 'b', 'd', 'a'])
+    assert.equal((await auditOf(storage)).length, entries)
+  })
+
+  test('concurrent rotations that drop all other keys leave one key', async (storage) => {
+    const only = (own: string) => rotate(storage, own, (kids) => kids.filter((kid) => kid !== own))
+    await Promise.all(['a', 'b', 'c', 'd'].map(only))
+
+    assert.equal((await kidsOf(storage)).length, 1)
+  })
+}
+
+export function describeWatermarks(open: OpenStorage): void {
+  const test = testsOn(open, insertProjects)
+
+  test('a revocation raises the watermark above those it covers, or to its time', async (storage) => {
+    const revoke = async (user_id: string, at: number) => {
+      await storage.revokeTokens({ project_id: 'prj_1', user_id, at })
+      const users = ['ann', 'bob', 'eve'] as const
+      return Promise.all(users.map((user) => storage.findWatermark('prj_1', user)))
+    }
+
+    assert.deepEqual(await revoke('ann', 100), [100, 0, 0])
+    assert.deepEqual(await revoke('ann', 100), [101, 0, 0])
+    assert.deepEqual(await revoke('bob', 200), [101, 200, 0])
+    assert.deepEqual(await revoke('ann', 50), [102, 200, 0])
+    assert.deepEqual(await revoke('', 100), [201, 201, 201])
+    assert.deepEqual(await revoke('ann', 100), [202, 201, 201])
+    assert.deepEqual(await revoke('', 300), [300, 300, 300])
+    assert.equal(await storage.findWatermark('prj_2', 'ann'), 0)
+  })
+
+  test('each of several concurrent revocations raises the watermark', async (storage) => {
+    const revoke = (user_id: string) =>
+      storage.revokeTokens({ project_id: 'prj_1', user_id, at: 100 })
+    await Promise.all(['ann', '', 'ann', 'bob', '', 'ann', ''].map(revoke))
+
+    const { records } = await storage.listWatermarks('prj_1', { limit: 10 })
+    const watermarks = records.map(({ not_after }) => not_after)
+    assert.ok(Math.max(...watermarks) >= 102, String(watermarks))
+    const before = await storage.findWatermark('prj_1', 'ann')
+    await Promise.all([revoke('ann'), revoke('ann')])
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), before + 2)
+  })
+}
+
+export function describeUpkeep(open: OpenStorage): void {
+  const test = testsOn(open, async () => {})
+
+  test('a copy starts in an empty storage, whose ping rejects until the copy ends', async (storage) => {
+    assert.equal(await storage.beginCopy(AT), AT)
+    await insertAccounts(storage)
+
+    assert.equal(await storage.beginCopy(LATER), AT)
+    await assert.rejects(storage.ping(), { code: 'storage_unavailable' })
+    await storage.endCopy()
+
+    await storage.ping()
+    assert.equal(await storage.beginCopy(LATER), undefined)
+    await storage.ping()
+    assert.deepEqual(await storage.check(), [])
+  })
+}

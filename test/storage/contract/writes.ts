@@ -1,0 +1,487 @@
+import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
+import type { AuditAction } from '../../../lib/domain/audit.ts'
+import type { Authority } from '../../../lib/domain/authority.ts'
+import type { Item } from '../../../lib/domain/item.ts'
+import { takeInventory } from '../../../lib/storage/copy.ts'
+import type {
+  AuditPage,
+  CachedChange,
+  Page,
+  Quota,
+  Storage,
+  WriteOptions,
+} from '../../../lib/storage/port.ts'
+import { all } from '../../support/collect.ts'
+import { openImport } from '../fixtures/imports.ts'
+import { assertUnchanged } from '../fixtures/mutate.ts'
+import {
+  AT,
+  awkwardObject,
+  insertProjects,
+  insertShops,
+  insertStores,
+  itemsOf,
+  MAIN,
+  newAccount,
+  newItem,
+  newKey,
+  newProject,
+  newRow,
+  newStore,
+} from '../fixtures/records.ts'
+import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
+import { type OpenStorage, testsOn } from './open.ts'
+
+/** Each method that writes an audit entry with its change. */
+const CHANGES: Record<
+  CachedChange | 'rotateSigningKeys',
+  (storage: Storage, write: WriteOptions) => Promise<unknown>
+> = {
+  insertAccount: (storage, write) =>
+    storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), write),
+  insertAccountKey: (storage, write) => storage.insertAccountKey(newKey('acc_1', 'hash-8'), write),
+  revokeAccountKey: (storage, write) =>
+    storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, write),
+  insertProject: (storage, write) => storage.insertProject(newProject('prj_9'), write),
+  updateProject: (storage, write) =>
+    storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), write),
+  rotatePublicKey: (storage, write) =>
+    storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, write),
+  insertStore: (storage, write) => storage.insertStore(newStore('more'), write),
+  updateStore: (storage, write) =>
+    storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), write),
+  insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
+  updateItem: (storage, write) =>
+    storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write),
+  rotateSigningKeys: (storage, write) => {
+    const key = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
+    return storage.rotateSigningKeys(key, () => [], write)
+  },
+  revokeTokens: (storage, write) =>
+    storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
+  pseudonymizeWatermark: (storage, write) =>
+    storage.pseudonymizeWatermark({ project_id: 'prj_1', user_id: 'ann' }, write),
+  async applyCatalog(storage, write) {
+    const state = (await storage.findCatalogState('prj_1')) ?? assert.fail('no project')
+    const items = { newItems: [newItem('fresh')], items: [] }
+    const changes = { project_id: 'prj_1', state, change_id: 'c', newStores: [], stores: [] }
+    await storage.applyCatalog({ ...changes, ...items }, write)
+  },
+}
+
+/** An import of one row. It aborts when its commit fails. */
+async function importOne(storage: Storage, write: WriteOptions): Promise<void> {
+  const current = await openImport(storage, MAIN, 'imp_1')
+  await current.stage([newRow(2)])
+  await current.finish()
+  try {
+    await current.commit(write)
+  } finally {
+    await current.abort()
+  }
+}
+
+async function pagesOf(read: (page: Page) => Promise<AuditPage>, limit: number) {
+  const pages: string[] = []
+  let after: string | undefined
+  do {
+    const page = await read({ limit, ...(after !== undefined && { after }) })
+    pages.push(page.entries.map(({ subject }) => subject).join(''))
+    after = page.next
+  } while (after !== undefined)
+  return pages
+}
+
+export function describeAudit(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  test('each change writes its audit entry and notifies, and is rolled back without the entry', async (storage) => {
+    let writes = 0
+    const end = storage.onWrite(() => writes++)
+    const refused = {
+      audit: newEntry(),
+      idempotency: newIdempotencyRecord({ account_id: 'acc_none' }), // is written after the entry
+    }
+
+    for (const [method, change] of Object.entries(CHANGES)) {
+      const before = await takeInventory(storage, AT)
+      await assert.rejects(change(storage, refused))
+      assert.deepEqual(await takeInventory(storage, AT), before, method)
+
+      const audit = newEntry({ subject: method })
+      writes = 0
+      await change(storage, { audit })
+      assert.deepEqual((await auditOf(storage)).at(-1), audit)
+      await setImmediate()
+      assert.equal(writes, 1, method)
+    }
+    end()
+  })
+
+  test('a call that changes nothing writes no audit entry', async (storage) => {
+    const write = { audit: newEntry() }
+    let writes = 0
+    const end = storage.onWrite(() => writes++)
+
+    await storage.insertItem(newItem('gold', { id: 'itm_again' }), write)
+    await storage.insertStore(newStore('main'), write)
+    await storage.revokeAccountKey('acc_1', 'key_none', AT, write)
+
+    assert.deepEqual(await auditOf(storage), [])
+    await setImmediate()
+    assert.equal(writes, 0)
+    end()
+  })
+
+  test('an entry keeps its data, and the one of an update is made from both versions', async (storage) => {
+    const data = awkwardObject()
+    const describe = (before: Item, after: Item) => {
+      return { price: { old: before.price, new: after.price }, version: after.version }
+    }
+
+    await storage.insertAudit({ audit: newEntry({ data }) })
+    const change = (item: Item) => ({ ...item, price: 599 })
+    await storage.updateItem('itm_gold', change, { audit: newEntry(), describe })
+
+    const [first, ...others] = await auditOf(storage)
+    assertUnchanged(first, newEntry({ data }))
+    const changed = { price: { old: 499, new: 599 }, version: 2 }
+    assert.deepEqual(others, [newEntry({ data: changed })])
+  })
+
+  test('the audit log is listed in pages: all of it, of an account, newest first, or of an item', async (storage) => {
+    const write = (subject: string, account_id = 'acc_1', action: AuditAction = 'item.create') =>
+      storage.insertAudit({ audit: newEntry({ subject, account_id, action }) })
+    for (const subject of ['1', '2', '3']) await write(subject)
+    await write('x', 'acc_2')
+    await write('4')
+    const items = ['item.create', 'item.update', 'item.archive', 'item.restore'] as const
+    for (const action of items) await write('g', 'acc_2', action)
+    await write('h', 'acc_2', 'item.update')
+
+    assert.deepEqual(await pagesOf((page) => storage.listAudit(undefined, page), 5), [
+      '123x4',
+      'ggggh',
+    ])
+    assert.deepEqual(await pagesOf((page) => storage.listAudit('acc_1', page), 3), ['123', '4'])
+    assert.deepEqual(await pagesOf((page) => storage.listRecentAudit('acc_1', page), 3), [
+      '432',
+      '1',
+    ])
+    assert.deepEqual(await storage.listRecentAudit('acc_none', { limit: 3 }), { entries: [] })
+    const { next, entries } = await storage.listItemAudit('g', { limit: 2 })
+    const rest = await storage.listItemAudit('g', { limit: 2, after: next ?? '' })
+    const actions = [...entries, ...rest.entries].map(({ action }) => action)
+    assert.deepEqual(actions, ['item.restore', 'item.archive', 'item.update'])
+    assert.equal(rest.next, undefined)
+  })
+}
+
+export function describeIdempotency(open: OpenStorage): void {
+  const test = testsOn(open, insertStores)
+
+  test('a repeat inserts nothing, whatever it would insert, and a taken name keeps no record', async (storage) => {
+    const write = { idempotency: newIdempotencyRecord(), audit: newEntry() }
+    const other = { idempotency: newIdempotencyRecord({ key: 'other' }) }
+    const again = newItem('gold', { id: 'itm_again' })
+
+    assert.equal(await storage.insertItem(newItem('gold'), write), 'inserted')
+    assert.equal(await storage.insertItem(newItem('gold'), write), 'repeated')
+    assert.equal(await storage.insertItem(newItem('gem'), write), 'repeated')
+    assert.equal(await storage.insertStore(newStore('more'), write), 'repeated')
+    assert.equal(await storage.insertProject(newProject('prj_9'), write), 'repeated')
+    assert.equal(await storage.insertItem(again, other), 'taken')
+
+    assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), newIdempotencyRecord())
+    assert.equal(await storage.findIdempotencyRecord('acc_1', 'other'), undefined)
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+    assert.equal(await storage.findProject('prj_9'), undefined)
+    assert.equal((await auditOf(storage)).length, 1)
+  })
+
+  test('a record is unique by account and key, and replaces an expired one', async (storage) => {
+    await storage.insertItem(newItem('a'), { idempotency: newIdempotencyRecord() })
+    const foreign = newIdempotencyRecord({ account_id: 'acc_2' })
+    const other = newItem('b', { account_id: 'acc_2', project_id: 'prj_foreign' })
+    assert.equal(await storage.insertItem(other, { idempotency: foreign }), 'inserted')
+
+    const next = newIdempotencyRecord({ created_at: LATER, expires_at: '2024-03-03T12:34:56.789Z' })
+    assert.equal(await storage.insertItem(newItem('c'), { idempotency: next }), 'inserted')
+
+    assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), next)
+  })
+
+  test('of many concurrent insertions with one record, one succeeds', async (storage) => {
+    const write = { idempotency: newIdempotencyRecord() }
+    const names = Array.from({ length: 12 }, (_, i) => `item_${i}`)
+
+    const inserted = await Promise.all(
+      names.map((name) => storage.insertItem(newItem(name), write)),
+    )
+
+    assert.deepEqual(inserted.toSorted(), ['inserted', ...Array(11).fill('repeated')])
+    assert.equal((await itemsOf(storage, MAIN)).length, 1)
+  })
+
+  test('fingerprints are replaced in pages, and only changed ones are counted', async (storage) => {
+    const records = [1, 2, 3, 4, 5].map((i) =>
+      newIdempotencyRecord({ key: `k"${i}`, fingerprint: `f${i}` }),
+    )
+    records.push(newIdempotencyRecord({ account_id: 'acc_2', key: 'k', fingerprint: 'f6' }))
+    await storage.insertAudit(...records.map((idempotency) => ({ idempotency })))
+    const change = (fingerprint: string) => (fingerprint === 'f2' ? 'f2' : `new ${fingerprint}`)
+
+    const updated: number[] = []
+    let page: Page | undefined = { limit: 2 }
+    while (page) {
+      const done = await storage.updateFingerprints(change, page)
+      updated.push(done.updated)
+      page = done.next === undefined ? undefined : { limit: 2, after: done.next }
+    }
+
+    assert.equal(
+      updated.reduce((sum, each) => sum + each),
+      5,
+    )
+    assert.ok(updated.every((each) => each <= 2))
+    for (const { account_id, key, fingerprint, ...record } of records) {
+      const expected = { account_id, key, fingerprint: change(fingerprint), ...record }
+      assert.deepEqual(await storage.findIdempotencyRecord(account_id, key), expected)
+    }
+  })
+}
+
+const KEY: Authority = { key_id: 'key_hash-1' }
+const TOKEN = { project_id: 'prj_1', user_id: 'ann', issued_under: 5, issued_at: 0 }
+/** A token of another tool. */
+const OLD_TOKEN = { ...TOKEN, issued_under: undefined, issued_at: 5 }
+const STORE: Authority = { store: MAIN }
+
+const setStatus = (storage: Storage, status: string) =>
+  storage.updateProject('prj_1', (project) => ({ ...project, status }))
+const revokeTokens = (storage: Storage, user_id: string, at: number, project_id = 'prj_1') =>
+  storage.revokeTokens({ project_id, user_id, at })
+
+type Revocation = readonly [Authority, (storage: Storage) => Promise<unknown>, code: string]
+
+const REVOCATIONS: Record<string, Revocation> = {
+  'a revoked account key': [
+    KEY,
+    (storage) => storage.revokeAccountKey('acc_1', 'key_hash-1', AT),
+    'account_key_required',
+  ],
+  'an unknown account key': [{ key_id: 'key_nobody' }, async () => {}, 'account_key_required'],
+  'a token of a user whose tokens were revoked': [
+    { token: TOKEN },
+    (storage) => revokeTokens(storage, 'ann', 6),
+    'token_required',
+  ],
+  'a token of a project whose tokens were revoked': [
+    { token: TOKEN },
+    (storage) => revokeTokens(storage, '', 6),
+    'token_required',
+  ],
+  'a token of another tool, issued in the second of the revocation': [
+    { token: OLD_TOKEN },
+    (storage) => revokeTokens(storage, '', 5),
+    'token_required',
+  ],
+  'a token of a disabled project': [
+    { token: TOKEN },
+    (storage) => setStatus(storage, 'disabled'),
+    'token_required',
+  ],
+  'a token of an archived project': [
+    { token: TOKEN },
+    (storage) => setStatus(storage, 'archived'),
+    'token_required',
+  ],
+  'a token of an unknown project': [
+    { token: { ...TOKEN, project_id: 'prj_nobody' } },
+    async () => {},
+    'token_required',
+  ],
+  'a disabled store': [
+    STORE,
+    (storage) => storage.updateStore(MAIN, (store) => ({ ...store, status: 'disabled' })),
+    'store_inactive',
+  ],
+}
+
+export function describeAuthority(open: OpenStorage): void {
+  const test = testsOn(open, insertShops)
+
+  for (const [what, [authority, revoke, code]] of Object.entries(REVOCATIONS)) {
+    test(`a change is rejected and writes nothing with ${what}`, async (storage) => {
+      await revoke(storage)
+      const before = await takeInventory(storage, AT)
+      const write = { authority, audit: newEntry() }
+      const once = { ...write, idempotency: newIdempotencyRecord() }
+
+      for (const [method, change] of Object.entries(CHANGES)) {
+        await assert.rejects(change(storage, once), { code }, method)
+        await assert.rejects(change(storage, write), { code }, method)
+      }
+      await assert.rejects(storage.insertAudit(write), { code })
+      await assert.rejects(storage.verifyAuthority(authority), { code })
+      await assert.rejects(importOne(storage, write), { code })
+
+      assert.deepEqual(await takeInventory(storage, AT), before)
+    })
+  }
+
+  for (const authority of [KEY, { token: TOKEN }, { token: OLD_TOKEN }, STORE, {}] as Authority[]) {
+    test(`a change succeeds with the valid authority ${JSON.stringify(authority)}`, async (storage) => {
+      await storage.revokeAccountKey('acc_2', 'key_hash-2', AT)
+      await revokeTokens(storage, 'bob', 9)
+      await revokeTokens(storage, '', 9, 'prj_2')
+      await revokeTokens(storage, 'ann', 4)
+      await storage.updateProject('prj_2', (project) => ({ ...project, status: 'disabled' }))
+      const write: WriteOptions = { authority, audit: newEntry() }
+
+      await storage.verifyAuthority(authority)
+      // The changes that revoke the authority come last.
+      const { revokeTokens: revokeAll, revokeAccountKey, ...others } = CHANGES
+      for (const change of Object.values(others)) await change(storage, write)
+      await importOne(storage, write)
+      await revokeAll(storage, write)
+      if (!authority.token) await revokeAccountKey(storage, write)
+
+      // One entry for each change and for the import, and one more for the new item of the catalog.
+      const changes = Object.keys(CHANGES).length - (authority.token ? 1 : 0)
+      assert.equal((await auditOf(storage)).length, changes + 2)
+      assert.equal((await storage.listPurchases(MAIN, {}, { limit: 9 })).purchases.length, 1)
+    })
+  }
+
+  test('a key can revoke itself, and of two keys that revoke each other one succeeds', async (storage) => {
+    for (const hash of ['a', 'b', 'c']) await storage.insertAccountKey(newKey('acc_1', hash))
+    const revoke = (by: string, key: string) =>
+      storage.revokeAccountKey('acc_1', `key_${key}`, LATER, { authority: { key_id: `key_${by}` } })
+
+    assert.equal(await revoke('c', 'c'), true)
+    const settled = await Promise.allSettled([revoke('a', 'b'), revoke('b', 'a')])
+
+    assert.deepEqual(settled.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+    const { records } = await storage.listAccountKeys('acc_1', { limit: 10 })
+    assert.equal(records.filter(({ revoked_at }) => revoked_at).length, 2)
+  })
+}
+
+const EXCEEDED = { code: 'quota_exceeded', kind: 'invalid' }
+const account_id = 'acc_1'
+
+/** Makes a configuration with this number of bytes as JSON. */
+function configOf(bytes: number): { text: string } {
+  return { text: 'x'.repeat(bytes - '{"text":""}'.length) }
+}
+
+/** Counts the fulfilled promises. The others must be rejected with `quota_exceeded`. */
+async function keptOf(all: readonly Promise<unknown>[]): Promise<number> {
+  const settled = await Promise.allSettled(all)
+  for (const each of settled) {
+    if (each.status === 'rejected') assert.equal(each.reason.code, 'quota_exceeded', each.reason)
+  }
+  return settled.filter(({ status }) => status === 'fulfilled').length
+}
+
+export function describeQuotas(open: OpenStorage): void {
+  const test = testsOn(open, insertProjects)
+  const projectsOf = (storage: Storage) => all((page) => storage.listProjects(account_id, page))
+  const storesOf = (storage: Storage) => all((page) => storage.listStores('prj_1', page))
+
+  test('concurrent insertions fill the quotas exactly, each for its own account or project', async (storage) => {
+    const names = Array.from({ length: 12 }, (_, i) => `new_${i}`)
+    const projects = { quota: { account_id, projects: 5 }, audit: newEntry() }
+    const stores = { quota: { account_id, project_id: 'prj_1', stores: 4 } }
+
+    const kept = [
+      await keptOf(names.map((name) => storage.insertProject(newProject(name), projects))),
+      await keptOf(names.map((name) => storage.insertStore(newStore(name), stores))),
+    ]
+
+    assert.deepEqual(kept, [3, 4])
+    assert.equal((await projectsOf(storage)).length, 5)
+    assert.equal((await storesOf(storage)).length, 4)
+    assert.equal((await auditOf(storage)).length, 3)
+    const project = newProject('prj_other', { account_id: 'acc_2' })
+    const foreign = { quota: { account_id: 'acc_2', projects: 2 } }
+    assert.equal(await storage.insertProject(project, foreign), 'inserted')
+    const store = newStore('of_prj_2', { project_id: 'prj_2' })
+    const other = { quota: { account_id, project_id: 'prj_2', stores: 1 } }
+    assert.equal(await storage.insertStore(store, other), 'inserted')
+  })
+
+  test('the bytes of all configurations of an account count, also in concurrent updates', async (storage) => {
+    await storage.insertStore(newStore('main'))
+    // Each of the three records has {}.
+    const quota: Quota = { account_id, config_bytes: 1000 + 2 * 2 }
+    const config = configOf(1000)
+
+    const kept = await keptOf([
+      storage.updateProject('prj_1', (project) => ({ ...project, config }), { quota }),
+      storage.updateProject('prj_2', (project) => ({ ...project, config }), { quota }),
+      storage.updateStore(MAIN, (store) => ({ ...store, store_config: config }), { quota }),
+    ])
+
+    assert.equal(kept, 1)
+    await assert.rejects(storage.insertProject(newProject('prj_3'), { quota }), EXCEEDED)
+    await assert.rejects(storage.insertStore(newStore('side'), { quota }), EXCEEDED)
+    assert.equal((await projectsOf(storage)).length, 2)
+    assert.equal((await storesOf(storage)).length, 1)
+  })
+
+  test('bytes are counted in UTF-8, and an account above its quota can make changes that do not grow', async (storage) => {
+    const sized = { text: 'ü\u{1F600}' }
+    const config_bytes = 2 * Buffer.byteLength(JSON.stringify(sized)) + 2 * 2
+    await storage.insertProject(newProject('prj_3', { config: sized }))
+    const update = (id: string, config: { text: string }, quota: Partial<Quota>) =>
+      storage.updateProject(id, (project) => ({ ...project, config }), {
+        quota: { account_id, ...quota },
+      })
+    await storage.insertProject(newProject('prj_4', { config: sized }), {
+      quota: { account_id, config_bytes },
+    })
+
+    const grown = { text: 'ü\u{1F600}x' }
+    await assert.rejects(update('prj_3', grown, { config_bytes }), EXCEEDED)
+    await update('prj_3', { text: 'ü' }, { config_bytes })
+    await update('prj_3', sized, { config_bytes })
+    await assert.rejects(update('prj_3', grown, { config_bytes }), EXCEEDED)
+    assert.deepEqual((await storage.findProject('prj_3'))?.config, sized)
+
+    const below = { projects: 1, config_bytes: 100 }
+    await storage.updateProject('prj_4', (project) => ({ ...project, config: configOf(500) }))
+    await update('prj_4', configOf(500), below)
+    await assert.rejects(update('prj_4', configOf(501), below), EXCEEDED)
+    await update('prj_4', configOf(400), below)
+    const quota = { account_id, ...below }
+    await assert.rejects(storage.insertProject(newProject('prj_5'), { quota }), EXCEEDED)
+  })
+
+  test('a refused insertion stores no idempotency record, and a repeat ignores the quota', async (storage) => {
+    const quota: Quota = { account_id, projects: 3 }
+    const first = { idempotency: newIdempotencyRecord({ key: 'first' }), quota }
+    const second = { idempotency: newIdempotencyRecord({ key: 'second' }), quota }
+    await storage.insertProject(newProject('prj_3'), first)
+
+    assert.equal(await storage.insertProject(newProject('prj_4'), first), 'repeated')
+    await assert.rejects(storage.insertProject(newProject('prj_4'), second), EXCEEDED)
+
+    assert.equal(await storage.findIdempotencyRecord(account_id, 'second'), undefined)
+  })
+
+  test('the error message names the quota and its value', async (storage) => {
+    const refused = (quota: Omit<Quota, 'account_id'>) =>
+      storage.insertStore(newStore('new'), { quota: { account_id, project_id: 'prj_1', ...quota } })
+
+    const stores = 'A project may have at most 0 stores'
+    await assert.rejects(refused({ stores: 0 }), { ...EXCEEDED, message: stores })
+    const bytes = 'The config and store_config of an account may have at most 5 bytes together'
+    await assert.rejects(refused({ config_bytes: 5 }), { ...EXCEEDED, message: bytes })
+    const projects = storage.insertProject(newProject('n'), { quota: { account_id, projects: 2 } })
+    const message = 'An account may have at most 2 projects'
+    await assert.rejects(projects, { ...EXCEEDED, message })
+  })
+}
