@@ -81,7 +81,33 @@ function describeQueue(): void {
 
     const reasons = group.map((each) => each.status === 'rejected' && each.reason.message)
     assert.deepEqual(reasons, ['full', 'full', 'full'])
-    assert.deepEqual(done, ['begin', 'rollback'])
+    assert.deepEqual(done, ['begin', 'rollback', 'begin', 'rollback'])
+  })
+
+  test('a group without errors uses no savepoint, and a group with one uses them from the start', async () => {
+    const done: string[] = []
+    const { write } = createWriteQueue({
+      ...transaction(done),
+      attempt(work) {
+        done.push('savepoint')
+        return work()
+      },
+    })
+    const fail = () => {
+      throw new Error('own')
+    }
+
+    await Promise.all([write(() => 1), write(() => 2)])
+    assert.deepEqual(done.splice(0), ['begin', 'commit'])
+    const group = await Promise.allSettled([write(() => 1), write(fail), write(() => 2)])
+    const outcomes = group.map((each) => (each.status === 'fulfilled' ? each.value : 'own'))
+    assert.deepEqual(outcomes, [1, 'own', 2])
+    const repeated = ['begin', 'savepoint', 'savepoint', 'savepoint', 'commit']
+    assert.deepEqual(done.splice(0), ['begin', 'rollback', ...repeated])
+    await assert.rejects(write(fail), { message: 'own' })
+    assert.deepEqual(done.splice(0), ['begin', 'rollback'])
+    await Promise.all([write(() => 1), write(() => 2)])
+    assert.deepEqual(done, ['begin', 'commit'])
   })
 
   test('an error after a wait for the lock does not stop the queue', async () => {

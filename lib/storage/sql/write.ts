@@ -49,7 +49,10 @@ function* insertWith<R>(
   const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
   yield* verifyAuthority(sql, authority)
   if (idempotency && (yield* sql.putIdempotencyRecord(idempotency)) === 0) return 'repeated'
-  if (!(yield* sql.insertAudited(write, table, record))) throw TAKEN
+  if (!(yield* sql.insertAudited(write, table, record))) {
+    if (idempotency) throw TAKEN
+    return 'taken' // nothing was written
+  }
   yield { isAudited: write.audit !== undefined }
   yield* assertQuota(quota)
   for (const check of keyChecks) yield* verifyKeyCheck(sql, check)

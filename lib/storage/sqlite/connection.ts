@@ -32,7 +32,7 @@ export interface Connection {
   /**
    * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
    * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
-   * back.
+   * back. Another write of its transaction is then repeated.
    */
   write<T>(work: () => T): Promise<T>
   /**

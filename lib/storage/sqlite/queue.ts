@@ -4,7 +4,7 @@ import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 export interface GroupTransaction {
   /** Begins the transaction. Returns false if another process has the lock. */
   begin(): boolean
-  /** Runs one write of the group. If it throws, only its own changes are rolled back. */
+  /** Runs one write of the group in a savepoint. If it throws, only its changes are rolled back. */
   attempt<T>(work: () => T): T
   commit(): void
   rollback(): void
@@ -34,14 +34,22 @@ const MAX_GROUP = 500
 export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
   const waiting: Waiting[] = []
   let isScheduled = false
+  /** Whether a write of the first group has thrown before. */
+  let isRepeated = false
   let onEnd: (() => void) | undefined
 
   const schedule = (pause?: number) => {
     if (isScheduled) return
     isScheduled = true
-    if (pause === undefined) setImmediate(flush)
+    if (pause === undefined) setImmediate(collect)
     else setTimeout(flush, pause)
   }
+
+  /**
+   * Lets several writes wait for those of one more turn. Without it, 64 clients form two groups of
+   * 32 that take turns, and a create writes a quarter more bytes.
+   */
+  const collect = () => void (waiting.length > 1 ? setImmediate(flush) : flush())
 
   const flush = () => {
     isScheduled = false
@@ -67,20 +75,36 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     return pauseForLock()
   }
 
+  /**
+   * Runs the writes of a group without savepoints. If one throws, rolls back, and repeats the group
+   * with a savepoint for each write. After a savepoint, SQLite copies each page that it changes into
+   * a temporary file. For a create, these are 70 KB.
+   */
   const settle = (group: readonly Waiting[]) => {
     const settled: (() => void)[] = []
+    let isRun = false
     try {
-      for (const each of group) settled.push(attempt(each))
+      for (const each of group) settled.push(isRepeated ? attempt(each) : run(each))
+      isRun = true
       transaction.commit()
     } catch (error) {
       transaction.rollback()
-      rejectAll(group, error)
+      isRepeated = !isRun && !isRepeated && group.length > 1
+      if (isRepeated) waiting.unshift(...group)
+      else rejectAll(group, error)
       return
     }
+    isRepeated = false
     for (const each of settled) each()
   }
 
-  /** Runs one write. Returns a function that resolves or rejects its promise after the commit. */
+  /** Runs one write. Returns a function that resolves its promise after the commit. */
+  const run = ({ work, resolve }: Waiting): (() => void) => {
+    const result = work()
+    return () => resolve(result as never)
+  }
+
+  /** Runs one write in a savepoint. Returns a function that resolves or rejects its promise. */
   const attempt = ({ work, resolve, reject }: Waiting): (() => void) => {
     let failure: unknown
     let result: unknown
