@@ -14,7 +14,6 @@ export type {
   Buyers,
   BuyersQuery,
   ItemTotal,
-  OverviewFigures,
   OverviewQuery,
   PurchaseOverview,
   PurchaseTotal,

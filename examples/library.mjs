@@ -92,8 +92,8 @@ purchases[0].purchased_at // → '2026-01-31T12:00:00.000Z'
 const [january] = await till.purchases.summarize(caller, { by: ['month'], from: '2026-01-01' })
 january.revenue // → '499'
 
-const { figures } = await till.purchases.overview(caller, { store_id: 'main', by: 'day' })
-figures.periods[0].day // → '2026-01-31'
+const { periods } = await till.purchases.overview(caller, { store_id: 'main', by: 'day' })
+periods[0].day // → '2026-01-31'
 const { buyers } = await till.purchases.buyers(caller, { store_id: 'main', from: '2026-01-01' })
 buyers // → []
 

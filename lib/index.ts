@@ -46,7 +46,6 @@ export type {
   Buyers,
   BuyersQuery,
   ItemTotal,
-  OverviewFigures,
   OverviewQuery,
   PurchaseOverview,
   PurchaseTotal,

@@ -218,8 +218,7 @@ export const operations = [
   }),
   op('purchases.overview', 'GET /stores/:store_id/overview', 'getOverview', 'PurchaseOverview', {
     summary: 'Read the totals of a store by period and by SKU',
-    description:
-      'While the server adds new purchases to the totals, the answer has no `figures`: repeat the request later. The totals begin with the day `from` (UTC).',
+    description: 'The totals begin with the day `from` (UTC).',
     query: 'OverviewQuery',
     isReport: true,
   }),

@@ -1,12 +1,12 @@
-import type { OverviewFigures, PurchaseTotal } from '../../client/manage.ts'
+import type { PurchaseOverview, PurchaseTotal } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
-import { formatCount, formatMoney, formatPeriod } from '../format.ts'
+import { formatCount, formatMoney } from '../format.ts'
 import { Bars } from '../parts/bars.tsx'
 import { Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 
 /** How many purchases have each status. */
-export function Statuses({ figures }: { readonly figures: OverviewFigures }) {
+export function Statuses({ figures }: { readonly figures: PurchaseOverview }) {
   const counts = PURCHASE_STATUSES.map((status) => ({ status, count: figures[status] }))
   const all = counts.reduce((sum, { count }) => sum + count, 0)
   const share = (count: number) =>
@@ -39,14 +39,8 @@ export function Statuses({ figures }: { readonly figures: OverviewFigures }) {
 const SHOWN = 8
 const LISTED = 50
 
-interface BestSellersProps {
-  readonly rows: readonly PurchaseTotal[]
-  /** The first day of the period; undefined for all time. */
-  readonly from: string | undefined
-}
-
 /** The items with the most purchases. */
-export function BestSellers({ rows, from }: BestSellersProps) {
+export function BestSellers({ rows }: { readonly rows: readonly PurchaseTotal[] }) {
   const sold = rows.filter(({ purchased }) => purchased > 0)
   const items = [...Map.groupBy(sold, ({ sku }) => sku ?? '')]
     .map(([sku, rows]) => ({
@@ -60,9 +54,6 @@ export function BestSellers({ rows, from }: BestSellersProps) {
     .sort((a, b) => b.count - a.count)
   return (
     <Section title="Best sellers">
-      {from && (
-        <p class="muted">Since {formatPeriod(`${from.slice(0, 7)}-01`)}, in whole months.</p>
-      )}
       <Bars
         label="Best sellers"
         bars={items.slice(0, SHOWN).map(({ sku, count }) => ({

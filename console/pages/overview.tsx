@@ -1,6 +1,5 @@
 import type { PurchaseTotal, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { formatCount } from '../format.ts'
 import { Field as SelectField } from '../parts/fields.tsx'
 import { Empty, Failure, Loading } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -8,12 +7,11 @@ import { goTo, linkTo, usePlace } from '../place.ts'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { Buyers } from './overview-buyers.tsx'
-import { usePolling } from './overview-poll.ts'
 import { OtherCurrencies, Revenue } from './overview-revenue.tsx'
 import { BestSellers, Statuses } from './overview-shares.tsx'
 import { nameOf, periodsBetween, RANGES, startOf } from './periods.ts'
 
-/** On a busy server, the totals of 10 million purchases take some seconds. */
+/** The totals of 10 million purchases take some 10 seconds. */
 const TIMEOUT = 60_000
 
 export function Overview() {
@@ -45,25 +43,18 @@ interface FiguresProps {
 function Figures({ store: { store_id }, range }: FiguresProps) {
   const client = useClient()
   const { by } = range
-  const loaded = usePolling(
-    useLoad(
-      async (signal) => {
-        const from = startOf(range, Date.now())
-        const query = { store_id, by, ...(from && { from }) }
-        const overview = await client.purchases.overview(query, { signal, timeout: TIMEOUT })
-        return { ...overview, from, store_id, by }
-      },
-      [store_id, range.name],
-    ),
-    ({ remaining }) => remaining === 0,
+  const { value, error, isLoading, reload } = useLoad(
+    async (signal) => {
+      const from = startOf(range, Date.now())
+      const query = { store_id, by, ...(from && { from }) }
+      const figures = await client.purchases.overview(query, { signal, timeout: TIMEOUT })
+      return { figures, from, store_id, by }
+    },
+    [store_id, range.name],
   )
-  const { value, error, isLoading, reload } = loaded
   if (error !== undefined) return <Failure error={error} onRetry={reload} />
   if (!value || value.store_id !== store_id) return <Loading what="Adding up the purchases" />
-  const { figures, remaining, from } = value
-  if (!figures) {
-    return <Loading what={`Adding up the purchases: about ${formatCount(remaining)} are left`} />
-  }
+  const { figures, from } = value
   if (figures.currency_count === 0) return <NoPurchases isAllTime={from === undefined} />
   const first = from ?? periodOf(figures.periods[0] as PurchaseTotal)
   const periods = periodsBetween(first, nameOf(Date.now(), value.by), value.by)
@@ -85,7 +76,7 @@ function Figures({ store: { store_id }, range }: FiguresProps) {
         <Statuses figures={figures} />
         <Buyers {...{ store_id, from }} />
       </div>
-      <BestSellers rows={figures.items} from={from} />
+      <BestSellers rows={figures.items} />
     </div>
   )
 }

@@ -169,15 +169,11 @@ export function createManagedSchemas() {
       },
       ['sku'],
     ),
-    OverviewFigures: exactly<lib.OverviewFigures>({
+    PurchaseOverview: exactly<lib.PurchaseOverview>({
       ...{ ...statuses, currency_count: count },
       ...{ currencies: listOf('PurchaseTotal'), periods: listOf('PurchaseTotal') },
       items: listOf('ItemTotal'),
     }),
-    PurchaseOverview: record<lib.PurchaseOverview>(
-      { remaining: count, figures: ref('OverviewFigures') },
-      ['figures'],
-    ),
     BuyerCount: exactly<lib.BuyerCount>({ currency: text, new: count, returning: count }),
     Buyers: exactly<lib.Buyers>({ read_at: time, is_current: flag, buyers: listOf('BuyerCount') }),
     PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),

@@ -34,12 +34,6 @@ export interface ItemTotal extends PurchaseTotal {
 
 /** The sales of a store. */
 export interface PurchaseOverview {
-  /** About how many purchases are not counted yet. `figures` is present once `remaining` is 0. */
-  readonly remaining: number
-  readonly figures?: OverviewFigures
-}
-
-export interface OverviewFigures {
   /** The number of purchases of each status. */
   readonly purchased: number
   readonly pending: number
@@ -53,7 +47,7 @@ export interface OverviewFigures {
   readonly periods: readonly PurchaseTotal[]
   /**
    * The 100 pairs of SKU and currency with the most purchases of status `purchased`, highest number
-   * first. The figures cover whole months, even if `from` or `to` is within a month.
+   * first.
    */
   readonly items: readonly ItemTotal[]
 }

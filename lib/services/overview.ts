@@ -6,7 +6,6 @@ import {
   type Buyers,
   type BuyersQuery,
   MOST_PERIODS,
-  type OverviewFigures,
   type OverviewQuery,
   type Period,
   type PurchaseOverview,
@@ -19,9 +18,8 @@ import type { Context } from './context.ts'
 
 export interface Overview {
   /**
-   * Counts and sums a store's purchases by period and by SKU. Does not count buyers. Takes less
-   * than a second for ten million purchases, once the storage has counted them. Until then, the
-   * result has no `figures`: call again. Throws `invalid_request` for an unknown store.
+   * Counts and sums a store's purchases by period and by SKU. Does not count buyers. Takes a second
+   * for each million purchases of the store. Throws `invalid_request` for an unknown store.
    */
   overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
   /**
@@ -34,8 +32,6 @@ export interface Overview {
 
 /** The default of `from`: earlier than any purchase. */
 const FIRST = Date.UTC(100, 0)
-/** The default of `to`: later than any purchase. */
-const LAST = Date.UTC(10_000, 0)
 const MOST_CURRENCIES = 50
 const MOST_COUNTS = 200
 
@@ -46,15 +42,12 @@ export function createOverview({ storage, now, longCalls }: Context): Overview {
   return {
     async overview(account, query) {
       assertAccount(account)
-      const { store_id, from = FIRST, to = LAST, by } = parseOverviewQuery(query)
+      const { store_id, by, ...times } = parseOverviewQuery(query)
       const store = await getNamedStore(storage, account, store_id)
-      const day = new Date(from)
-      const month = Date.UTC(day.getUTCFullYear(), day.getUTCMonth())
       const totals = await longCalls.run(store.account_id, () =>
-        storage.readTotals(store, { from, to, month, by }),
+        storage.readTotals(store, times, by),
       )
-      if (typeof totals === 'number') return { remaining: totals }
-      return { remaining: 0, figures: figuresOf(totals, by) }
+      return overviewOf(totals, by)
     },
 
     async buyers(account, query) {
@@ -106,7 +99,7 @@ interface Count {
   running?: Promise<Counted> | undefined
 }
 
-function figuresOf({ currencies, periods, items }: StoreTotals, by: Period): OverviewFigures {
+function overviewOf({ currencies, periods, items }: StoreTotals, by: Period): PurchaseOverview {
   if (periods.length > MOST_PERIODS) {
     const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
     throw invalidField('by', 'too_many', message)

@@ -15,7 +15,6 @@ import { createPostgresCache } from './postgres/read-cache.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { sqlOn } from './postgres/sql.ts'
-import { totalsWriter } from './postgres/totals.ts'
 import { upgrade } from './postgres/upgrade.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { accountMethods } from './sql/accounts.ts'
@@ -26,7 +25,6 @@ import { projectMethods } from './sql/projects.ts'
 import { storeMethods } from './sql/stores.ts'
 import { tokenMethods } from './sql/tokens.ts'
 import { webhookMethods } from './sql/webhooks.ts'
-import { createTotalizer } from './totalizer.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -133,7 +131,6 @@ const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock
 function storageOn(db: Database): Storage {
   const sql = sqlOn(db)
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
-  const totalizer = createTotalizer(async () => totalsWriter(db))
   return {
     async ping() {
       const [row] = await Promise.all([db.find(READ_CLOCK), assertWhole(db)])
@@ -144,7 +141,7 @@ function storageOn(db: Database): Storage {
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db), queueItem: createItemQueue(db) }),
     ...catalogMethods(sql),
-    ...purchaseMethods(db, sql, totalizer),
+    ...purchaseMethods(db, sql),
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql),
@@ -157,8 +154,8 @@ function storageOn(db: Database): Storage {
     onWrite: (listener) => db.onWrite((isAudited) => isAudited && setImmediate(listener)),
     poolState: () => db.poolState(),
     async close() {
-      // Closes the database at once: the cleanup and the totalizer may wait for a connection too.
-      await Promise.all([cleanup.stop(), totalizer.stop(), db.close()])
+      // Closes the database at once, because the cleanup may wait for a connection.
+      await Promise.all([cleanup.stop(), db.close()])
     },
   }
 }

@@ -24,8 +24,6 @@ import { clearAbandonedImports } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
 import { sqlOn } from './sqlite/sql.ts'
-import { openTotalsWriter } from './sqlite/totals-writer.ts'
-import { createTotalizer } from './totalizer.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -101,7 +99,6 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const users = createUserIndexer(db)
   users.wake()
-  const totalizer = createTotalizer(() => openTotalsWriter(db))
   return {
     async ping() {
       db.assertInPlace()
@@ -113,7 +110,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db) }),
     ...catalogMethods(sql),
-    ...purchaseMethods(db, sql, users, totalizer, importThreadRows),
+    ...purchaseMethods(db, sql, users, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql),
@@ -126,7 +123,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
       const thread = endImportThread(db)
-      await Promise.all([db.close(), thread, cleanup.stop(), users.stop(), totalizer.stop()])
+      await Promise.all([db.close(), thread, cleanup.stop(), users.stop()])
     },
   }
 }

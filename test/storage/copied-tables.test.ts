@@ -16,11 +16,9 @@ const NOT_COPIED: { readonly [table: string]: string } = {
   audit_pseudonym: 'has rows only within a transaction',
   cache_version: 'counts the changes of one file',
   purchase_changes: 'a source moves its rows into purchases before the copy',
-  purchase_totals: 'is filled again from the purchases',
   purchase_versions: 'counts the changes of one database',
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',
-  totalled_purchases: 'the target has no totals yet',
   unfinished_copy: 'marks the target until the copy is finished',
   webhook_messages: 'the endpoint reads the entries of waiting messages again',
 }
@@ -28,7 +26,7 @@ const NOT_COPIED: { readonly [table: string]: string } = {
 /** The state of one server or database. */
 const OWN_COLUMNS: { readonly [table: string]: readonly string[] } = {
   audit: ['xid'],
-  imports: ['owner', 'alive_at', 'undoes', 'users_indexed', 'totalled'],
+  imports: ['owner', 'alive_at', 'undoes', 'users_indexed'],
   webhook_endpoints: ['read_seq', 'read_xid', 'started', 'started_by', 'holder', 'lease_until'],
 }
 

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
-import type { Storage, StoreTotals } from '../../lib/storage/port.ts'
+import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
-import { eventuallyHolds } from '../support/eventually.ts'
 import { importRows } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 import { newPath, open } from './fixtures/sqlite.ts'
@@ -44,6 +43,10 @@ function describeThreads(driver: SqliteDriverName): void {
     assert.ok(found.length > 400) // more than one batch of rows
     const expected = await memory.summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
     assert.deepEqual(found, expected)
+    assert.deepEqual(
+      await storage.readTotals(MAIN, {}, 'day'),
+      await memory.readTotals(MAIN, {}, 'day'),
+    )
   })
 
   test('the count of an account with many recorded purchases does not block the event loop', async (t) => {
@@ -104,24 +107,6 @@ function describeThreads(driver: SqliteDriverName): void {
 
     assert.equal((await storage.summarizePurchases(MAIN, {}, [])).length, 2)
   })
-
-  test('of a store tell how many purchases are still to be counted, and count them', async (t) => {
-    const storage = await open(t, newPath(t), driver)
-    await insertShops(storage)
-    const rows = Array.from({ length: 20_001 }, (_, i) => newRow(i + 2, { price: 1 }))
-    await importRows(storage, MAIN, 'imp_1', rows)
-    const read = () =>
-      storage.readTotals(MAIN, { from: 0, to: Date.UTC(3000, 0), month: 0, by: 'month' })
-
-    assert.equal(await read(), 20_001)
-    await eventuallyHolds(async () => {
-      const totals = await read()
-      assert.equal(typeof totals === 'object' && totals.periods[0]?.purchased, 20_001)
-    })
-    await storage.recordPurchase(MAIN, 'rec_1', newRow(2, { price: 1, status: 'refunded' }))
-    const { items } = (await read()) as StoreTotals
-    assert.deepEqual([items[0]?.purchased, items[0]?.refunded], [20_000, 1])
-  })
 }
 
 /** Inserts the imports of 10,001 recorded purchases into the first store, without purchases. */
@@ -129,8 +114,8 @@ function insertRecorded(db: SqliteDriver): void {
   db.exec(`
     WITH RECURSIVE n (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 10001)
     INSERT INTO imports (import_id, store, alive_at, first_purchase, last_purchase, created_at,
-      users_indexed, totalled, added)
-    SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', n.seq, n.seq, 1
+      users_indexed, added)
+    SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', n.seq, 1
     FROM n, stores s WHERE s.account_id = 'acc_1' AND s.store_id = 'main'`)
 }
 

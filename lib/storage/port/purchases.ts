@@ -100,43 +100,28 @@ export interface PurchaseMethods {
     most?: MostGroups,
   ): Promise<PurchaseSummary[]>
   /**
-   * Reads the totals of a store, all from the same moment. If many purchases are not counted yet,
-   * counts them in the background, and resolves to their number.
+   * Reads the totals of a store, all from the same moment. Does not block the event loop for long.
    */
-  readTotals(store: StoreKey, query: TotalsQuery): Promise<StoreTotals | number>
-  /**
-   * Adds all purchases of a store to its stored totals. Reads are correct without this call.
-   * Missing in a storage without stored totals.
-   */
-  completeTotals?(store: StoreKey): Promise<void>
+  readTotals(
+    store: StoreKey,
+    times: Pick<PurchaseFilter, 'from' | 'to'>,
+    by: Period,
+  ): Promise<StoreTotals>
   /** Returns a text that changes with each change of the purchases that reads return. */
   findPurchaseVersion(store: StoreKey): Promise<string>
   /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
   countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
 }
 
-export interface TotalsQuery {
-  /** The time at which the totals begin: the start of a day, in Unix milliseconds. */
-  readonly from: number
-  /** The exclusive end: the start of a day, in Unix milliseconds. */
-  readonly to: number
-  /** The start of the month that contains `from`, in Unix milliseconds. */
-  readonly month: number
-  readonly by: Period
-}
-
 export interface StoreTotals {
-  /** Totals from `from` to `to` by currency. The one with the most `purchased` purchases comes first. */
+  /** Totals by currency. The one with the most `purchased` purchases comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
-   * Totals by period and currency, from `from` to `to`, sorted by both. Contains only the first
-   * `MOST_CHARTS` currencies, and at most `MOST_PERIODS` + 1 totals.
+   * Totals by period and currency, sorted by both. Contains only the `MOST_CHARTS` currencies with
+   * the most `purchased` purchases, and at most `MOST_PERIODS` + 1 totals.
    */
   readonly periods: readonly PurchaseTotal[]
-  /**
-   * Totals by SKU and currency, of the months from `month` that begin before `to`: the 100 with the
-   * most `purchased` purchases.
-   */
+  /** Totals by SKU and currency: the 100 with the most `purchased` purchases. */
   readonly items: readonly ItemTotal[]
 }
 

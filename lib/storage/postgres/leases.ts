@@ -106,7 +106,6 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
     await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
     await tx.run('DELETE FROM status_changes WHERE import = ?', lease.import)
     await tx.run(DELETE_OVERLAPS, lease.import, lease.import)
-    await tx.run(DELETE_TOTALS, lease.store, lease.import)
     await tx.run(row.is_undone ? END_UNDO : 'DELETE FROM imports WHERE seq = ?', lease.import)
   })
 }
@@ -122,5 +121,4 @@ const FIND_ROWS = `
   WHERE i.seq = ?`
 const DELETE_PURCHASES = `
   DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
-const DELETE_TOTALS = 'DELETE FROM purchase_totals WHERE store = ? AND import = ?'
 const END_UNDO = 'UPDATE imports SET owner = NULL WHERE seq = ?'

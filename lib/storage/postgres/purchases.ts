@@ -6,15 +6,13 @@ import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import { type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
-import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
 import { openImport } from './imports.ts'
 import { recordDialect } from './record.ts'
 import { DIALECT as SUMMARIES, TIMEOUT_MS } from './summaries.ts'
-import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 
-export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): PurchaseMethods {
+export function purchaseMethods(db: Database, sql: Sql): PurchaseMethods {
   return {
     ...purchaseReads(sql, DIALECT),
     async countPurchases(account_id, most) {
@@ -25,11 +23,6 @@ export function purchaseMethods(db: Database, sql: Sql, totalizer: Totalizer): P
     openImport: (store, import_id) => openImport(db, store, import_id),
     undoImport: (store, undo, write) => undoImport(db, store, undo, write),
     recordPurchase: recordMethod(sql, recordDialect(db)),
-    readTotals: (store, query) => readTotals(db, store, query, totalizer.wake),
-    async completeTotals({ account_id, store_id }) {
-      const row = await db.find(FIND_STORE, account_id, store_id)
-      await totalizer.run(row?.seq as number)
-    },
   }
 }
 
@@ -43,8 +36,6 @@ const COUNT = `
       SELECT FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
       WHERE s.account_id = ? LIMIT ?) c) END AS n
   FROM (SELECT coalesce(sum(last_purchase), 0) AS last FROM stores WHERE account_id = ?) l`
-
-const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
 
 const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 

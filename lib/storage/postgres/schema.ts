@@ -1,8 +1,5 @@
 import { type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
 
-/** The first key of the advisory lock of a store's totals. The second key is the store's `seq`. */
-export const TOTALS_LOCK = 0x746f7461
-
 const DIALECT: SchemaDialect = {
   types: {
     // Compares texts byte by byte in every database.
@@ -45,10 +42,32 @@ const DIALECT: SchemaDialect = {
   },
 }
 
-const UNDO_TRIGGER = `
-  CREATE TRIGGER imports_undo_total AFTER UPDATE OF undone_at ON imports FOR EACH ROW
+/** Changes the version of a store's purchases with each change of those that reads return. */
+const VERSION_TRIGGERS = `
+  CREATE FUNCTION change_purchase_version() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      INSERT INTO purchase_versions AS v SELECT DISTINCT store, 1 FROM before
+        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
+      RETURN NULL;
+    END $$;
+  CREATE TRIGGER purchases_update_version AFTER UPDATE ON purchases
+    REFERENCING OLD TABLE AS before
+    FOR EACH STATEMENT EXECUTE FUNCTION change_purchase_version();
+  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
+    REFERENCING OLD TABLE AS before
+    FOR EACH STATEMENT EXECUTE FUNCTION change_purchase_version();
+
+  CREATE FUNCTION undo_purchase_version() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      INSERT INTO purchase_versions AS v VALUES (new.store, 1)
+        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
+      RETURN NULL;
+    END $$;
+  CREATE TRIGGER imports_undo_version AFTER UPDATE OF undone_at ON imports FOR EACH ROW
     WHEN (old.undone_at IS NULL AND new.undone_at IS NOT NULL)
-    EXECUTE FUNCTION undo_totals();`
+    EXECUTE FUNCTION undo_purchase_version();`
 
 /** The tables, indexes, functions and triggers that only PostgreSQL has. */
 const OWN = `
@@ -90,27 +109,6 @@ const OWN = `
   );
   -- Finds the purchases of a user, in order.
   CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
-
-  -- Counts and sums of purchases: by day (kind 0, item 0), and by month and item (kind 1). "start" is
-  -- the first day, counted from 1970. "import" is 0 for all recorded purchases.
-  CREATE TABLE purchase_totals (
-    store integer NOT NULL,
-    kind smallint NOT NULL,
-    start integer NOT NULL,
-    import integer NOT NULL,
-    item integer NOT NULL,
-    currency text COLLATE "C" NOT NULL,
-    status smallint NOT NULL,
-    purchases bigint NOT NULL,
-    price numeric NOT NULL,
-    PRIMARY KEY (store, kind, start, import, item, currency, status)
-  );
-
-  -- A store's purchases up to "last" are in purchase_totals. The overview adds the others.
-  CREATE TABLE totalled_purchases (
-    store integer PRIMARY KEY,
-    last bigint NOT NULL
-  );
 
   CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql
     SET search_path FROM CURRENT AS $$
@@ -167,45 +165,7 @@ const OWN = `
   CREATE TRIGGER stores_config_bytes AFTER INSERT OR UPDATE OF store_config ON stores
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
 
-  -- Waits while purchases of the store are added to the totals. The next statement then sees them.
-  CREATE FUNCTION change_totals() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      PERFORM pg_advisory_xact_lock_shared(${TOTALS_LOCK}, store)
-        FROM (SELECT DISTINCT store FROM before ORDER BY store) s;
-      IF TG_OP = 'UPDATE' THEN
-        ${totalChange('(SELECT -1 AS sign, b.* FROM before b UNION ALL SELECT 1, a.* FROM after a)')}
-      ELSE
-        ${totalChange('(SELECT -1 AS sign, b.* FROM before b)')}
-      END IF;
-      INSERT INTO purchase_versions AS v SELECT DISTINCT store, 1 FROM before
-        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER purchases_update_total AFTER UPDATE ON purchases
-    REFERENCING OLD TABLE AS before NEW TABLE AS after
-    FOR EACH STATEMENT EXECUTE FUNCTION change_totals();
-  CREATE TRIGGER purchases_delete_total AFTER DELETE ON purchases
-    REFERENCING OLD TABLE AS before
-    FOR EACH STATEMENT EXECUTE FUNCTION change_totals();
-
-  -- A file's import has totals of its own, which are hidden with it.
-  CREATE FUNCTION undo_totals() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      PERFORM pg_advisory_xact_lock_shared(${TOTALS_LOCK}, new.store);
-      IF substr(new.import_id, 1, 4) = 'rec_' THEN
-        ${totalChange(
-          `(SELECT -1 AS sign, r.* FROM purchases r WHERE r.store = new.store AND r.import = new.seq
-          AND r.seq >= new.first_purchase AND r.seq <= new.last_purchase)`,
-          '',
-        )}
-      END IF;
-      INSERT INTO purchase_versions AS v VALUES (new.store, 1)
-        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
-      RETURN NULL;
-    END $$;
-  ${UNDO_TRIGGER}
+  ${VERSION_TRIGGERS}
 `
 
 const upgrade = `
@@ -229,7 +189,12 @@ const upgrade = `
     value text COLLATE "C" NOT NULL
   );
 
-  DROP TRIGGER imports_undo_total ON imports; -- while the type of its column changes
+  DROP TRIGGER purchases_update_total ON purchases;
+  DROP TRIGGER purchases_delete_total ON purchases;
+  DROP TRIGGER imports_undo_total ON imports;
+  DROP FUNCTION change_totals, undo_totals;
+  DROP TABLE purchase_totals, totalled_purchases;
+
   -- Writes no row. Makes partial indexes anew whose condition has such a column. A change of type also
   -- drops the statistics of a column, without which the planner expects few rows with NULL.
   DO $$ DECLARE change text; BEGIN
@@ -244,29 +209,7 @@ const upgrade = `
       GROUP BY table_name
     LOOP EXECUTE change; END LOOP;
   END $$;
-  ${UNDO_TRIGGER}
+  ${VERSION_TRIGGERS}
 `
 
 export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, upgrade, steps: [] }
-
-/**
- * Adds purchases to the totals (`sign` 1) or subtracts them (-1), if the totals cover their `seq`.
- */
-function totalChange(purchases: string, condition = 'AND i.undone_at IS NULL'): string {
-  const day = '((p.purchased_at + 86400000000000) / 86400000 - 1000000)'
-  const month = `(date_trunc('month', to_timestamp(${day} * 86400) AT TIME ZONE 'UTC')::date
-          - DATE '1970-01-01')`
-  return `INSERT INTO purchase_totals AS t
-          (store, kind, start, import, item, currency, status, purchases, price)
-        SELECT p.store, kind, CASE kind WHEN 0 THEN ${day} ELSE ${month} END,
-          CASE WHEN substr(i.import_id, 1, 4) = 'rec_' THEN 0 ELSE i.seq END,
-          CASE kind WHEN 0 THEN 0 ELSE p.item END, coalesce(p.currency, ''), p.status,
-          sum(p.sign), coalesce(sum(p.sign * p.price), 0)
-        FROM ${purchases} p JOIN totalled_purchases l ON l.store = p.store AND p.seq <= l.last
-        JOIN imports i ON i.seq = p.import ${condition}
-        CROSS JOIN (VALUES (0), (1)) k (kind)
-        GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING sum(p.sign) <> 0 OR sum(p.sign * p.price) <> 0
-        ORDER BY 1, 2, 3, 4, 5, 6, 7
-        ON CONFLICT (store, kind, start, import, item, currency, status) DO UPDATE SET
-          purchases = t.purchases + excluded.purchases, price = t.price + excluded.price;`
-}

@@ -9,11 +9,10 @@ export const DIALECT: SummaryDialect = {
   status: 'p.status',
   sums: 'sum(p.price) AS price',
   total: (status) => `coalesce(sum(price) FILTER (WHERE status = ${status}), 0)::text`,
-  periodOf(period, seconds) {
-    const time = `to_timestamp(${seconds}) AT TIME ZONE 'UTC'`
-    if (period === 'month') return `to_char(${time}, 'YYYY-MM')`
-    return `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD')`
-  },
+  periodOf: (period, seconds) =>
+    `date_trunc('${period}', to_timestamp(${seconds}) AT TIME ZONE 'UTC')`,
+  textOf: (period, start) =>
+    `to_char(${start}, '${period === 'month' ? 'YYYY-MM' : 'YYYY-MM-DD'}')`,
 }
 
 /** The timeout of a statement that reads all purchases of a store. */

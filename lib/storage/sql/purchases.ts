@@ -20,8 +20,10 @@ import {
   buyersStatement,
   type SummaryDialect,
   storesWhere,
+  storeTotals,
   summaryOf,
   summaryStatement,
+  totalsStatement,
 } from './summaries.ts'
 
 /** The statements for purchases that differ between the databases. */
@@ -68,14 +70,7 @@ function spanAfter(after: string | undefined, newestFirst = false): Span {
   return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }
 
-type OwnMethods =
-  | 'countPurchases'
-  | 'openImport'
-  | 'undoImport'
-  | 'recordPurchase'
-  | 'readTotals'
-  | 'completeTotals'
-  | 'indexUsers'
+type OwnMethods = 'countPurchases' | 'openImport' | 'undoImport' | 'recordPurchase' | 'indexUsers'
 
 /** The reads of purchases and imports. */
 export function purchaseReads(
@@ -171,6 +166,12 @@ export function purchaseReads(
         summaryStatement(dialect, wanted, filter, by, most),
       )
       return rows.map((row) => summaryOf(row, by))
+    },
+    async readTotals({ account_id, store_id }, times, by) {
+      const rows = await sql.readLong({ account_id, store_id }, (store) =>
+        totalsStatement(dialect, store, times, by),
+      )
+      return storeTotals(rows, by)
     },
     async countBuyers({ account_id, store_id }, from) {
       const values = [from, from, from, account_id, store_id]

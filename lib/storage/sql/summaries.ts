@@ -1,9 +1,15 @@
-import type { BuyerCount, Period } from '../../domain/overview.ts'
+import {
+  type BuyerCount,
+  MOST_CHARTS,
+  MOST_PERIODS,
+  type Period,
+  type PurchaseTotal,
+} from '../../domain/overview.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
-import type { MostGroups, StoresOfAccount } from '../records.ts'
+import type { MostGroups, StoresOfAccount, StoreTotals } from '../records.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
@@ -14,8 +20,10 @@ export interface SummaryDialect {
   readonly sums: string
   /** The SQL for the exact total of all prices with a status, as text. Adds up `sums`. */
   total(status: number): string
-  /** Returns the period of a time in Unix seconds as text. */
+  /** The SQL for the start of the period of a time in Unix seconds, which sorts faster than text. */
   periodOf(period: Period, seconds: string): string
+  /** The SQL for the text of a period, from its start. */
+  textOf(period: Period, start: string): string
 }
 
 interface Statement {
@@ -38,12 +46,11 @@ export function summaryStatement(
   const { from, status, sums } = dialect
   const { store_id } = stores
   const selected = storesWhere(stores)
-  const periodOf = (period: Period) => dialect.periodOf(period, 'p.purchased_at / 1000.0')
   const isOneStore = store_id !== undefined || by.includes('store')
   const keys: { readonly [K in SummaryKey]: string } = {
-    day: periodOf('day'),
-    week: periodOf('week'),
-    month: periodOf('month'),
+    day: dialect.periodOf('day', SECONDS),
+    week: dialect.periodOf('week', SECONDS),
+    month: dialect.periodOf('month', SECONDS),
     // In one store, groups by the `seq` of the item, which sorts faster than its name (bench/: 0.7
     // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
@@ -51,6 +58,9 @@ export function summaryStatement(
     store: 's.store_id',
   }
   const shown: { readonly [K in SummaryKey]?: (group: string) => string } = {
+    day: (group) => dialect.textOf('day', group),
+    week: (group) => dialect.textOf('week', group),
+    month: (group) => dialect.textOf('month', group),
     ...(isOneStore && { sku: (group) => `(SELECT name FROM items WHERE seq = ${group})` }),
     currency: (group) => `coalesce(${group}, '')`,
   }
@@ -76,6 +86,8 @@ export function summaryStatement(
     values: [...selected.values, ...conditions.values],
   }
 }
+
+const SECONDS = 'p.purchased_at / 1000.0'
 
 /** The SQL condition that selects stores `s`. */
 export function storesWhere({ account_id, store_id, is_sandbox }: StoresOfAccount): Statement {
@@ -115,6 +127,64 @@ export function totalOf<Group extends object>(group: Group, row: Row) {
     cancelled: numberOf(row.cancelled),
     revenue: String(BigInt(row.revenue as string)),
     refunded_total: String(BigInt(row.refunded_total as string)),
+  }
+}
+
+const MOST_ITEMS = 100
+
+/**
+ * Returns the statement of the totals of a store, whose rows `storeTotals` reads. Reads the
+ * purchases once, and adds up the groups of them in three ways.
+ */
+export function totalsStatement(
+  dialect: SummaryDialect,
+  store: StoresOfAccount,
+  times: PurchaseFilter,
+  by: Period,
+): Statement {
+  const { from, status, sums } = dialect
+  const selected = storesWhere(store)
+  const conditions = conditionsAfter(times, status)
+  const sql = `
+    WITH sales AS MATERIALIZED (
+      SELECT ${dialect.periodOf(by, SECONDS)} AS period, p.item, coalesce(p.currency, '') AS currency,
+        ${status} AS status, count(*) AS purchases, ${sums}
+      ${from} WHERE ${selected.sql} ${conditions.sql}
+      GROUP BY 1, 2, 3, 4),
+    currencies AS MATERIALIZED (SELECT currency, ${totalsOf(dialect)} FROM sales GROUP BY 1)
+    SELECT 'currency' AS kind, CAST(NULL AS text) AS name, CAST(NULL AS text) AS display_name, c.*
+    FROM currencies c
+    UNION ALL
+    SELECT * FROM (
+      SELECT 'period' AS kind, ${dialect.textOf(by, 'period')} AS name, NULL, currency,
+        ${totalsOf(dialect)}
+      FROM sales WHERE currency IN (
+        SELECT currency FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_CHARTS})
+      GROUP BY period, currency ORDER BY period, currency LIMIT ${MOST_PERIODS + 1}) d
+    UNION ALL
+    SELECT * FROM (
+      SELECT 'item' AS kind, (SELECT name FROM items WHERE seq = item) AS name,
+        (SELECT display_name FROM items WHERE seq = item) AS display_name, currency,
+        ${totalsOf(dialect)}
+      FROM sales GROUP BY item, currency
+      ORDER BY purchased DESC, name, currency LIMIT ${MOST_ITEMS}) m`
+  return { sql, values: [...selected.values, ...conditions.values] }
+}
+
+/** Reads the rows of `totalsStatement`. */
+export function storeTotals(rows: readonly Row[], by: Period): StoreTotals {
+  const ofKind = <G extends object>(kind: string, groupOf: (row: Row) => G) =>
+    rows
+      .filter((row) => row.kind === kind)
+      .map((row) => totalOf({ ...groupOf(row), currency: row.currency as string }, row))
+  const mostUsed = (a: PurchaseTotal, b: PurchaseTotal) =>
+    b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1)
+  return {
+    currencies: ofKind('currency', () => ({})).sort(mostUsed),
+    periods: ofKind('period', ({ name }) => ({ [by]: name })),
+    items: ofKind('item', ({ name, display_name }) => {
+      return { sku: name as string, display_name: display_name as string }
+    }),
   }
 }
 

@@ -9,7 +9,6 @@ import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { makeDiskSpace } from './diskspace.ts'
 import { isDiskFull } from './drivers.ts'
-import { deleteTotals } from './totals.ts'
 import { deleteUserEntry } from './users.ts'
 
 /** The row of a running import. */
@@ -216,7 +215,6 @@ async function deleteImport(
     last = await deleteWithinSpace(last)
   }
   while (await db.lazyTransaction(() => deleteStatusChanges(db, seq))) await pause()
-  while (await db.lazyTransaction(() => deleteTotals(db, store, seq))) await pause()
   await db.transaction(() => {
     if (db.run(undone_at === null ? DELETE_IMPORT : END_UNDO, seq, CLEARING) === 0) return
     db.run('DELETE FROM purchase_changes WHERE import = ?', seq)

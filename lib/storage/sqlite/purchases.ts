@@ -5,7 +5,6 @@ import type { Query, Sql } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import { ALL, type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
 import { recordMethod } from '../sql/record.ts'
-import type { Totalizer } from '../totalizer.ts'
 import { readInThread, type ThreadQueue } from './background.ts'
 import type { Connection } from './connection.ts'
 import { openImport } from './imports.ts'
@@ -13,7 +12,6 @@ import type { UserIndexer } from './indexer.ts'
 import { recordDialect, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
 import { DIALECT as SUMMARIES } from './summaries.ts'
-import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 import { userKey } from './user-key.ts'
 
@@ -21,7 +19,6 @@ export function purchaseMethods(
   db: Connection,
   sql: Sql,
   users: UserIndexer,
-  totalizer: Totalizer,
   importThreadRows: number | undefined,
 ): PurchaseMethods {
   return {
@@ -40,9 +37,6 @@ export function purchaseMethods(
       return undoImport(db, seqOfStore(db, store), undo, write)
     },
     recordPurchase: recordMethod(sql, recordDialect(db)),
-    readTotals: async (store, query) =>
-      readTotals(db, seqOfStore(db, store), query, totalizer.wake),
-    completeTotals: async (store) => totalizer.run(seqOfStore(db, store)),
     indexUsers: () => users.run(),
   }
 }

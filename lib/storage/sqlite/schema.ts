@@ -24,15 +24,14 @@ const DIALECT: SchemaDialect = {
     // The purchases of an import have its number in "import" and lie between first_purchase and,
     // after the commit, last_purchase. AUTOINCREMENT never reuses a number: the former owner of a
     // deleted import must not abort a new one. The users of its purchases up to "users_indexed" are
-    // in purchase_users; those up to "totalled" are in purchase_totals.
+    // in purchase_users.
     imports: `
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     alive_at INTEGER NOT NULL,
     first_purchase INTEGER NOT NULL,
     last_purchase INTEGER,
     created_at TEXT NOT NULL,
-    users_indexed INTEGER NOT NULL DEFAULT 0,
-    totalled INTEGER NOT NULL DEFAULT 0,`,
+    users_indexed INTEGER NOT NULL DEFAULT 0,`,
     status_changes: '',
     audit: '',
     // The entries after the position "read_seq" are unread.
@@ -46,8 +45,6 @@ const OWN_TABLES = `
   CREATE INDEX imports_store ON imports (store, last_purchase);
   CREATE INDEX imports_unindexed ON imports (store)
     WHERE owner IS NULL AND last_purchase > users_indexed;
-  CREATE INDEX imports_untotalled ON imports (store)
-    WHERE owner IS NULL AND last_purchase > totalled;
   CREATE INDEX status_changes_purchase ON status_changes (purchase);
   CREATE INDEX audit_project ON audit (project_id);
 
@@ -95,23 +92,6 @@ const OWN_TABLES = `
     PRIMARY KEY (user_key, purchase)
   ) STRICT, WITHOUT ROWID;
 
-  -- Counts and sums of purchases: by day (kind 0, item 0), and by month and item (kind 1). "start"
-  -- is the first day, counted from 1970. "import" is 0 for all recorded purchases. "high" and "low"
-  -- are the sums of the digits of prices above and below 10^9.
-  CREATE TABLE purchase_totals (
-    store INTEGER NOT NULL,
-    import INTEGER NOT NULL,
-    kind INTEGER NOT NULL,
-    start INTEGER NOT NULL,
-    item INTEGER NOT NULL,
-    currency TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    purchases INTEGER NOT NULL,
-    high INTEGER NOT NULL,
-    low INTEGER NOT NULL,
-    PRIMARY KEY (store, import, kind, start, item, currency, status)
-  ) STRICT, WITHOUT ROWID;
-
   -- Counts the changes of the tables that the read cache holds.
   CREATE TABLE cache_version (
     version INTEGER NOT NULL
@@ -143,12 +123,30 @@ const OTHER_TRIGGERS = `
   ${configTriggers('stores', 'store_config')}
 `
 
+/** SQL for a trigger that changes the version of a store's purchases. */
+const nextVersion = (store: string) => `
+    INSERT INTO purchase_versions VALUES (${store}, 1)
+    ON CONFLICT DO UPDATE SET version = version + 1;`
+const STORE_OF_OLD = '(SELECT store FROM imports WHERE seq = old.import)'
+
+const VERSION_TRIGGERS = `
+  CREATE TRIGGER purchases_update_version AFTER UPDATE OF status, user_id ON purchases BEGIN
+    ${nextVersion(STORE_OF_OLD)}
+  END;
+  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
+    WHEN (SELECT owner FROM imports WHERE seq = old.import) IS NULL BEGIN
+    ${nextVersion(STORE_OF_OLD)}
+  END;
+  CREATE TRIGGER imports_update_version AFTER UPDATE OF owner ON imports BEGIN
+    ${nextVersion('new.store')}
+  END;`
+
 /** Creates the triggers last, because each makes the statements after it slower. */
 const create = [
   sharedTables(DIALECT),
   OWN_TABLES,
   OTHER_TRIGGERS,
-  totalTriggers(),
+  VERSION_TRIGGERS,
   cacheTriggers(
     'accounts',
     'account_keys',
@@ -202,6 +200,13 @@ const upgrade = `
 
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
+
+  DROP TRIGGER purchases_update_total;
+  DROP TRIGGER purchases_delete_total;
+  DROP TRIGGER imports_undo_total;
+  DROP TABLE purchase_totals;
+  DROP INDEX imports_untotalled;
+  ALTER TABLE imports DROP COLUMN totalled;
   ALTER TABLE purchases ADD COLUMN expires_at INTEGER;
   CREATE TABLE key_check (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -221,50 +226,6 @@ function configTriggers(table: string, column: string): string {
   END;
   CREATE TRIGGER ${table}_update_config AFTER UPDATE OF ${column} ON ${table}
     WHEN new.${column} <> old.${column} BEGIN ${add(`${length('new')} - ${length('old')}`)}
-  END;`
-}
-
-/** Keep the totals and versions of purchases. */
-function totalTriggers(): string {
-  const day = (time: string) => `((${time} + 86400000000000) / 86400000 - 1000000)`
-  /** Adds the purchase `row` of an import `i` to the totals, or subtracts it (`sign` -1). */
-  const add = (row: string, sign: 1 | -1, from: string) => `
-    INSERT INTO purchase_totals
-    SELECT i.store, iif(substr(i.import_id, 1, 4) = 'rec_', 0, i.seq), k.kind,
-      iif(k.kind = 0, ${day(`${row}.purchased_at`)}, unixepoch(
-        ${day(`${row}.purchased_at`)} * 86400, 'unixepoch', 'start of month') / 86400),
-      iif(k.kind = 0, 0, ${row}.item), coalesce(${row}.currency, ''), ${row}.status, ${sign},
-      ${sign} * coalesce(${row}.price / 1000000000, 0), ${sign} * coalesce(${row}.price % 1000000000, 0)
-    FROM imports i, ${from}
-    ON CONFLICT DO UPDATE SET purchases = purchases + excluded.purchases,
-      high = high + excluded.high, low = low + excluded.low;`
-  const kinds = '(SELECT 0 AS kind UNION ALL SELECT 1) k'
-  const ofOld = `${kinds} WHERE i.seq = old.import AND i.owner IS NULL AND i.totalled >= old.seq`
-  const bump = (store: string) => `
-    INSERT INTO purchase_versions VALUES (${store}, 1)
-    ON CONFLICT DO UPDATE SET version = version + 1;`
-  const storeOfOld = '(SELECT store FROM imports WHERE seq = old.import)'
-  return `
-  CREATE TRIGGER purchases_update_total AFTER UPDATE OF status ON purchases
-    WHEN new.status <> old.status BEGIN ${add('old', -1, ofOld)} ${add('new', 1, ofOld)} END;
-  CREATE TRIGGER purchases_delete_total AFTER DELETE ON purchases BEGIN ${add('old', -1, ofOld)} END;
-  -- A file's import has totals of its own, which are hidden with it.
-  CREATE TRIGGER imports_undo_total AFTER UPDATE OF owner ON imports
-    WHEN old.owner IS NULL AND new.owner IS NOT NULL AND substr(new.import_id, 1, 4) = 'rec_' BEGIN
-    ${add(
-      'p',
-      -1,
-      `${kinds}, purchases p WHERE i.seq = new.seq AND p.import = new.seq
-      AND p.seq BETWEEN new.first_purchase AND min(new.last_purchase, new.totalled)`,
-    )}
-  END;
-  CREATE TRIGGER purchases_update_version AFTER UPDATE OF status, user_id ON purchases BEGIN
-    ${bump(storeOfOld)}
-  END;
-  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
-    WHEN (SELECT owner FROM imports WHERE seq = old.import) IS NULL BEGIN ${bump(storeOfOld)} END;
-  CREATE TRIGGER imports_update_version AFTER UPDATE OF owner ON imports BEGIN
-    ${bump('new.store')}
   END;`
 }
 

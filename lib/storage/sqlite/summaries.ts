@@ -15,10 +15,10 @@ const FROM = `
     AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
 
 const STATUS = 'coalesce(c.status, p.status)'
-const PERIODS = {
-  day: ['%Y-%m-%d', ''],
-  week: ['%Y-%m-%d', ", '-6 days', 'weekday 1'"],
-  month: ['%Y-%m', ''],
+const STARTS = {
+  day: "'start of day'",
+  week: "'start of day', '-6 days', 'weekday 1'",
+  month: "'start of month'",
 } as const
 
 export const DIALECT: SummaryDialect = {
@@ -31,10 +31,9 @@ export const DIALECT: SummaryDialect = {
     const [high, low] = [sum('high'), sum('low')]
     return `(${high} + ${low} / 1000000000) || printf('%09d', ${low} % 1000000000)`
   },
-  periodOf(period, seconds) {
-    const [format, modifiers] = PERIODS[period]
-    return `strftime('${format}', ${seconds}, 'unixepoch'${modifiers})`
-  },
+  periodOf: (period, seconds) => `unixepoch(${seconds}, 'unixepoch', ${STARTS[period]})`,
+  textOf: (period, start) =>
+    `strftime('${period === 'month' ? '%Y-%m' : '%Y-%m-%d'}', ${start}, 'unixepoch')`,
 }
 
 /**
