@@ -76,3 +76,21 @@ test('every file that a page names in code exists', () => {
   const missing = named.filter((each) => !existsSync(each.split(': ')[1] ?? ''))
   assert.deepEqual(missing, [])
 })
+
+const byHand = [...texts].filter(([page]) => !['docs/api.md', 'docs/library.md'].includes(page))
+
+test('no sentence has more than 32 words', () => {
+  const long = byHand.flatMap(([page, text]) => {
+    const prose = text.replaceAll(/```.*?```|^Contents:.*?\n\n/gms, '').replaceAll(/`[^`]+`/g, 'x')
+    // Paragraphs, headings, entries of lists and cells of tables are no parts of one sentence.
+    const sentences = prose.split(/\n\n|^#+ |^ *(?:-|\d+\.) | ?\| ?|[.?!][)*"]*(?:\s|$)/m)
+    const counted = sentences.map((each) => each.split(/\s+/).filter((word) => /\w/.test(word)))
+    return counted.filter(({ length }) => length > 32).map((words) => `${page}: ${words.join(' ')}`)
+  })
+  assert.deepEqual(long, [])
+})
+
+test('the pages that nothing generates have at most 24,000 words together', () => {
+  const words = byHand.flatMap(([, text]) => text.trim().split(/\s+/))
+  assert.ok(words.length <= 24_000, String(words.length))
+})
