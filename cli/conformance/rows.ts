@@ -69,8 +69,8 @@ export interface EndpointRows {
   readonly request: (world: World) => Promise<Call>
   /** Optional fields of tillkit that every request of the specification has. */
   readonly kept?: readonly string[]
-  /** Creates a request with an unusual text in one of its fields. */
-  readonly unusual?: (text: string, world: World) => Promise<Call>
+  /** Puts an unusual text into one of the fields. */
+  readonly unusual?: (text: string) => object
   /** The rows that only this endpoint has. */
   readonly rows: (tools: Tools) => readonly Row[]
   /** Rows about recommended behaviour, which the specification leaves open. */
@@ -104,6 +104,7 @@ export function createTools({ number, request }: Pick<EndpointRows, 'number' | '
     ...rest,
   })
   return {
+    request,
     row,
     /** A valid request with these changes succeeds. */
     accepts: (what: string, clause: string, changes: Changes) =>
@@ -135,7 +136,7 @@ function replaceAt(body: Fields, changes: object): Fields {
   const replaced: { [name: string]: unknown } = { ...body }
   for (const [path, value] of Object.entries(changes)) {
     const [name = '', inner] = path.split('.')
-    replaced[name] = inner === undefined ? value : { ...(body[name] as object), [inner]: value }
+    replaced[name] = inner === undefined ? value : { ...(replaced[name] as object), [inner]: value }
   }
   return replaced
 }
@@ -286,7 +287,7 @@ function unusualRows({ unusual }: EndpointRows, { row }: Tools): Row[] {
   if (!unusual) return []
   return Object.entries(UNUSUAL).map(([what, text]) =>
     row(`answers a text with ${what} without an internal error`, 'Errors: 500', NO_DEFECT, {
-      call: (world) => unusual(text, world),
+      changes: unusual(text),
     }),
   )
 }

@@ -1,5 +1,6 @@
 import type { Answer } from './client.ts'
 import {
+  createTools,
   type EndpointRows,
   expect,
   expectFields,
@@ -56,7 +57,7 @@ function sessionRows(number: 2 | 3, ownRows: EndpointRows['rows'] = () => []): E
     request: async ({ newSession }) => ({
       json: { ...newSession(), device_info: DEVICE, dlscheme: 'conformance' },
     }),
-    unusual: async (user_id, { newSession }) => ({ json: { ...newSession(), user_id } }),
+    unusual: (user_id) => ({ user_id }),
     rows: (tools) => [
       ...tokenRows(tools),
       tools.row('returns two times that agree', 'Resources: Session', ['2XX'], {
@@ -86,8 +87,6 @@ function expectItem(
   const { meta = {}, price, ...values } = { meta: {}, ...sent }
   expectValues(answer, { ...values, id, price: Number(price), metadata: meta }, item)
 }
-
-const STORE_ID = { fields: ['store_id'] }
 
 const listQuery = (store_id: string) => ({
   query: `?store_id=${encodeURIComponent(store_id.toWellFormed())}`,
@@ -136,7 +135,7 @@ const TABLE: readonly EndpointRows[] = [
   {
     number: 1,
     request: async () => ({}),
-    unusual: async (text) => ({
+    unusual: (text) => ({
       credential: { value: encodeURIComponent(text.toWellFormed()), shown: 'UNUSUAL_TEXT' },
     }),
     rows: tokenRows,
@@ -167,9 +166,7 @@ const TABLE: readonly EndpointRows[] = [
         ...{ display_name: 'Stück 💰', description: '"quoted" text', meta: { tags: ['a', 'b'] } },
       },
     }),
-    unusual: async (display_name, { newItem }) => ({
-      json: { ...(await newItem()), display_name },
-    }),
+    unusual: (display_name) => ({ display_name }),
     rows: ({ accepts, refuses }) => [
       ...['4.99', '-499', 'free', ''].map((price) =>
         refuses(`the price ${JSON.stringify(price)}`, PRICE, { price }),
@@ -201,7 +198,7 @@ const TABLE: readonly EndpointRows[] = [
   {
     number: 5,
     request: async ({ item }) => listQuery((await item()).sent.store_id),
-    unusual: async (text) => listQuery(text),
+    unusual: listQuery,
     rows: ({ row, refuses }) => [
       row('lists an item with the values that were sent', 'Resources: Item', ['2XX'], {
         async judge(answer, { item }) {
@@ -216,15 +213,12 @@ const TABLE: readonly EndpointRows[] = [
           expect(!findItem(answer, id), `no item with the id ${id}`, answer)
         },
       }),
-      refuses('a request without store_id', ': query parameter', { query: '' }, STORE_ID),
+      refuses('a request without store_id', ': query parameter', { query: '' }),
     ],
     open: ({ refuses }) => [
-      refuses('an unknown store', 'Errors: 400', ({ unique }) => listQuery(unique()), STORE_ID),
-      refuses(
-        'a store of another project',
-        'Errors: 400',
-        async ({ foreign }) => listQuery((await foreign()).store_id),
-        STORE_ID,
+      refuses('an unknown store', 'Errors: 400', ({ unique }) => listQuery(unique())),
+      refuses('a store of another project', 'Errors: 400', async ({ foreign }) =>
+        listQuery((await foreign()).store_id),
       ),
     ],
   },
@@ -295,7 +289,7 @@ const TABLE: readonly EndpointRows[] = [
     request: async ({ newProject }) => ({
       json: { ...(await newProject()), status: 'active', dlscheme: 'conformance', config: CONFIG },
     }),
-    unusual: async (name, { newProject }) => ({ json: { ...(await newProject()), name } }),
+    unusual: (name) => ({ name }),
     rows: ({ refuses }) => [
       refuses(
         'an unknown account with 400 or 401',
@@ -323,7 +317,7 @@ const TABLE: readonly EndpointRows[] = [
       const { id, platform } = await world.original()
       return { json: { id, name: world.unique(), platform, config: await newConfig(world) } }
     },
-    unusual: async (name, { project }) => ({ json: { id: await project(), name } }),
+    unusual: (name) => ({ name }),
     rows: ({ row, refuses }) => [
       row('returns the public key', ': 200 response body', ['2XX'], {
         judge: (answer, { public_key }) => expectValues(answer, { public_key }),
@@ -378,7 +372,7 @@ const TABLE: readonly EndpointRows[] = [
         store_config: { currency: 'EUR', test_mode: true },
       },
     }),
-    unusual: async (status, { newStore }) => ({ json: { ...(await newStore()), status } }),
+    unusual: (status) => ({ status }),
     rows: ({ row, refuses, returns }) => [
       ...Object.entries(STORE_CONFIGS).map(([store_type, store_config]) => {
         const values = { store_type, store_config }
@@ -417,6 +411,11 @@ const TABLE: readonly EndpointRows[] = [
     ],
   },
 ]
+
+/** The functions that make rows of one endpoint. */
+export function toolsOf(number: number): Tools {
+  return createTools(TABLE[number - 1] as EndpointRows)
+}
 
 let rows: readonly Row[] | undefined
 

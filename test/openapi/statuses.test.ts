@@ -43,6 +43,7 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
     send: (operation: Operation, more: Parts = {}, unknownId?: string) =>
       server.send(lineOf(operation, unknownId), { ...partsOf(operation), ...more }),
     /** Sends headers that no HTTP client would. */
+    entryOf: server.entryOf,
     async sendRaw(operation: Operation, headers: string) {
       const client = await server.connect()
       client.write(`${lineOf(operation)} HTTP/1.1\r\n${headers}`)
@@ -96,9 +97,14 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
   },
   431: { ask: ({ sendRaw }, operation) => sendRaw(operation, `a: ${'x'.repeat(17_000)}\r\n\r\n`) },
   500: {
-    ask: ({ send, breakStorage }, operation) => {
-      breakStorage(new Error('a defect'))
-      return send(operation)
+    async ask({ send, entryOf, breakStorage }, operation) {
+      breakStorage(new Error('password=hunter2 at db.internal'))
+      const reply = await send(operation)
+      assert.doesNotMatch(reply.text, /hunter2|db\.internal|Error:|\.ts:/)
+      const { level, status, error } = await entryOf(reply.headers.get('x-request-id') ?? '')
+      assert.deepEqual({ level, status }, { level: 'error', status: 500 })
+      assert.match(error ?? '', /hunter2/)
+      return reply
     },
   },
   503: {
