@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Client, createClient, TillError } from '../../client/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
+import { listenOn } from '../support/listen.ts'
 import { serveShop } from '../support/server.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -141,13 +140,7 @@ async function servePage(t: TestContext): Promise<string> {
     response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
     response.end(isScript ? readFileSync('dist/client/index.js') : page)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listenOn(t, server)
 }
 
 async function openPage(t: TestContext, url: string): Promise<Page> {

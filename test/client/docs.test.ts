@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { type ClientOptions, createClient } from '../../client/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { listenOn } from '../support/listen.ts'
 import { startServer } from '../support/server.ts'
 
 const page = readFileSync('docs/client.md', 'utf8')
@@ -30,17 +29,12 @@ test('the examples of docs/client.md run as one program', async (t) => {
   const issuer = createServer(async (_, response) => {
     response.end(JSON.stringify(await till.sessions.issue(account, { project_id: project.id })))
   })
-  issuer.listen(0, '127.0.0.1')
-  await once(issuer, 'listening')
-  t.after(() => {
-    issuer.closeAllConnections()
-    issuer.close()
-  })
+  const issuerUrl = await listenOn(t, issuer)
   const constants = {
     SERVER: url,
     PUBLIC_KEY: project.public_key,
     ACCOUNT_KEY: account.account_key,
-    YOUR_SERVER: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`,
+    YOUR_SERVER: issuerUrl,
   }
   const folder = temporaryFolder(t)
   const urlOf = (name: string) => pathToFileURL(join(process.cwd(), 'dist/client', name)).href

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createManageClient, type ManageClient } from '../../client/manage.ts'
+import { listenOn } from '../support/listen.ts'
 
 const store_id = 'main'
 const user = { project_id: 'prj_1', user_id: 'ann/1' }
@@ -54,9 +54,7 @@ async function serve(t: { after(task: () => void): void }, status = 200) {
     requests.push({ line, key: request.headers['idempotency-key'] })
     response.writeHead(status).end('{}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close().closeAllConnections())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await listenOn(t, server)
   return { requests, manage: createManageClient({ url, accountKey: 'ak_1', attempts: 2 }) }
 }
 

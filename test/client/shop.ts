@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { finished } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient } from '../../client/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
+import { listenOn } from '../support/listen.ts'
 import { serveShop, type TestServerOptions } from '../support/server.ts'
 
 /**
@@ -52,14 +51,8 @@ async function startProxy(t: TestContext, target: string): Promise<Faulty> {
     const [plan] = index < 0 ? [] : planned.splice(index, 1)
     answer(target, incoming, response, plan?.fault).catch(() => incoming.socket.destroy())
   })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  t.after(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
   return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    url: await listenOn(t, proxy),
     requests,
     lines: () => requests.map(({ line }) => line),
     fail: (line, ...faults) => void planned.push(...faults.map((fault) => ({ line, fault }))),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findLayout } from '../../lib/csv/layout.ts'
+import { findLayout, type LayoutOptions } from '../../lib/csv/layout.ts'
 import { parseSkus } from '../../lib/csv/skus.ts'
 import { read, STORE, shortOf } from '../support/purchase-file.ts'
 
@@ -29,14 +29,6 @@ test('a Google Play sales report is read by its own columns with exact amounts a
       purchased_at: '2024-01-02T12:00:00.000Z',
     },
   ])
-})
-
-test('an older Google Play report, with Product ID for Package ID, is read in the same way', () => {
-  const { name, errors } = read([
-    GOOGLE.replace('Package ID', 'Product ID'),
-    'GPA.1,2024-01-01,1704110400,Charged,px,Gold,com.x,inapp,gold,USD,1,0,1.00,B,,1,DE',
-  ])
-  assert.deepEqual([name, errors], ['google_play_sales', []])
 })
 
 test('an unknown financial status or amount is an error of its own column', () => {
@@ -92,13 +84,18 @@ test('a Google Play report of all apps is read as it is: only rows of this app, 
 })
 
 test('a Google Play report with other names for the app and the currency is read too', () => {
-  const header = GOOGLE.replace('Currency of Sale', 'Buyer Currency').replace(
+  const older = GOOGLE.replace('Package ID', 'Product ID')
+  const newer = GOOGLE.replace('Currency of Sale', 'Buyer Currency').replace(
     'SKU ID',
     'SKU ID,Base Plan ID,Offer ID',
   )
-  const row = sale('GPA.1').replace('gold,', 'gold,monthly,,')
-  const { errors, purchases, passedOver } = read([header, row], { app: GAME })
-  assert.deepEqual([errors, purchases.length, passedOver], [[], 1, 0])
+  const found = [
+    read([older, sale('GPA.1')]),
+    read([newer, sale('GPA.1').replace('gold,', 'gold,monthly,,')], { app: GAME }),
+  ]
+  for (const { name, errors, purchases, passedOver } of found) {
+    assert.deepEqual([name, errors, purchases.length, passedOver], ['google_play_sales', [], 1, 0])
+  }
 })
 
 test('a report without any row of the app is refused, with its apps and the place of the bundle id', () => {
@@ -283,25 +280,27 @@ test('a RevenueCat refund keeps its price, and anonymous users get their later i
   )
 })
 
-test('Stripe test payments belong to sandbox stores, and nothing unpaid is imported', () => {
+test('Stripe payments are read in UTC with the SKU of their metadata; test payments belong to sandbox stores, and nothing unpaid is imported', () => {
   const rows = [
-    'id,Created (UTC),Amount,Currency,Status,Mode,sku (metadata)',
-    'pi_1,2023-01-15 10:22,20.00,usd,Paid,Live,gold',
-    'pi_2,2023-01-15 10:22,20.00,usd,Paid,Test,gold',
-    'pi_3,2023-01-15 10:22,20.00,usd,Disputed,Live,gold',
-    'pi_4,2023-01-15 10:22,20.00,usd,Incomplete,Live,',
-    'pi_5,2023-01-15 10:22,20.00,usd,Requires payment method,Live,gold',
-    'ch_6,2023-01-15 10:22,20.00,usd,Failed,Live,',
-    'ch_7,2023-01-15 10:22,20.00,usd,Blocked,Live,gold',
+    'id,Created (UTC),Amount,Currency,Status,Mode,Customer ID,sku (metadata)',
+    'pi_1,2023-01-15 10:22,20.00,usd,Paid,Live,cus_1,gold',
+    'pi_2,2023-01-15 10:22,20.00,usd,Paid,Test,,gold',
+    'pi_3,2023-01-15 10:22:33,2000,jpy,Refunded,Live,,gold',
+    'pi_4,2023-01-15 10:22,20.00,usd,Incomplete,Live,,',
+    'pi_5,2023-01-15 10:22,20.00,usd,Requires payment method,Live,,gold',
+    'ch_6,2023-01-15 10:22,20.00,usd,Failed,Live,,',
+    'ch_7,2023-01-15 10:22,20.00,usd,Blocked,Live,cus_1,gold',
+    'ch_8,2023-01-15 10:22,20.00,usd,Disputed,Live,,gold',
   ]
   const { name, purchases, errors, reasons } = read(rows)
   assert.deepEqual([name, errors], ['stripe_payments', []])
   assert.deepEqual(
-    purchases.map((each) => [Object.values(each)[0], Object.values(each).at(-1)]),
+    purchases.map((each) => Object.values(each)),
     [
-      ['pi_1', 'purchased'],
-      ['pi_3', 'purchased'],
-      ['ch_7', 'cancelled'],
+      ['pi_1', 'gold', '2023-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'purchased'],
+      ['pi_3', 'gold', '2023-01-15T10:22:33.000Z', 1, 2000, 'JPY', 'refunded'],
+      ['ch_7', 'gold', '2023-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'cancelled'],
+      ['ch_8', 'gold', '2023-01-15T10:22:00.000Z', 1, 2000, 'USD', 'purchased'],
     ],
   )
   assert.deepEqual(
@@ -309,61 +308,32 @@ test('Stripe test payments belong to sandbox stores, and nothing unpaid is impor
     ['other_environment', 'unpaid', 'unpaid', 'no_sku'],
   )
   const sandbox = read(rows, { is_sandbox: true })
-  assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 6])
-})
-
-test('Stripe payments are read in UTC, with the SKU from their metadata', () => {
-  const { name, purchases, errors } = read([
-    'id,Created date (UTC),Amount,Amount Refunded,Currency,Status,Customer ID,sku (metadata)',
-    'pi_1,2024-01-15 10:22,20.00,0.00,usd,Paid,cus_1,gold',
-    'pi_2,2024-01-15 10:22:33,2000,2000,jpy,Refunded,,gold',
-    'pi_3,2024-01-15 10:22,20.00,0.00,usd,Failed,cus_1,gold',
-    'pi_4,2024-01-15 10:22,20.00,0.00,usd,Paid,cus_1,',
-  ])
-  assert.equal(name, 'stripe_payments')
-  assert.deepEqual(
-    purchases.map((each) => Object.values(each)),
-    [
-      ['pi_1', 'gold', '2024-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'purchased'],
-      ['pi_2', 'gold', '2024-01-15T10:22:33.000Z', 1, 2000, 'JPY', 'refunded'],
-      ['pi_3', 'gold', '2024-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'cancelled'],
-    ],
-  )
-  assert.deepEqual(errors, [
-    { line: 5, column: 'sku (metadata)', code: 'required', message: 'is required' },
-  ])
+  assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 7])
+  const paid = ['id,Created date (UTC),Amount,Currency,Status,sku (metadata)']
+  const without = read([...paid, 'pi_4,2024-01-15 10:22,20.00,usd,Paid,'])
+  assert.deepEqual(without.errors.map(shortOf), ['2 sku (metadata) required'])
 })
 
 test("a Shopify order's cells apply to its further line items, and prices are unit prices", () => {
-  const { name, purchases, errors } = read([
+  const { name, purchases, errors, reasons } = read([
     'Name,Email,Financial Status,Paid at,Currency,Created at,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Cancelled at,Refunded Amount,Id',
     '#1001,a@b.c,paid,2024-01-15 10:22:33 -0500,EUR,2024-01-15 10:22:30 -0500,3,Gold,4.99,gold,,0.00,551',
     '#1001,a@b.c,,,,,1,Gems,0.99,gems,,,',
-    '#1002,x@b.c,pending,,EUR,2024-01-16 10:00:00 +0100,1,Gold,4.99,gold,,0.00,552',
+    '#1002,x@b.c,pending,,EUR,2024-01-16 10:00:00 +0100,1,Tip,4.99,,,0.00,552',
+    '#1002,x@b.c,,,,,1,Gold,4.99,gold,,,',
     '#1003,x@b.c,paid,2024-01-17 10:00:00 UTC,EUR,2024-01-17 10:00:00 UTC,1,Gold,4.99,gold,2024-01-18 10:00:00 UTC,0.00,553',
+    '#1004,x@b.c,refunded,2024-01-17 10:00:00 UTC,EUR,2024-01-17 10:00:00 UTC,2,Gold,4.99,gold,,9.98,554',
   ])
-  assert.deepEqual([name, errors], ['shopify_orders', []])
+  assert.deepEqual([name, errors, reasons], ['shopify_orders', [], [{ reason: 'no_sku' }]])
   assert.deepEqual(
     purchases.map((each) => Object.values(each)),
     [
       ['551/1', 'gold', '2024-01-15T15:22:33.000Z', 3, 1497, 'EUR', 'purchased'],
       ['551/2', 'gems', '2024-01-15T15:22:33.000Z', 1, 99, 'EUR', 'purchased'],
-      ['552/1', 'gold', '2024-01-16T09:00:00.000Z', 1, 499, 'EUR', 'pending'],
+      ['552/2', 'gold', '2024-01-16T09:00:00.000Z', 1, 499, 'EUR', 'pending'],
       ['553/1', 'gold', '2024-01-17T10:00:00.000Z', 1, 499, 'EUR', 'cancelled'],
+      ['554/1', 'gold', '2024-01-17T10:00:00.000Z', 2, 998, 'EUR', 'refunded'],
     ],
-  )
-})
-
-test('a Shopify line without a SKU is passed over, and still counts in the numbering', () => {
-  const { purchases, reasons, errors } = read([
-    'Name,Financial Status,Paid at,Currency,Created at,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Cancelled at,Id',
-    '#1001,refunded,2024-01-15 10:22:33 -0500,EUR,2024-01-15 10:22:30 -0500,1,Tip,1.00,,,551',
-    '#1001,,,,,2,Gold,4.99,gold,,',
-  ])
-  assert.deepEqual([errors, reasons], [[], [{ reason: 'no_sku' }]])
-  assert.deepEqual(
-    purchases.map((each) => Object.values(each)),
-    [['551/2', 'gold', '2024-01-15T15:22:33.000Z', 2, 998, 'EUR', 'refunded']],
   )
 })
 
@@ -426,19 +396,37 @@ test('any other file is read by a map and its price unit', () => {
   )
 })
 
-test('a mapped column that the file lacks is named', () => {
-  const found = findLayout(['Order', 'sku', 'date'], {
-    ...STORE,
-    map: { transaction_id: 'Order No' },
+/** Headers of which columns are missing, and the mistakes of line 1. */
+const incomplete: { readonly [what: string]: [string[], Partial<LayoutOptions>, string[]] } = {
+  'a mapped column': [
+    ['Order', 'sku', 'date'],
+    { map: { transaction_id: 'Order No' } },
+    ['Order No is missing: the map gives it for transaction_id'],
+  ],
+  'a column of the most similar preset': [
+    GOOGLE.split(',').filter((column) => column !== 'SKU ID'),
+    {},
+    ['SKU ID is missing: the file is most similar to the preset google_play_sales'],
+  ],
+  'columns of a chosen preset': [
+    ['id', 'Amount'],
+    { preset: 'stripe_payments' },
+    ['Created date (UTC)', 'Status', 'sku (metadata)'].map(
+      (column) => `${column} is missing: the preset stripe_payments needs it`,
+    ),
+  ],
+}
+for (const [what, [header, options, expected]] of Object.entries(incomplete)) {
+  test(`a file that lacks ${what} is refused by its header`, () => {
+    const found = findLayout(header, { ...STORE, ...options })
+    assert.ok(Array.isArray(found))
+    assert.deepEqual(
+      found.map(({ column, message }) => `${column} ${message}`),
+      expected,
+    )
+    for (const { line, code } of found) assert.deepEqual([line, code], [1, 'missing_column'])
   })
-  assert.ok(Array.isArray(found))
-  assert.deepEqual(found[0], {
-    line: 1,
-    column: 'Order No',
-    code: 'missing_column',
-    message: 'is missing: the map gives it for transaction_id',
-  })
-})
+}
 
 test("columns named like a report's are the file's own", () => {
   const map = { transaction_id: 't', sku: 'Code', purchased_at: 'd' }
@@ -450,32 +438,22 @@ test("columns named like a report's are the file's own", () => {
   )
 })
 
-test('for an unknown header the missing columns of the most similar preset are listed', () => {
-  const almost = GOOGLE.split(',').filter((column) => column !== 'SKU ID')
-  const found = findLayout(almost, STORE)
-  assert.ok(Array.isArray(found))
-  assert.deepEqual(
-    found.map(({ column, message }) => [column, message]),
-    [['SKU ID', 'is missing: the file is most similar to the preset google_play_sales']],
-  )
-})
-
-test('the missing columns of a chosen preset are listed', () => {
-  const found = findLayout(['id', 'Amount'], { ...STORE, preset: 'stripe_payments' })
-  assert.ok(Array.isArray(found))
-  assert.deepEqual(
-    found.map(({ column }) => column),
-    ['Created date (UTC)', 'Status', 'sku (metadata)'],
-  )
-})
-
-test('two columns for one field are refused, and other columns are listed as ignored', () => {
+test('two columns for one field are refused', () => {
   const twice = findLayout(['order_id', 'sku', 'date', 'transaction_id'], STORE)
   assert.ok(Array.isArray(twice))
   assert.deepEqual([twice[0]?.column, twice[0]?.code], ['transaction_id', 'duplicate_column'])
-  const other = findLayout(['Order_ID ', 'SKU', 'date', 'ip address'], STORE)
-  assert.ok('read' in other)
-  assert.deepEqual(other.ignored, ['ip address'])
+})
+
+test('other columns are listed as ignored, except those that a preset uses or that have no name', () => {
+  const headers: [string[], ignored: string[]][] = [
+    [['Order_ID ', 'SKU', 'date', 'ip address', '', ' '], ['ip address']],
+    [REVENUECAT.split(','), []],
+  ]
+  for (const [header, ignored] of headers) {
+    const found = findLayout(header, STORE)
+    assert.ok('read' in found)
+    assert.deepEqual(found.ignored, ignored)
+  }
 })
 
 test('after a bad header no row is reported', () => {
@@ -494,16 +472,4 @@ test('without a preset, a comma that may be a decimal mark is refused', () => {
     assert.deepEqual([errors.length, errors[0]?.column], [1, 'Betrag'], price)
     assert.match(errors[0]?.message ?? '', /the decimal mark must be a point$/)
   }
-})
-
-test('columns that a preset uses but does not store are not listed as ignored', () => {
-  const found = findLayout(REVENUECAT.split(','), STORE)
-  assert.ok('read' in found)
-  assert.deepEqual(found.ignored, [])
-})
-
-test('columns without a name are not listed as ignored', () => {
-  const found = findLayout(['transaction_id', 'sku', 'date', 'ip', '', ' '], STORE)
-  assert.ok('ignored' in found)
-  assert.deepEqual(found.ignored, ['ip'])
 })

@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { HandlerOptions, LogEntry } from '../../http/index.ts'
 import { createHandler } from '../../http/index.ts'
+import { listenOn } from '../support/listen.ts'
 import { createClient } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
@@ -46,12 +46,7 @@ export async function createHost(options: HandlerOptions = {}) {
 
 /** Listens on a free port until the test ends. Returns a client. */
 export async function listen(t: Pick<TestContext, 'after'>, server: Server) {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = await listenOn(t, server)
   return { url, send: createClient(url) }
 }
 

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import {
@@ -16,6 +13,7 @@ import {
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { startReceiver } from '../support/receiver.ts'
 import { importRefunds } from '../support/refunds.ts'
 import { soakOnly } from '../support/soak.ts'
 import { createShop, memoryTill } from '../support/till.ts'
@@ -37,21 +35,12 @@ async function openHooks(till: Till, webhook_url = URL) {
 const subjectsOf = (messages: readonly OutgoingMessage[]) =>
   messages.map(({ body }) => JSON.parse(body).data.item?.name)
 
-/** Collects the bodies and ids that arrive at a receiver on loopback. */
-async function startReceiver(t: TestContext) {
-  const received: { readonly id: string; readonly sequence: number }[] = []
-  const receiver = createServer(async (request, response) => {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const { sequence } = JSON.parse(Buffer.concat(chunks).toString())
-    received.push({ id: String(request.headers['webhook-id']), sequence })
-    response.writeHead(204).end()
-  })
-  receiver.listen(0, '127.0.0.1')
-  await once(receiver, 'listening')
-  t.after(() => receiver.close())
-  return { received, url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` }
-}
+/** Settles messages as delivered. */
+const settle = (till: Till, holder: string, messages: readonly OutgoingMessage[]) =>
+  till.outbox.settle(
+    holder,
+    messages.map((each) => ({ ...each, status: 200 })),
+  )
 
 test('on PostgreSQL, no event is lost or sent before its commit in any order of commits', async (t) => {
   const url = await server.createDatabase(t)
@@ -110,8 +99,7 @@ test('two senders on one PostgreSQL share the messages, and none goes out twice'
     while (!isDone()) {
       const { messages } = await till.outbox.claim({ holder, limit: 7 })
       sent.push(...subjectsOf(messages))
-      const results = messages.map((each) => ({ ...each, status: 200 }))
-      await till.outbox.settle(holder, results)
+      await settle(till, holder, messages)
       await till.outbox.release(holder)
     }
   }
@@ -159,10 +147,7 @@ test('a restored dump of another PostgreSQL server delivers what was not deliver
     all.push(...(await old.outbox.claim({ holder: 'one' })).messages)
     assert.equal(all.length, 1)
   })
-  await old.outbox.settle(
-    'one',
-    all.map((each) => ({ ...each, status: 200 })),
-  )
+  await settle(old, 'one', all)
   await old.outbox.release('one')
   await newItem('waiting')
   const sql = rawPostgres(t, url)
@@ -207,12 +192,9 @@ test('a message that was sent before kill -9 and not settled is sent again with 
   const ids = found.map(({ headers }) => headers['webhook-id'])
   assert.deepEqual(
     ids,
-    received.map(({ id }) => id),
+    received.map(({ headers }) => headers['webhook-id']),
   )
-  await till.outbox.settle(
-    'two',
-    found.map((each) => ({ ...each, status: 200 })),
-  )
+  await settle(till, 'two', found)
   assert.equal((await till.webhooks.list(account)).endpoints[0]?.lag, 0)
 })
 
@@ -226,10 +208,7 @@ test('deliveries do not empty the read cache of another process, and changes do'
   const cached = await storage.findItem(item.id)
 
   const { messages } = await till.outbox.claim({ holder: 'one' })
-  await till.outbox.settle(
-    'one',
-    messages.map((each) => ({ ...each, status: 200 })),
-  )
+  await settle(till, 'one', messages)
 
   assert.equal(messages.length, 1)
   assert.equal(await storage.findItem(item.id), cached, 'the same object')
@@ -251,8 +230,7 @@ for (const [name, openTarget] of Object.entries(copyTargets)) {
     t.after(() => source.close())
     const { account, newItem } = await openHooks(source)
     const sent = (await source.outbox.claim({ holder: 'one' })).messages
-    const settled = sent.map((message) => ({ ...message, status: 204 }))
-    await source.outbox.settle('one', settled)
+    await settle(source, 'one', sent)
     await newItem('a')
     const waiting = await source.outbox.claim({ holder: 'one' }) // is waiting in the source
     await newItem('b')
@@ -273,9 +251,8 @@ for (const [name, openTarget] of Object.entries(copyTargets)) {
   })
 }
 
-test('an unconfirmed URL is shown with its punycode host, which tells look-alikes apart', async (t) => {
+test('an unconfirmed URL is shown with its punycode host, which tells look-alikes apart', async () => {
   const till = memoryTill()
-  t.after(() => till.close())
   const { account, project, token } = await openHooks(till)
   const session = await till.sessions.authenticate(token)
   const lookAlike = URL.replace('o', '\u043e') // the Cyrillic o
@@ -289,9 +266,8 @@ test('an unconfirmed URL is shown with its punycode host, which tells look-alike
   assert.equal(confirmed.url, unconfirmed_url)
 })
 
-test('an unconfirmed change of only the secret is told apart from a new URL', async (t) => {
+test('an unconfirmed change of only the secret is told apart from a new URL', async () => {
   const till = memoryTill()
-  t.after(() => till.close())
   const { account, project, token } = await openHooks(till)
   const session = await till.sessions.authenticate(token)
   const set = async (config: object) => {
@@ -346,9 +322,8 @@ test('a webhook_url that was stored before its rule works, also when it is sent 
   assert.ok(messages.length > 0)
 })
 
-test('an import with many refunds sends parts that fit into a body', async (t) => {
+test('an import with many refunds sends parts that fit into a body', async () => {
   const till = memoryTill()
-  t.after(() => till.close())
   const { account } = await openHooks(till)
   await importRefunds(till, account, 400)
 
@@ -413,9 +388,8 @@ test('an account with thousands of endpoints delays another one by no claim', {
   }
 })
 
-test('a large item is sent without its metadata', async (t) => {
+test('a large item is sent without its metadata', async () => {
   const till = memoryTill()
-  t.after(() => till.close())
   const { account, item } = await openHooks(till)
   await till.items.update(account, { id: item.id, meta: { text: 'x'.repeat(65_500) } })
 
@@ -451,9 +425,8 @@ test('an endpoint has at most 1,000 waiting messages, and then waits', async (t)
   assert.equal((await till.webhooks.get(account, project.id)).lag, 1_010)
 })
 
-test('listeners get committed changes, and a failing one disturbs nobody', async (t) => {
+test('listeners get committed changes, and a failing one disturbs nobody', async () => {
   const till = memoryTill()
-  t.after(() => till.close())
   const { account, project, item } = await openHooks(till)
   const events: ChangeEvent[] = []
   till.on('change', () => {

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { endpointOf } from '../../cli/conformance/endpoints.ts'
+import { listenOn } from './listen.ts'
 
 type Json = Record<string, unknown>
 
@@ -76,11 +75,5 @@ export async function startChangedServer(
     outgoing.writeHead(reply.status, { 'content-type': reply.type })
     outgoing.end(reply.text ?? JSON.stringify(reply.json))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return listenOn(t, server)
 }

@@ -32,18 +32,6 @@ export async function describeFiles(
   }
 }
 
-function createPlace(
-  open: (options: Partial<TillOptions>) => Promise<Till>,
-  files: Pick<Place, 'path' | 'bytes'>,
-): Place {
-  const clock = createClock()
-  const till = (options: Partial<TillOptions> = {}) => open({ now: clock.now, ...options })
-  const shop = async (options?: Partial<TillOptions>) => {
-    return { ...(await createShop(await till(options))), clock }
-  }
-  return { ...files, clock, till, shop }
-}
-
 function filePlace(t: TestContext, open: typeof openSqlite): Place {
   const tills: Till[] = []
   // Hooks run in the order of registration: first this one, then the one that removes the folder.
@@ -52,12 +40,16 @@ function filePlace(t: TestContext, open: typeof openSqlite): Place {
   })
   const folder = temporaryFolder(t)
   const path = join(folder, 'till.db')
-  const openTill = async (options: Partial<TillOptions>) => {
-    const till = createTill({ storage: await open(path), ...options })
-    tills.push(till)
-    return till
+  const clock = createClock()
+  const till = async (options: Partial<TillOptions> = {}) => {
+    const opened = createTill({ storage: await open(path), now: clock.now, ...options })
+    tills.push(opened)
+    return opened
+  }
+  const shop = async (options?: Partial<TillOptions>) => {
+    return { ...(await createShop(await till(options))), clock }
   }
   const bytes = () =>
     Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))))
-  return createPlace(openTill, { path, bytes })
+  return { path, bytes, clock, till, shop }
 }

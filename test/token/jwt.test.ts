@@ -24,31 +24,12 @@ const claims: Claims = {
 }
 
 describe('signToken', () => {
-  test('creates a token from which verifyToken returns the same claims', () => {
-    assert.deepEqual(verify(signToken(claims, key)), claims)
-  })
-
-  test('creates a token that jose verifies, with alg, typ and kid in its header', async () => {
-    const token = signToken(claims, key)
-
-    const verified = await jose.jwtVerify(token, key.secret, judgeOptions)
-
-    assert.deepEqual(verified.payload, claims)
-    assert.deepEqual(verified.protectedHeader, header)
-  })
-
-  test('creates the same token as jose for the same members in the same order', async () => {
+  test('creates the same token as jose for the same members in the same order, and signs no other claim', async () => {
     const expected = await new jose.SignJWT({ ...claims })
       .setProtectedHeader(header)
       .sign(key.secret)
 
-    assert.equal(signToken(claims, key), expected)
-  })
-
-  test('signs only known claims', () => {
-    const token = signToken({ ...claims, admin: true } as Claims, key)
-
-    assert.deepEqual(jose.decodeJwt(token), claims)
+    assert.equal(signToken({ ...claims, admin: true } as Claims, key), expected)
   })
 
   const badClaims: Record<string, object> = {
@@ -65,67 +46,36 @@ describe('signToken', () => {
     })
   }
 
-  const badKeys: Record<string, SigningKey> = {
-    'a secret of 31 bytes': { kid: 'k', secret: Buffer.alloc(31) },
-    'an empty kid': { kid: '', secret: Buffer.alloc(32) },
-    'a kid with a lone surrogate': { kid: '\udfff', secret: Buffer.alloc(32) },
-    'a kid too long for a header': { kid: 'k'.repeat(512), secret: Buffer.alloc(32) },
-  }
-  for (const [what, bad] of Object.entries(badKeys)) {
-    test(`throws for a key with ${what}, and so does verifyToken`, () => {
-      assert.throws(() => signToken(claims, bad), TypeError)
-      assert.throws(() => verifyToken(signToken(claims, key), [bad, key], expected), TypeError)
-    })
-  }
+  test('throws for a bad key, and so does verifyToken', () => {
+    const kids = ['', '\udfff', 'k'.repeat(512)]
+    const bad = kids.map((kid) => ({ kid, secret: Buffer.alloc(32) }))
+    for (const each of [...bad, { kid: 'k', secret: Buffer.alloc(31) }]) {
+      assert.throws(() => signToken(claims, each), TypeError)
+      assert.throws(() => verifyToken(signToken(claims, key), [each, key], expected), TypeError)
+    }
+  })
 })
 
 describe('verifyToken and keys', () => {
-  test('the example in its documentation works', () => {
-    const seconds = Math.floor(Date.now() / 1000)
-    const current = { ...claims, iat: seconds, exp: seconds + 60 }
-
-    const token = signToken(current, key)
-
-    assert.deepEqual(verifyToken(token, keys, { iss: 'tillkit', now: seconds }), current)
-  })
-
   test('accepts tokens of every key in the ring', () => {
     assert.deepEqual(verify(signToken(claims, key)), claims)
     assert.deepEqual(verify(signToken(claims, olderKey)), claims)
   })
 
-  test('refuses the token of a key that left the ring', () => {
+  test('refuses the token of a key that left the ring, or of another secret under a known kid', () => {
     assert.equal(verifyToken(signToken(claims, olderKey), [key], expected), undefined)
     assert.equal(verifyToken(signToken(claims, key), [], expected), undefined)
-  })
-
-  test('refuses a token signed with another secret under a known kid', () => {
     assert.equal(verify(signToken(claims, { ...key, secret: Buffer.alloc(32, 'x') })), undefined)
     assert.equal(verify(signToken(claims, { ...olderKey, kid: key.kid })), undefined)
   })
 
-  const badKids: [string, unknown][] = [
-    ['unknown', 'k3'],
-    ['missing', undefined],
-    ['null', null],
-    ['empty', ''],
-    ['an array with a known one', ['k2']],
-    ['an object', { toString: 'k2' }],
-    ['an index into the ring', 0],
-    ['__proto__', '__proto__'],
-    ['a property that objects inherit', 'constructor'],
-    ['a path', '../../dev/null'],
-    ['in another case', 'K2'],
-    ['with a space after it', 'k2 '],
-    ['with a NUL after it', 'k2\0'],
-    ['SQL', "k2' OR '1'='1"],
-    ['huge', 'k2'.repeat(2000)],
-  ]
-  for (const [what, kid] of badKids) {
-    test(`refuses a kid that is ${what}`, () => {
-      assert.equal(verify(forge({ ...header, kid }, claims)), undefined)
-    })
-  }
+  test('refuses any other kid', () => {
+    const similar = ['k3', '', 'K2', 'k2 ', 'k2\0', '../../dev/null', "k2' OR '1'='1"]
+    const odd = [undefined, null, ['k2'], { toString: 'k2' }, 0, '__proto__', 'constructor']
+    for (const kid of [...similar, ...odd, 'k2'.repeat(2000)]) {
+      assert.equal(verify(forge({ ...header, kid }, claims)), undefined, JSON.stringify(kid))
+    }
+  })
 
   test('looks up the kid by name only, even __proto__', () => {
     const odd: SigningKey = { kid: '__proto__', secret: Buffer.alloc(32, 'odd') }
@@ -135,15 +85,6 @@ describe('verifyToken and keys', () => {
 })
 
 describe('verifyToken and tokens of other tools', () => {
-  test('accepts tokens of jose with header members and claims in any order', async () => {
-    const reversed = Object.fromEntries(Object.entries(claims).reverse())
-    const token = await new jose.SignJWT(reversed)
-      .setProtectedHeader({ kid: 'k2', typ: 'JWT', alg: 'HS256' })
-      .sign(key.secret)
-
-    assert.deepEqual(verify(token), claims)
-  })
-
   test('accepts JSON with white space, escapes and exponents', () => {
     const payload = JSON.stringify({ ...claims, sub: 'a/"\\é', iat: 0 }, null, 2)
       .replace('a/', '\\u0061\\/')
@@ -159,11 +100,16 @@ describe('verifyToken and tokens of other tools', () => {
     assert.deepEqual(verify(forge({ ...header, cty: 'x', x5c: ['y'] }, more)), claims)
   })
 
-  for (const narrowing of [{ aud: 'elsewhere' }, { nbf: now - 60 }, { aud: null }, { nbf: null }]) {
-    test(`refuses ${JSON.stringify(narrowing)}, because it does not process it`, () => {
+  test('refuses aud and nbf, because it does not process them', () => {
+    for (const narrowing of [
+      { aud: 'elsewhere' },
+      { nbf: now - 60 },
+      { aud: null },
+      { nbf: null },
+    ]) {
       assert.equal(verify(forge(header, { ...claims, ...narrowing })), undefined)
-    })
-  }
+    }
+  })
 })
 
 describe('verifyToken and headers', () => {
@@ -216,66 +162,41 @@ describe('verifyToken and headers', () => {
 })
 
 describe('verifyToken and claims', () => {
-  for (const name of Object.keys(claims)) {
-    test(`refuses a token without ${name}`, () => {
-      assert.equal(verify(forge(header, { ...claims, [name]: undefined })), undefined)
-    })
-  }
-
   for (const name of ['iss', 'sub', 'project_id', 'scope', 'jti']) {
-    test(`refuses ${name} that is empty, malformed or not text`, () => {
-      for (const bad of ['', '\ud800', 'x\udc00', 1, true, null, ['tillkit'], {}]) {
+    test(`refuses ${name} that is missing, empty, malformed or not text`, () => {
+      for (const bad of [undefined, '', '\ud800', 'x\udc00', 1, true, null, ['tillkit'], {}]) {
         const token = forge(header, { ...claims, [name]: bad })
         assert.equal(verify(token), undefined, JSON.stringify(bad))
       }
     })
   }
 
-  const badTimes = [
-    'NaN',
-    'Infinity',
-    '1e999',
-    '-1e999',
-    '"1800000001"',
-    'null',
-    'true',
-    '[1800000001]',
-  ]
-  const oddTimes = [...badTimes, '1800000001.5', '01800000001', '9007199254740993', '', '{}']
+  const times = ['NaN', '1e999', '-1e999', '"1800000001"', 'null', 'true', '[1800000001]']
+  const oddTimes = [...times, '1800000001.5', '01800000001', '9007199254740993', '', '{}']
   for (const name of ['iat', 'exp']) {
-    test(`refuses ${name} that is not a whole number of seconds`, () => {
+    test(`refuses ${name} that is missing or not a whole number of seconds`, () => {
+      assert.equal(verify(forge(header, { ...claims, [name]: undefined })), undefined)
+      const json = JSON.stringify({ ...claims, [name]: 0 })
       for (const time of oddTimes) {
-        const payload = JSON.stringify({ ...claims, [name]: 0 }).replace(
-          `"${name}":0`,
-          `"${name}":${time}`,
-        )
+        const payload = json.replace(`"${name}":0`, `"${name}":${time}`)
         assert.equal(verify(forge(header, payload)), undefined, time)
       }
     })
   }
-
-  test('refuses a negative exp', () => {
-    assert.equal(verify(forge(header, { ...claims, exp: -1 })), undefined)
-  })
 
   test('refuses another issuer', () => {
     assert.equal(verify(forge(header, { ...claims, iss: 'Tillkit' })), undefined)
     assert.equal(verifyToken(signToken(claims, key), keys, { iss: '', now }), undefined)
   })
 
-  test('a token is valid until less than 5 s after exp', () => {
+  test('a token is valid until less than 5 s after exp, and before iat', () => {
     assert.notEqual(verify(signToken({ ...claims, exp: now - 4 }, key)), undefined)
-    assert.equal(verify(signToken({ ...claims, exp: now - 5 }, key)), undefined)
-    assert.equal(verify(signToken({ ...claims, exp: now - 3600 }, key)), undefined)
-  })
-
-  test('a token stays valid after the clock steps back', () => {
-    const issued = { ...claims, iat: now + 3600, exp: now + 7200 }
+    for (const exp of [now - 5, now - 3600]) {
+      assert.equal(verify(signToken({ ...claims, exp }, key)), undefined)
+    }
+    assert.equal(verify(forge(header, { ...claims, exp: -1 })), undefined)
+    const issued = { ...claims, iat: now + 3600, exp: now + 7200 } // the clock stepped back
     assert.notEqual(verify(signToken(issued, key)), undefined)
-  })
-
-  test('no token is valid when the clock returns NaN', () => {
-    assert.equal(verifyToken(signToken(claims, key), keys, { ...expected, now: NaN }), undefined)
   })
 
   const whole = JSON.stringify(claims)
@@ -312,21 +233,14 @@ describe('verifyToken and claims', () => {
   })
 
   test('refuses invalid UTF-8 in a signed payload and in a signed header', () => {
-    const invalid = {
-      latin1: 'e9',
-      overlong: 'c0af',
-      surrogate: 'eda080',
-      cut: 'f09f98',
-      high: 'f5808080',
-    }
-    for (const [what, hex] of Object.entries(invalid)) {
+    for (const hex of ['e9', 'c0af', 'eda080', 'f09f98', 'f5808080']) {
       const bytes = (text: string) =>
         Buffer.from(Buffer.from(text).toString('hex').replace('7e', hex), 'hex')
       const sub = bytes(JSON.stringify({ ...claims, sub: 'x~' })).toString('base64url')
       const cty = bytes(JSON.stringify({ ...header, cty: 'x~' })).toString('base64url')
 
-      assert.equal(verify(sign(encode(JSON.stringify(header)), sub)), undefined, what)
-      assert.equal(verify(sign(cty, encode(whole))), undefined, what)
+      assert.equal(verify(sign(encode(JSON.stringify(header)), sub)), undefined, hex)
+      assert.equal(verify(sign(cty, encode(whole))), undefined, hex)
     }
   })
 })
@@ -358,26 +272,18 @@ describe('verifyToken and encodings', () => {
   }
   for (const [what, spell] of Object.entries(spellings)) {
     test(`refuses ${what} in any segment, signed or not`, () => {
-      const badHeader = spell(oddHeader)
-      const badPayload = spell(oddPayload)
-      const badSignature = spell(oddSignature)
+      const bad = [oddHeader, oddPayload, oddSignature].map(spell)
+      const [badHeader = '', badPayload = '', badSignature = ''] = bad
+      const tokens = [
+        [badHeader, oddPayload, oddSignature],
+        [oddHeader, badPayload, oddSignature],
+        [oddHeader, oddPayload, badSignature],
+      ].map((parts) => parts.join('.'))
+      tokens.push(sign(badHeader, oddPayload), sign(oddHeader, badPayload))
+      const changed = tokens.filter((token) => token !== odd)
 
-      if (badHeader !== oddHeader) {
-        assert.equal(verify(`${badHeader}.${oddPayload}.${oddSignature}`), undefined)
-        assert.equal(verify(sign(badHeader, oddPayload)), undefined)
-      }
-      if (badPayload !== oddPayload) {
-        assert.equal(verify(`${oddHeader}.${badPayload}.${oddSignature}`), undefined)
-        assert.equal(verify(sign(oddHeader, badPayload)), undefined)
-      }
-      if (badSignature !== oddSignature) {
-        assert.equal(verify(`${oddHeader}.${oddPayload}.${badSignature}`), undefined)
-      }
-      assert.notDeepEqual(
-        [badHeader, badPayload, badSignature],
-        [oddHeader, oddPayload, oddSignature],
-        'the encoding differs in at least one segment',
-      )
+      assert.ok(changed.length > 0, 'the encoding differs in at least one segment')
+      for (const token of changed) assert.equal(verify(token), undefined)
     })
   }
 
@@ -425,6 +331,8 @@ describe('verifyToken and structure', () => {
       Buffer.from(third, 'base64url').toString('hex'),
     ),
     'a signature cut short': token.slice(0, -4),
+    'a signature of wide characters': withSignature(token, 'é'.repeat(43)),
+    'a signature of as many bytes': withSignature(token, 'é'.repeat(21)),
     'a JWS in JSON': JSON.stringify({ protected: first, payload: second, signature: third }),
     'a megabyte': 'A'.repeat(1 << 20),
     'a megabyte of dots': '.'.repeat(1 << 20),
@@ -432,11 +340,6 @@ describe('verifyToken and structure', () => {
   for (const [what, bad] of Object.entries(malformed)) {
     test(`refuses ${what}`, () => assert.equal(verify(bad), undefined))
   }
-
-  test('refuses a signature of the right length in characters but not in bytes', () => {
-    assert.equal(verify(withSignature(token, 'é'.repeat(43))), undefined)
-    assert.equal(verify(withSignature(token, 'é'.repeat(21))), undefined)
-  })
 
   test('accepts 8192 characters and refuses more, even with a valid signature', () => {
     const long = (size: number) => forge(header, { ...claims, pad: 'x'.repeat(size) })
@@ -584,21 +487,10 @@ const oddHeader = fc.record({
   ),
   cty: fc.option(fc.constantFrom('x', ['y'], { alg: 'none' }), { nil: undefined }),
 })
-const oddTime = (right: number) =>
-  mostly(
-    right,
-    now - 6,
-    now - 5,
-    now - 4,
-    now + 4,
-    now + 5,
-    now + 6,
-    now + 0.5,
-    2 ** 60,
-    -1,
-    '1',
-    null,
-  )
+const oddTime = (right: number) => {
+  const near = [-6, -5, -4, 4, 5, 6, 0.5].map((seconds) => now + seconds)
+  return mostly(right, ...near, 2 ** 60, -1, '1', null)
+}
 const oddClaims = fc.record({
   iss: mostly('tillkit', 'other', '', 1),
   sub: oddText,

@@ -33,19 +33,8 @@ describe('a token that was verified before', () => {
     assert.deepEqual(verify(token, keys), claims)
   })
 
-  test('is refused with any character changed, and still verifies in between', () => {
-    for (let at = 0; at < token.length; at++) {
-      for (const letter of ['A', 'B', '_', '.', '=', ' ', '\0', 'Ł', '€', '\ud800']) {
-        if (letter === token[at]) continue
-        const bad = token.slice(0, at) + letter + token.slice(at + 1)
-        assert.equal(verify(bad, keys), undefined, `${letter} at ${at}`)
-      }
-      assert.deepEqual(verify(token, keys), claims)
-    }
-  })
-
   test('is refused when truncated, extended, or with its parts exchanged', () => {
-    for (let end = 0; end < token.length; end++) {
+    for (const end of [0, 1, token.length - 1]) {
       assert.equal(verify(token.slice(0, end), keys), undefined, `cut at ${end}`)
       assert.equal(verify(token.slice(token.length - end), keys), undefined, `from ${end}`)
     }
@@ -53,14 +42,14 @@ describe('a token that was verified before', () => {
       assert.equal(verify(token + more, keys), undefined)
       assert.equal(verify(more + token, keys), undefined)
     }
-    const orders = [
+    for (const parts of [
       [second, first, third],
       [first, third, second],
-      [third, second, first],
       [first, first, third],
-      [second, second, third],
-    ]
-    for (const parts of orders) assert.equal(verify(parts.join('.'), keys), undefined)
+    ]) {
+      assert.equal(verify(parts.join('.'), keys), undefined)
+    }
+    assert.deepEqual(verify(token, keys), claims)
   })
 
   test('is refused when its last character is replaced by one that takes several bytes', () => {
@@ -133,7 +122,7 @@ describe('a token that was verified before', () => {
         )
         assert.deepEqual(verify(changed, keys), verify(changed, [{ ...key }]))
       }),
-      { numRuns: 300 },
+      { numRuns: 1000 },
     )
   })
 })
