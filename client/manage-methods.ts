@@ -7,7 +7,7 @@ export interface Methods {
   }
   keys: {
     list(query?: api.ListQuery): api.Page<'keys', api.AccountKey>
-    add(): api.NewAccountKey
+    add(key?: api.KeyInput): api.NewAccountKey
     revoke(key_id: string): { readonly key_id: string }
   }
   audit: {

@@ -1,4 +1,8 @@
-import type { Account, AccountKey as StoredKey } from '../lib/domain/account.ts'
+import type {
+  Account,
+  NewAccountKey as KeyInput,
+  AccountKey as StoredKey,
+} from '../lib/domain/account.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportSummary } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
@@ -50,7 +54,7 @@ export type {
   WebhookRequest,
 } from '../lib/domain/webhook.ts'
 export type { OwnedItem } from './types.ts'
-export type { Account }
+export type { Account, KeyInput }
 
 /** One page of a list. `next` is the `cursor` of the next page; missing on the last page. */
 export type Page<Name extends string, T> = { readonly [N in Name]: readonly T[] } & {
@@ -72,8 +76,13 @@ interface WithSecrets {
   readonly secrets?: readonly string[]
 }
 
-export type Project = StoredProject & WithSecrets
-export type Store = StoredStore & WithSecrets
+export type Project = StoredProject & WithSecrets & WithETag
+export type Store = StoredStore & WithSecrets & WithETag
+
+/** For the option `ifMatch` of `update`. Missing in a list. */
+interface WithETag {
+  readonly etag?: string
+}
 
 export interface CatalogRequest {
   readonly catalog: JsonObject

@@ -1,11 +1,14 @@
 import { fieldOf, type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
-import type { ImportOptions, ImportResult, ListQuery } from './manage-types.ts'
+import type { ImportOptions, ImportResult, KeyInput, ListQuery } from './manage-types.ts'
+import type { Reply } from './message.ts'
 import {
   assertCallOptions,
+  assertChangeOptions,
   assertCreateOptions,
   type CallOptions,
+  type ChangeOptions,
   type CreateOptions,
   type ManageOptions,
   parseManageOptions,
@@ -17,7 +20,7 @@ import { createForm, readingFields } from './upload.ts'
 
 export { type ErrorDetail, TillError } from './errors.ts'
 export type * from './manage-types.ts'
-export type { CallOptions, CreateOptions, ManageOptions } from './options.ts'
+export type { CallOptions, ChangeOptions, CreateOptions, ManageOptions } from './options.ts'
 export type { Progress } from './types.ts'
 
 /** A client of the management API. Every call rejects with a TillError when it fails. */
@@ -38,7 +41,9 @@ type Row = Exclude<(typeof operations)[number], { readonly isUpload: true }>
 type OptionsOf<Name> =
   Extract<Row, { readonly name: Name }> extends { readonly repeat: 'with key' }
     ? CreateOptions
-    : CallOptions
+    : Extract<Row, { readonly name: Name }> extends { readonly etag: 'matched' }
+      ? ChangeOptions
+      : CallOptions
 type MethodName = { [N in keyof Methods]: `${N}.${keyof Methods[N] & string}` }[keyof Methods]
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -58,9 +63,9 @@ export function createManageClient(options: ManageOptions) {
   const settings = parseManageOptions(options)
   const sendRequest = createSender(settings, '/manage/v1')
 
-  const send = async <T>(request: Request, options: CallOptions): Promise<T> => {
+  const send = (request: Request, options: CallOptions) => {
     const headers = { ...request.headers, 'x-account-key': settings.accountKey }
-    return bodyOf<T>(await sendRequest({ ...request, headers }, options))
+    return sendRequest({ ...request, headers }, options)
   }
 
   const calls = createCalls(send)
@@ -71,6 +76,7 @@ export function createManageClient(options: ManageOptions) {
       ...calls.keys,
       list: ({ limit, cursor, ...options }: ListQuery & CallOptions = {}) =>
         calls.keys.list({ limit, cursor }, options),
+      add: ({ name, ...options }: KeyInput & CallOptions = {}) => calls.keys.add({ name }, options),
     },
     projects: {
       ...calls.projects,
@@ -81,7 +87,7 @@ export function createManageClient(options: ManageOptions) {
     imports: {
       ...calls.imports,
       /** Imports a file. Rejects with `invalid_purchases` and up to 1,000 mistakes of the file. */
-      create: (
+      create: async (
         store_id: string,
         file: PurchaseFile['file'],
         {
@@ -105,13 +111,13 @@ export function createManageClient(options: ManageOptions) {
         }
         const { path } = fill('POST /stores/:store_id/imports', store_id)
         const request = createForm(path, fields, { file, fileName, onProgress })
-        return send<ImportResult>(request, { timeout: LONG_TIMEOUT, ...rest })
+        return bodyOf<ImportResult>(await send(request, { timeout: LONG_TIMEOUT, ...rest }))
       },
     },
   }
 }
 
-type SendRequest = (request: Request, options: CallOptions) => Promise<unknown>
+type SendRequest = (request: Request, options: CallOptions) => Promise<Reply>
 type Fields = { readonly [field: string]: unknown }
 
 /** Creates the methods from the rows. */
@@ -133,25 +139,34 @@ function rowsOf(name: Row['name']): readonly Operation[] {
 /** Creates a method from the rows with its name. */
 function createCall(rows: readonly Operation[], send: SendRequest) {
   const [first] = rows as [Operation]
-  const { query, body, hasOwnBody, isLong, repeat, http } = first
+  const { query, body, etag, hasOwnBody, isLong, repeat, http } = first
   const count = hasOwnBody ? 2 : query || body || http.includes(':') ? 1 : 0
   const takesKey = repeat === 'with key'
+  const assertOptions =
+    etag === 'matched' ? assertChangeOptions : takesKey ? assertCreateOptions : assertCallOptions
+  const answerOf = (reply: Reply) =>
+    etag ? { ...bodyOf<object>(reply), etag: reply.header('etag') ?? undefined } : bodyOf(reply)
   return (...given: readonly unknown[]) => {
     const [input = {}, ownBody = {}] = given.slice(0, count) as readonly Fields[]
-    const [options = {}] = given.slice(count) as readonly CreateOptions[]
-    if (takesKey) assertCreateOptions(options)
-    else assertCallOptions(options)
-    const { idempotencyKey = randomHex(), ...others } = options
+    const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]
+    assertOptions(options)
+    const { idempotencyKey = randomHex(), ifMatch, ...others } = options
     const rest = isLong ? { timeout: LONG_TIMEOUT, ...others } : others
     const { http } = rows.find(({ http }) => isFilled(http, input)) ?? first
     const { method, path, fields } = fill(http, input)
     if (method === 'GET') {
-      return send({ method, path: withQuery(path, fields), headers: {}, repeat: 'always' }, rest)
+      const url = withQuery(path, fields)
+      return send({ method, path: url, headers: {}, repeat: 'always' }, rest).then(answerOf)
     }
-    const headers = { ...JSON_TYPE, ...(takesKey && { 'idempotency-key': idempotencyKey }) }
+    const headers = {
+      ...JSON_TYPE,
+      ...(takesKey && { 'idempotency-key': idempotencyKey }),
+      ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+    }
     const text = JSON.stringify(hasOwnBody ? ownBody : fields)
     // Without `repeat`, only what the server refused: an answer may be lost after the change.
-    return send({ method, path, headers, body: text, repeat: repeat ? 'always' : 'refused' }, rest)
+    const request = { method, path, headers, body: text, repeat: repeat ? 'always' : 'refused' }
+    return send(request as Request, rest).then(answerOf)
   }
 }
 

@@ -57,6 +57,11 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
+export interface ChangeOptions extends CallOptions {
+  /** The `etag` of the record that was read. Rejects with `etag_mismatch` if it has changed. */
+  readonly ifMatch?: string | undefined
+}
+
 /** A check of an option, and the words for its error. */
 type Rule = readonly [isValid: (value: unknown) => boolean, words: string]
 
@@ -84,6 +89,11 @@ const callRules: { readonly [O in keyof Required<CallOptions>]: Rule } = {
 const createRules: { readonly [O in keyof Required<CreateOptions>]: Rule } = {
   ...callRules,
   idempotencyKey: [matches(/^[ -~]{1,255}$/), '1 to 255 ASCII characters'],
+}
+
+const changeRules: { readonly [O in keyof Required<ChangeOptions>]: Rule } = {
+  ...callRules,
+  ifMatch: [matches(/^[!-~ ]+$/), 'an ETag'],
 }
 
 /** Checks the options of a client. Throws a TypeError that names the wrong one. */
@@ -117,6 +127,10 @@ function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions):
 
 export function assertCallOptions(options: CallOptions): void {
   assertOptions(options, callRules)
+}
+
+export function assertChangeOptions(options: ChangeOptions): void {
+  assertOptions(options, changeRules)
 }
 
 export function assertCreateOptions(options: CreateOptions): void {

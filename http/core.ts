@@ -129,7 +129,8 @@ export function createCore(till: Till, context: ServerContext): Core {
     const reservation = readBody === noBody ? noMemory : memory.createReservation(account)
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
-      const options = { requestId: request_id, idempotencyKey }
+      const ifMatch = route.description.takesIfMatch && { ifMatch: exchange.header('if-match') }
+      const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       assertSentOnce(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.

@@ -4,6 +4,7 @@ const statuses = {
   unauthenticated: 401,
   not_found: 404,
   conflict: 409,
+  outdated: 412,
   unavailable: 503,
 } as const
 
@@ -33,6 +34,7 @@ const codes = {
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
   webhook_not_found: { kind: 'not_found', title: 'There is no such webhook endpoint' },
   version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },
+  etag_mismatch: { kind: 'outdated', title: 'The record no longer has the ETag of If-Match' },
   master_key_mismatch: {
     kind: 'unavailable',
     title: 'The master key does not open the stored secrets',

@@ -3,7 +3,13 @@ export { formatErrorReport } from './csv/error-report.ts'
 export type { ItemColumnsOptions } from './csv/items.ts'
 export { type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
 export { formatSkusTemplate, MAX_SKUS_BYTES } from './csv/skus.ts'
-export type { Account, AccountKey, FirstProject, NewAccount } from './domain/account.ts'
+export type {
+  Account,
+  AccountKey,
+  FirstProject,
+  NewAccount,
+  NewAccountKey,
+} from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {
   type Authority,
@@ -151,6 +157,7 @@ export type {
   CatalogRequest,
 } from './services/catalog-plan.ts'
 export type { ChangeEvent, ChangeListener } from './services/changes.ts'
+export { type ChangeOptions, etagOf } from './services/etag.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'
 export type { Items } from './services/items.ts'
 export type {

@@ -15,6 +15,8 @@ export interface Operation {
   /** The schema of the body. */
   readonly body?: string
   readonly errors?: readonly string[]
+  /** Whether the answer has an ETag; `matched` if the request may have `If-Match` too. */
+  readonly etag?: 'sent' | 'matched'
   /** The answer is a file with this name, which is sent while it is read. */
   readonly file?: string
   /** The body is a form with a file. */
@@ -50,6 +52,7 @@ export const operations = [
   }),
   op('keys.add', 'POST /keys', 'addKey', 'NewAccountKey', {
     summary: 'Add a key to the account',
+    body: 'AccountKeyInput',
     description: 'The `account_key` cannot be read later. The endpoint ignores `Idempotency-Key`.',
   }),
   op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
@@ -69,21 +72,25 @@ export const operations = [
   op('projects.create', 'POST /projects', 'addProject', 'ManagedProject', {
     summary: 'Create a project',
     body: 'ManagedProjectInput',
+    etag: 'sent',
     repeat: 'with key',
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   op('projects.get', 'GET /projects/:id', 'getProject', 'ManagedProject', {
     summary: 'Read a project',
+    etag: 'sent',
     errors: ['project_not_found'],
   }),
   op('projects.update', 'PATCH /projects/:id', 'changeProject', 'ManagedProject', {
     summary: 'Change the given fields of a project',
     body: 'ManagedProjectChange',
-    errors: ['quota_exceeded', 'master_key_mismatch'],
+    etag: 'matched',
+    errors: ['quota_exceeded', 'master_key_mismatch', 'etag_mismatch'],
   }),
   op('projects.rotateKey', 'POST /projects/:id/rotate-key', 'rotateKey', 'ManagedProject', {
     summary: 'Give a project a new public key',
     body: 'KeyRotation',
+    etag: 'sent',
     hasOwnBody: true,
   }),
 
@@ -94,17 +101,20 @@ export const operations = [
   op('stores.create', 'POST /stores', 'addStore', 'ManagedStore', {
     summary: 'Create a store',
     body: 'NewStore',
+    etag: 'sent',
     repeat: 'with key',
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   op('stores.get', 'GET /stores/:store_id', 'getStore', 'ManagedStore', {
     summary: 'Read a store',
+    etag: 'sent',
     errors: ['store_not_found'],
   }),
   op('stores.update', 'PATCH /stores/:store_id', 'changeStore', 'ManagedStore', {
     summary: 'Change the given fields of a store',
     body: 'ManagedStoreChange',
-    errors: ['quota_exceeded', 'master_key_mismatch'],
+    etag: 'matched',
+    errors: ['quota_exceeded', 'master_key_mismatch', 'etag_mismatch'],
   }),
 
   op('items.list', 'GET /stores/:store_id/items', 'listStoreItems', 'ManagedItemPage', {

@@ -5,6 +5,7 @@ import { type ChangeListener, createChanges } from './services/changes.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
+import { createKeyUses } from './services/key-uses.ts'
 import { createLongCalls } from './services/long-calls.ts'
 import { createOperations, type Operations } from './services/operator.ts'
 import { createOutbox, type Outbox } from './services/outbox.ts'
@@ -127,9 +128,10 @@ export function createTill(options: TillOptions): Till {
   const context = createContext(options)
   const changes = createChanges(context)
   const revision = createRevision(context)
-  const close = () => {
+  const close = async () => {
     changes.close()
-    return options.storage.close()
+    await context.keyUses.close()
+    await options.storage.close()
   }
   return {
     accounts: createAccounts(context),
@@ -194,6 +196,7 @@ function createContext(options: TillOptions): Context {
     storage,
     ...parseRetries(webhooks),
     longCalls: createLongCalls(storage.poolState?.().size),
+    keyUses: createKeyUses(storage, now),
     now,
     keyring,
     platforms,

@@ -49,10 +49,10 @@ const accountList = command({
 const accountKeysAdd = command({
   name: 'account keys add',
   summary: 'Add a key to an account; it is shown only once',
-  example: 'tillkit account keys add --account acc_1',
-  options: ACCOUNT_OPTION,
-  async run({ till, account, output }) {
-    output.record(await till.accounts.addKey(account))
+  example: "tillkit account keys add --account acc_1 --name 'Game server'",
+  options: { ...ACCOUNT_OPTION, name: { value: 'NAME', help: 'what the key is for' } },
+  async run({ till, account, options, output }) {
+    output.record(await till.accounts.addKey(account, { name: options.name }))
   },
 })
 
@@ -63,7 +63,8 @@ const accountKeysList = command({
   options: ACCOUNT_OPTION,
   async run({ till, account, output }) {
     const keys = await till.accounts.listKeys(account)
-    output.table(keys, ['key_id', 'created_at', 'revoked_at'], {
+    output.table(keys, ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at'], {
+      name: 'shorten',
       created_at: 'shorten',
       revoked_at: 'shorten',
     })

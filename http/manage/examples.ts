@@ -2,6 +2,7 @@
 export const manageExamples = {
   ManagedProjectInput: { name: 'Game', bundle_id: 'com.example.game', platform: 'mobile' },
   ManagedProjectChange: { name: 'Game 2' },
+  AccountKeyInput: { name: 'Game server' },
   KeyRotation: { grace_period: 86_400_000 },
   ManagedStoreChange: { store_config: { currency: 'USD' } },
   ManagedItemChange: { price: '599' },

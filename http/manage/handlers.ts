@@ -3,6 +3,7 @@ import type {
   CatalogPlan,
   CatalogRequest,
   KeyedAccount,
+  NewAccountKey,
   SummaryQuery,
   Till,
 } from '../../lib/index.ts'
@@ -54,7 +55,8 @@ export const handlers: Handlers = {
     const shown = keys.map((key) => ({ ...key, current: key.key_id === caller.key_id }))
     return { keys: shown, ...next }
   },
-  'keys.add': ({ till, caller, options }) => till.accounts.addKey(caller, options),
+  'keys.add': ({ till, caller, input, options }) =>
+    till.accounts.addKey(caller, { ...options, ...(input as NewAccountKey) }),
   'keys.revoke': async ({ till, caller, id, options }) => {
     await till.accounts.revokeKey(caller, id, options)
     return { key_id: id }

@@ -1,4 +1,11 @@
-import type { CallOptions, KeyedAccount, Till } from '../../lib/index.ts'
+import {
+  type CallOptions,
+  etagOf,
+  type KeyedAccount,
+  type Project,
+  type Store,
+  type Till,
+} from '../../lib/index.ts'
 import { fieldOf, type Operation, operations } from '../../lib/operations.ts'
 import { noBody, optionalJson } from '../body.ts'
 import type { Call } from '../call.ts'
@@ -34,13 +41,15 @@ const keyOnly: Credential<KeyedAccount> = {
 export const manageRoutes = (operations satisfies readonly Row[]).map(createRoute)
 
 function createRoute(row: Row): AnyRoute {
-  const { errors = [], file, isReport, repeat } = row
+  const { errors = [], etag, file, isReport, repeat } = row
   const [method = '', path = ''] = row.http.split(' ')
   const isRead = method === 'GET'
   const description = {
     ...row,
     errors: isRead ? [...errors, 'invalid_request' as const] : errors,
     ...(repeat === 'with key' && { takesIdempotencyKey: true as const }),
+    ...(etag && { headers: ['ETag' as const] }),
+    ...(etag === 'matched' && { takesIfMatch: true as const }),
     ...(file && { headers: ['Content-Disposition' as const] }),
   }
   if (row.isUpload) return route(method, BASE + path, keyOnly, form, createImport, description)
@@ -57,7 +66,10 @@ function kindOf(isReport: true | readonly string[]): AnyRoute['kind'] {
 
 type AnyCall = Call<KeyedAccount, { readonly [field: string]: unknown }>
 
-function createHandler({ name, query: queryName, body: bodyName, file }: Row, isRead: boolean) {
+function createHandler(
+  { name, query: queryName, body: bodyName, etag, file }: Row,
+  isRead: boolean,
+) {
   const run = handlers[name] ?? libraryMethod(name)
   const schema = queryName ?? bodyName
   const fields = () => (schema ? fieldsOf(schema) : {})
@@ -71,7 +83,10 @@ function createHandler({ name, query: queryName, body: bodyName, file }: Row, is
     if (picked.limit > LARGE_PAGE) await waitForTurn(caller.account_id)
     const result = run({ till, caller, params: decoded, id, input, options })
     if (file) return streamFile(caller, file, result as AsyncIterable<string>)
-    return { body: await (result as Promise<object>) }
+    const answer = await (result as Promise<object>)
+    if (!etag) return { body: answer }
+    const { secrets: _, ...record } = answer as (Project | Store) & { readonly secrets?: object }
+    return { body: answer, headers: { etag: etagOf(record) } }
   }
 }
 

@@ -96,11 +96,11 @@ export function createManagedSchemas() {
       created_at: time,
     }),
     AccountKey: record<lib.AccountKeyInfo & { readonly current: boolean }>(
-      { ...accountKey, revoked_at: time, current: flag },
-      ['revoked_at'],
+      { ...accountKey, revoked_at: time, last_used_on: day, current: flag },
+      ['name', 'revoked_at', 'last_used_on'],
     ),
     AccountKeyPage: page('keys', 'AccountKey'),
-    NewAccountKey: exactly({ ...accountKey, account_key: text }),
+    NewAccountKey: record({ ...accountKey, account_key: text }, ['name']),
     RevokedAccountKey: exactly({ key_id: text }),
     ManagedProject: record<WithSecrets<lib.Project>>(
       { ...project, account_id, created_at: time, secrets },
@@ -259,7 +259,8 @@ export const MAX_GRACE_MS = 30 * 86_400_000
 
 type WithSecrets<R> = R & { readonly secrets: readonly string[] }
 
-const accountKey = { key_id: text, account_id: text, created_at: time }
+const accountKey = { key_id: text, account_id: text, created_at: time, name: text }
+const day = { type: 'string', format: 'date' }
 
 const catalogFields = {
   catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },

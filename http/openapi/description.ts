@@ -19,6 +19,7 @@ export interface RouteDescription {
   /** Whether the answer has an ETag, and answers `If-None-Match` with 304. */
   readonly isCached?: true
   readonly takesIdempotencyKey?: true
+  readonly takesIfMatch?: true
   /** Whether the path is an addition to the ten endpoints of the specification. */
   readonly isExtension?: true
   /** The errors of the route besides those of its credential, its body and the transport. */

@@ -132,6 +132,13 @@ const parameters = {
     description:
       'A request that is repeated with the same key within 24 hours gets the first answer again.',
   },
+  ifMatch: {
+    name: 'If-Match',
+    in: 'header',
+    schema: { type: 'string' },
+    description:
+      'The ETag of the record that was read. If the record has changed since, the answer is 412.',
+  },
   ifNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
@@ -156,6 +163,7 @@ function operation(route: AnyRoute, schemas: Schemas): object {
       ...pathParameters(route.path),
       ...(about.query ? queryParameters(route.path, schemas[about.query]) : []),
       ...(about.takesIdempotencyKey ? [{ $ref: '#/components/parameters/idempotencyKey' }] : []),
+      ...(about.takesIfMatch ? [{ $ref: '#/components/parameters/ifMatch' }] : []),
       ...(about.isCached ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
       { $ref: '#/components/parameters/requestId' },
     ],

@@ -10,8 +10,7 @@ export const responseHeaders = {
   },
   ETag: {
     required: true,
-    description:
-      'Identifies the content of an answer. Send it as `If-None-Match` to get 304 if nothing changed.',
+    description: 'Identifies the content of an answer, for `If-None-Match` or `If-Match`.',
     schema: { type: 'string', pattern: '^"[\\w-]+"$' },
   },
   Link: {

@@ -1,5 +1,7 @@
 import {
   type Fields,
+  type Given,
+  note,
   oneOf,
   optional,
   parseAt,
@@ -32,6 +34,24 @@ export interface AccountKey {
   readonly created_at: string
   /** The time of revocation; ISO 8601, UTC. Missing for a valid key. */
   readonly revoked_at?: string
+  /** Says for people what the key is for, such as the server that has it. */
+  readonly name?: string
+  /** The day of the latest request with the key (UTC), such as `2026-01-31`. */
+  readonly last_used_on?: string
+}
+
+/** The input for a new key of an account. */
+export interface NewAccountKey {
+  /** 1 to 255 characters. */
+  readonly name?: string | undefined
+}
+
+export const newKeyFields: Fields<Given<NewAccountKey>> = {
+  name: optional(note('Says what the key is for.', text(1, 255))),
+}
+
+export function parseNewKey(input: unknown): Given<NewAccountKey> {
+  return parseObject(input, newKeyFields)
 }
 
 export interface NewAccount {

@@ -1,3 +1,4 @@
+import { newKeyFields } from './account.ts'
 import { freeForm, type JsonSchema, objectSchema, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, newItemFields } from './item.ts'
@@ -71,6 +72,7 @@ export function createManageSchemas() {
   return {
     ManagedProjectInput: objectSchema(newProject),
     ManagedProjectChange: objectSchema({ ...projectChangeFields, ...statusFields }),
+    AccountKeyInput: objectSchema(newKeyFields),
     ItemChange: objectSchema(itemChangeFields),
     PurchaseInput: objectSchema(purchaseFields),
     ImportUndo: objectSchema(undoFields),

@@ -2,7 +2,9 @@ import {
   type Account,
   type AccountKey,
   type NewAccount,
+  type NewAccountKey,
   parseNewAccount,
+  parseNewKey,
 } from '../domain/account.ts'
 import { keyRequired } from '../domain/authority.ts'
 import { formatInstant } from '../domain/instant.ts'
@@ -43,7 +45,7 @@ export interface Accounts {
   /** Adds a key to the account. Only this call returns the `account_key`. */
   addKey(
     account: Account,
-    options?: CallOptions,
+    options?: NewAccountKey & CallOptions,
   ): Promise<AccountKeyInfo & { readonly account_key: string }>
   /** Lists all keys of the account in order of creation, even revoked ones, without secrets. */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
@@ -78,7 +80,7 @@ export interface AccountKeyPage {
 export type AccountKeyInfo = Omit<AccountKey, 'hash'>
 
 export function createAccounts(context: Context): Accounts {
-  const { storage, now, platforms } = context
+  const { storage, now, platforms, keyUses } = context
 
   const newKey = (account_id: string) => {
     const account_key = createAccountKey()
@@ -111,8 +113,9 @@ export function createAccounts(context: Context): Accounts {
     async authenticate(account_key, { isForWrite = false } = {}) {
       const find = () => storage.findAccountByKeyHash(hashAccountKey(account_key as string))
       const account = account_key && (await (isForWrite ? allowStale(storage, find) : find()))
-      if (account) return account
-      throw keyRequired()
+      if (!account) throw keyRequired()
+      keyUses.note(account.key_id)
+      return account
     },
 
     async get(account_id) {
@@ -136,9 +139,10 @@ export function createAccounts(context: Context): Accounts {
 
     all: () => recordsOf((page) => storage.listAccounts(page)),
 
-    async addKey(account, options) {
+    async addKey(account, { name, ...options } = {}) {
       assertAccount(account)
-      const { account_key, key } = newKey(account.account_id)
+      const { account_key, key: unnamed } = newKey(account.account_id)
+      const key = { ...unnamed, ...parseNewKey({ name }) }
       const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
       await storage.insertAccountKey(key, write)
       return { ...withoutHash(key), account_key }

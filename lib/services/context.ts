@@ -1,5 +1,6 @@
 import type { AuditedStorage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
+import type { KeyUses } from './key-uses.ts'
 import type { LongCalls } from './long-calls.ts'
 import type { Quotas } from './quotas.ts'
 import type { RowQuotas } from './row-quotas.ts'
@@ -22,6 +23,7 @@ export interface Context {
   readonly quotas: Quotas
   readonly rowQuotas: RowQuotas
   readonly longCalls: LongCalls
+  readonly keyUses: KeyUses
   /** The delay before each retry in milliseconds. The last value applies to all further retries. */
   readonly retries: readonly number[]
   /** The time in milliseconds after which a message is no longer retried. */

@@ -28,6 +28,7 @@ import {
 import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { writesOfChange } from './endpoints.ts'
+import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
@@ -43,9 +44,9 @@ export interface Projects {
   authenticate(public_key: string | undefined): Promise<Project>
   /**
    * Changes the given fields. Only an account can change `status`. If the new values equal the
-   * stored ones, writes no audit entry.
+   * stored ones, writes no audit entry. Throws `etag_mismatch` if `ifMatch` is not its ETag.
    */
-  update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
+  update(caller: Caller, input: ProjectChange, options?: ChangeOptions): Promise<Project>
   /** Gives the project a new public key. Former keys work until the grace period ends. */
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
   /** Finds a project. Throws `project_not_found`, also for one that the caller has no access to. */
@@ -107,7 +108,7 @@ export function createProjects(context: Context): Projects {
       return withoutProjectSecrets(await getProjectByKey(context, public_key))
     },
 
-    async update(caller, input, options) {
+    async update(caller, input, { ifMatch, ...options } = {}) {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
@@ -118,7 +119,10 @@ export function createProjects(context: Context): Projects {
       const { writes, note } = writesOfChange(context, isSession(caller) ? 'session' : 'account')
       const changed = await storage.updateProject(
         change.id,
-        (current) => note(current, changeSealed(current, changeProject(current, change), sealer)),
+        (current) => {
+          assertMatch(ifMatch, current)
+          return note(current, changeSealed(current, changeProject(current, change), sealer))
+        },
         { ...write, ...writes, ...(quota && { quota }) },
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')

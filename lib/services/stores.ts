@@ -22,9 +22,10 @@ import {
   getNamedProject,
   getNamedStore,
 } from './access.ts'
-import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
+import { auditedWrite, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { writesOfChange } from './endpoints.ts'
+import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
 import { assertCurrency } from './purchase-rules.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
@@ -37,9 +38,10 @@ export interface Stores {
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
   /**
    * Changes the given fields. The type and the project of a store never change. If the new values
-   * equal the stored ones, writes no audit entry.
+   * equal the stored ones, writes no audit entry. Throws `etag_mismatch` if `ifMatch` is not its
+   * ETag.
    */
-  update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
+  update(account: Account, input: StoreChange, options?: ChangeOptions): Promise<Store>
   /** Finds a store. Throws `store_not_found`, also for one that the caller has no access to. */
   get(caller: Caller, store_id: string): Promise<Store>
   /** The names of the secrets that are set in a store's `store_config`. Throws like `get`. */
@@ -95,7 +97,7 @@ export function createStores(context: Context): Stores {
       return created
     },
 
-    async update(account, input, options) {
+    async update(account, input, { ifMatch, ...options } = {}) {
       assertAccount(account)
       const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
@@ -109,6 +111,7 @@ export function createStores(context: Context): Stores {
       const changed = await storage.updateStore(
         store,
         (current) => {
+          assertMatch(ifMatch, current)
           const next = changeStore(current, change)
           assertCurrency(project, next, current)
           return note(current, changeSealed(current, next, sealer))

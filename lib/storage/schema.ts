@@ -10,6 +10,7 @@ import {
   IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
   ITEM_ROWS,
+  KEY_USES,
   MESSAGES,
   PROJECTS,
   SIGNING_KEYS,
@@ -117,6 +118,12 @@ export function sharedTables(dialect: SchemaDialect): string {
     FOREIGN KEY (account_id) REFERENCES accounts (account_id)
   ${end};
   CREATE INDEX account_keys_account ON account_keys (account_id${thenSeq});
+
+  CREATE TABLE key_uses (
+    ${columns(KEY_USES)},
+    PRIMARY KEY (key_id),
+    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
+  ${keyedEnd};
 
   CREATE TABLE projects (
     ${seq}, ${columns(PROJECTS)},

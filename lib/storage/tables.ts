@@ -39,6 +39,7 @@ import {
 import type {
   ErasedPurchase,
   FormerPublicKey,
+  KeyUse,
   OwnedRow,
   StoredSigningKey,
   Watermark,
@@ -50,13 +51,21 @@ export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   created_at: text(),
 })
 
-export const ACCOUNT_KEYS = table<AccountKey>('account_keys', {
+export const ACCOUNT_KEYS = table<Omit<AccountKey, 'last_used_on'>>('account_keys', {
   key_id: text(),
   account_id: text(),
   hash: text(),
   created_at: text(),
   revoked_at: optional(text()),
+  name: optional(text()),
 })
+
+/** A table of its own: its writes clear no cache, and wait for no lock of a key. */
+export const KEY_USES = table<KeyUse>(
+  'key_uses',
+  { key_id: text(), last_used_on: text() },
+  { unique: 'key_id' },
+)
 
 export const PROJECTS = table<Project>('projects', {
   id: text(),

@@ -24,7 +24,7 @@ describe('keys and tokens while a server runs', () => {
   test('the server accepts a new account key and rejects a revoked one at once', async (t) => {
     const { json, send, account, account_id, account_key } = await start(t)
     const { key_id } = account
-    const added = await json('account', 'keys', 'add', '--account', account_id)
+    const added = await json('account', 'keys', 'add', '--account', account_id, '--name', 'api')
     assert.match(added.account_key, /^ak_[\w-]{43}$/)
     const create = (key: string, name: string) => {
       const item = { store_id: 'main', name, display_name: 'x', price: '1', type: 'consumable' }
@@ -39,13 +39,14 @@ describe('keys and tokens while a server runs', () => {
     assert.equal((await create(account_key, 'c')).status, 401)
     assert.equal((await create(added.account_key, 'd')).status, 200)
     const listed = await json('account', 'keys', 'list', '--account', account_id)
-    const actual = listed.map((each: { key_id: string; revoked_at?: string }) => [
+    const actual = listed.map((each: { key_id: string; name?: string; revoked_at?: string }) => [
       each.key_id,
+      each.name,
       typeof each.revoked_at,
     ])
     assert.deepEqual(actual, [
-      [key_id, 'string'],
-      [added.key_id, 'undefined'],
+      [key_id, undefined, 'string'],
+      [added.key_id, 'api', 'undefined'],
     ])
     assert.ok(!JSON.stringify(listed).includes('hash'))
   })

@@ -13,6 +13,7 @@ const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, str
   [({ account }) => account(), 'GET /account'],
   [({ keys }) => keys.list({ limit: 2, timeout: 5_000 }), 'GET /keys?limit=2'],
   [({ keys }) => keys.add({ timeout: 5_000 }), 'POST /keys {}'],
+  [({ keys }) => keys.add({ name: 'api' }), 'POST /keys name=api'],
   [({ keys }) => keys.revoke('key_1'), 'DELETE /keys/key_1 {}'],
   [({ audit }) => audit.list({ limit: 2, cursor: undefined }), 'GET /audit?limit=2'],
   [({ projects }) => projects.get('prj 1'), 'GET /projects/prj%201'],
@@ -45,14 +46,22 @@ const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, str
 ]
 
 async function serve(t: { after(task: () => void): void }, status = 200) {
-  const requests: { line: string; key: string | string[] | undefined }[] = []
+  const requests: {
+    line: string
+    key: string | string[] | undefined
+    match: string | undefined
+  }[] = []
   const server = createServer(async (request, response) => {
     const body = await text(request)
     const fields = Object.entries(body ? JSON.parse(body) : {}).map(([k, v]) => ` ${k}=${v}`)
     const sent = body && fields.length === 0 ? ' {}' : fields.join('')
     const line = `${request.method} ${request.url?.replace('/manage/v1', '')}${sent}`
-    requests.push({ line, key: request.headers['idempotency-key'] })
-    response.writeHead(status).end('{}')
+    requests.push({
+      line,
+      key: request.headers['idempotency-key'],
+      match: request.headers['if-match'],
+    })
+    response.writeHead(status, { etag: '"tag"' }).end('{}')
   })
   const url = await listenOn(t, server)
   return { requests, manage: createManageClient({ url, accountKey: 'ak_1', attempts: 2 }) }
@@ -65,6 +74,22 @@ test('a method fills the path and sends the other fields', async (t) => {
     requests.map(({ line }) => line),
     CALLS.map(([, line]) => line),
   )
+})
+
+test('a project has the ETag of its answer, and a change sends it as If-Match', async (t) => {
+  const { requests, manage } = await serve(t)
+  const { etag } = await manage.projects.get('prj_1')
+  const changed = await manage.projects.update({ id: 'prj_1', name: 'B' }, { ifMatch: etag })
+
+  assert.equal(etag, '"tag"')
+  assert.equal(changed.etag, '"tag"')
+  assert.deepEqual(
+    requests.map(({ match }) => match),
+    [undefined, '"tag"'],
+  )
+  assert.equal('etag' in (await manage.items.get('itm_1')), false)
+  const options = { ifMatch: etag } as object
+  assert.throws(() => manage.items.update({ id: 'itm_1' }, options), /no option ifMatch/)
 })
 
 test('after a lost answer, only what is safe is sent again', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { manageRoutes } from '../../http/manage/routes.ts'
-import { createMemoryStorage, TillError } from '../../lib/index.ts'
+import { createMemoryStorage, etagOf, TillError } from '../../lib/index.ts'
 import {
   assertProblem,
   createSignal,
@@ -232,6 +232,39 @@ test('an item is changed only in the version that was read', async (t) => {
     entries.map(({ actor, data }) => [actor, data.price]),
     [[`key:${own.account.key_id}`, { old: 499, new: 599 }]],
   )
+})
+
+test('a project and a store are changed only while they have the ETag that was read', async (t) => {
+  const { asOwn, own, till } = await startManaged(t)
+  for (const [path, change, other] of [
+    [`projects/${own.project.id}`, { name: 'B' }, { name: 'C' }],
+    ['stores/main', { is_sandbox: true }, { is_sandbox: false }],
+  ] as const) {
+    const read = await asOwn(`GET /manage/v1/${path}`)
+    const etag = String(read.headers.get('etag'))
+    const update = (json: object, match: string) =>
+      asOwn(`PATCH /manage/v1/${path}`, { json, headers: { 'if-match': match } })
+
+    const changed = await update(change, `"other", ${etag}`)
+
+    assert.equal(changed.status, 200, changed.text)
+    assert.notEqual(changed.headers.get('etag'), etag)
+    assertProblem(await update(other, etag), 412, 'etag_mismatch')
+    assert.equal(
+      (await asOwn(`GET /manage/v1/${path}`)).headers.get('etag'),
+      changed.headers.get('etag'),
+    )
+    assert.equal((await update(other, '*')).status, 200)
+  }
+  const store = await till.stores.get(own.account, 'main')
+  const read = await asOwn('GET /manage/v1/stores/main')
+  assert.equal(read.headers.get('etag'), etagOf(store))
+  const { config } = await till.projects.get(own.account, own.project.id)
+  const sent = { id: own.project.id, config: { ...config, webhook_secret: SECRET } }
+  const project = await till.projects.update(own.account, sent)
+  assert.equal(etagOf(project), etagOf(await till.projects.get(own.account, project.id)))
+  const stale = till.projects.update(own.account, { id: project.id }, { ifMatch: '"other"' })
+  await assert.rejects(stale, { code: 'etag_mismatch' })
 })
 
 test('a repeated idempotency key creates a record once', async (t) => {

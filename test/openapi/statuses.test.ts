@@ -79,6 +79,9 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
     limits: { headersTimeout: 50 },
     ask: ({ sendRaw }, operation) => sendRaw(operation, 'host: te'),
   },
+  412: {
+    ask: ({ send }, operation) => send(operation, { headers: { 'if-match': '"other"' } }),
+  },
   413: {
     limits: { jsonBytes: 8, uploadBytes: 8 },
     ask: ({ send }, operation) =>

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Till } from '../../lib/index.ts'
+import { createTill, type Till } from '../../lib/index.ts'
+import type { KeyUse } from '../../lib/storage/records.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { describeFiles, type Place } from '../support/place.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { failureOf } from '../support/till.ts'
 
 const USER = { user_id: 'player' }
@@ -39,6 +42,53 @@ function describeAccountKeys(newPlace: NewPlace): void {
     assert.deepEqual(second, { keys: listed.slice(1) })
     const { entries } = await till.accounts.listAudit(account, { limit: 1 })
     assert.deepEqual([entries[0]?.action, entries[0]?.subject], ['account_key.add', added.key_id])
+  })
+
+  test('have a name, which is 1 to 255 characters', async (t) => {
+    const { till, account } = await newPlace(t).shop()
+
+    const added = await till.accounts.addKey(account, { name: 'Game server', requestId: 'r' })
+
+    assert.equal(added.name, 'Game server')
+    const [first, second] = await till.accounts.listKeys(account)
+    assert.deepEqual([first?.name, second?.name], [undefined, 'Game server'])
+    for (const name of ['', 'x'.repeat(256), 1 as never]) {
+      const { code, details } = await failureOf(till.accounts.addKey(account, { name }))
+      assert.deepEqual([code, details[0]?.field], ['invalid_request', 'name'])
+    }
+  })
+
+  test('show the day of their latest use, which is written once a day', async (t) => {
+    const place = newPlace(t)
+    const { account } = await place.shop()
+    const storage = await openSqlite(place.path)
+    const days: string[] = []
+    const noteKeyUse = (use: KeyUse) => {
+      days.push(use.last_used_on)
+      return days.length === 1 ? Promise.reject(new Error('full')) : storage.noteKeyUse(use)
+    }
+    const till = createTill({ storage: { ...storage, noteKeyUse }, now: place.clock.now })
+    t.after(() => till.close())
+    const { entries } = await till.accounts.listAudit(account)
+    await storage.revision?.check()
+    const revision = storage.revision?.current()
+    const use = async (written: number) => {
+      for (let i = 0; i < 3; i++) await till.accounts.authenticate(account.account_key)
+      await eventuallyHolds(() => assert.equal(days.length, written))
+      await till.accounts.authenticate(account.account_key)
+    }
+
+    await use(1)
+    await use(2) // the first write has failed
+    place.clock.pass(86_400_000)
+    await use(3)
+
+    assert.deepEqual(days, ['2024-03-01', '2024-03-01', '2024-03-02'])
+    const [key] = await till.accounts.listKeys(account)
+    assert.equal(key?.last_used_on, '2024-03-02')
+    assert.deepEqual((await till.accounts.listAudit(account)).entries, entries)
+    await storage.revision?.check()
+    assert.ok(revision !== undefined && storage.revision?.current() === revision)
   })
 
   test('are refused by every process as soon as they are revoked', async (t) => {

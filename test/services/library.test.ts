@@ -187,6 +187,7 @@ test('an error has the HTTP status of its kind', () => {
     ['token_required', 401],
     ['item_not_found', 404],
     ['version_conflict', 409],
+    ['etag_mismatch', 412],
     ['storage_unavailable', 503],
   ]
   for (const [code, status] of rows) assert.equal(new TillError(code, '').status, status)

@@ -36,6 +36,7 @@ for (const { name, open, skip } of targets) {
         former_public_keys: 4,
         accounts: 2,
         account_keys: 6,
+        key_uses: 2,
         idempotency_records: 2,
         projects: 2,
         revocations: 4,

@@ -27,6 +27,7 @@ const OTHERS = `
     SELECT 'acc_o' || n, '', '' FROM generate_series(1, 2000) n;
   INSERT INTO account_keys (key_id, account_id, hash, created_at)
     SELECT 'key_o' || n, 'acc_o' || n, 'hash_o' || n, '' FROM generate_series(1, 2000) n;
+  INSERT INTO key_uses SELECT key_id, '' FROM account_keys;
   INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
     config, created_at) SELECT 'prj_o' || n, 'acc_o' || n, '', '', '', '', '', 'pk_o' || n, '{}', ''
     FROM generate_series(1, 2000) n;
@@ -73,6 +74,9 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findAccountByKeyHash('hash-1')
   await storage.insertAccountKey(newKey('acc_1', 'hash-b'), write('2'))
   await storage.listAccountKeys('acc_1', { limit: 10 })
+  for (const last_used_on of ['2026-01-01', '2026-01-02']) {
+    await storage.noteKeyUse({ key_id: 'key_hash-b', last_used_on })
+  }
   await storage.listAccountKeys('acc_1', { limit: 10, after: '1' })
   const authority = {
     key_id: 'key_hash-1',

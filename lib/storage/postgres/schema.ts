@@ -182,6 +182,12 @@ const upgrade = `
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
   ALTER TABLE purchases ADD COLUMN expires_at bigint;
+  ALTER TABLE account_keys ADD COLUMN name text COLLATE "C";
+  CREATE TABLE key_uses (
+    key_id text COLLATE "C" NOT NULL PRIMARY KEY,
+    last_used_on text COLLATE "C" NOT NULL,
+    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
+  );
   ALTER TABLE unfinished_copy
     ALTER began_at DROP DEFAULT, ALTER began_at TYPE text COLLATE "C";
   CREATE TABLE key_check (

@@ -1,11 +1,11 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
-import type { Row } from '../columns.ts'
-import type { AccountWrite, KeyedAccount, Page, WriteOptions } from '../records.ts'
-import { ACCOUNT_KEYS, ACCOUNTS, PROJECTS } from '../tables.ts'
+import { optional, type Row, table, text } from '../columns.ts'
+import type { AccountWrite, KeyedAccount, KeyUse, Page, WriteOptions } from '../records.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
-import { insert, run } from './program.ts'
+import { find, insert, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
 export function accountMethods(sql: Sql) {
@@ -19,7 +19,7 @@ export function accountMethods(sql: Sql) {
     listAccounts: (page: Page) => read(listBySeq(ACCOUNTS, PAGE_OF_ACCOUNTS, page)),
     /** Lists the keys of an account in order of creation, including revoked ones. */
     listAccountKeys: (id: string, page: Page) =>
-      read(listBySeq(ACCOUNT_KEYS, PAGE_OF_KEYS, page, id)),
+      read(listBySeq(LISTED_KEYS, PAGE_OF_KEYS, page, id)),
     /** Inserts an account with its first key, and with `project` also its first project. */
     insertAccount: (account: Account, key: AccountKey, options: AccountWrite = {}) =>
       write(function* () {
@@ -56,6 +56,13 @@ export function accountMethods(sql: Sql) {
         if (isRevoked) yield* recordWrite(sql, options)
         return isRevoked
       }),
+    /** Notes the day of a key's latest use. Writes nothing if that day is stored already. */
+    noteKeyUse: ({ key_id, last_used_on }: KeyUse) =>
+      write(function* () {
+        const last = (yield* find(FIND_KEY_USE, key_id))?.last_used_on as string | undefined
+        if (last === undefined) yield* insert(KEY_USES, { key_id, last_used_on })
+        else if (last < last_used_on) yield* run(UPDATE_KEY_USE, last_used_on, key_id)
+      }),
   }
 }
 
@@ -64,7 +71,17 @@ const FIND_ACCOUNT_BY_KEY = `
   SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
   WHERE k.hash = ? AND k.revoked_at IS NULL`
 const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
-const PAGE_OF_KEYS = pageOf(ACCOUNT_KEYS, 'account_id')
+const LAST_USE = '(SELECT u.last_used_on FROM key_uses u WHERE u.key_id = account_keys.key_id)'
+const LISTED_KEYS = table<AccountKey>('account_keys', {
+  ...ACCOUNT_KEYS.columns,
+  last_used_on: optional(text()),
+})
+const PAGE_OF_KEYS = pageOf(
+  { name: 'account_keys', list: `${ACCOUNT_KEYS.list}, ${LAST_USE} AS last_used_on` },
+  'account_id',
+)
+const FIND_KEY_USE = 'SELECT last_used_on FROM key_uses WHERE key_id = ?'
+const UPDATE_KEY_USE = 'UPDATE key_uses SET last_used_on = ? WHERE key_id = ?'
 const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
 const REVOKE_KEY = `
   UPDATE account_keys SET revoked_at = ?

@@ -11,6 +11,7 @@ import {
   IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
   ITEM_ROWS,
+  KEY_USES,
   PROJECTS,
   PURCHASES,
   SIGNING_KEYS,
@@ -47,6 +48,7 @@ const isKept = (column: string) =>
 export const COPIED_TABLES: readonly CopiedTable[] = [
   numbered(ACCOUNTS),
   numbered(ACCOUNT_KEYS),
+  keyed(KEY_USES, 'key_uses', 'key_id'),
   numbered(PROJECTS),
   numbered(FORMER_PUBLIC_KEYS),
   numbered(STORES),

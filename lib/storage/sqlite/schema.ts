@@ -166,14 +166,21 @@ const upgrade = `
     hash TEXT NOT NULL,
     created_at TEXT NOT NULL,
     revoked_at TEXT,
+    name TEXT,
     UNIQUE (key_id),
     UNIQUE (hash),
     FOREIGN KEY (account_id) REFERENCES accounts (account_id)
   ) STRICT;
-  INSERT INTO keys SELECT rowid, * FROM account_keys ORDER BY rowid;
+  INSERT INTO keys SELECT rowid, *, NULL FROM account_keys ORDER BY rowid;
   DROP TABLE account_keys;
   ALTER TABLE keys RENAME TO account_keys;
   CREATE INDEX account_keys_account ON account_keys (account_id);
+  CREATE TABLE key_uses (
+    key_id TEXT NOT NULL,
+    last_used_on TEXT NOT NULL,
+    PRIMARY KEY (key_id),
+    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE former (
     seq INTEGER PRIMARY KEY,
