@@ -5,10 +5,8 @@ import { API } from 'typescript/unstable/sync'
 import { code, link, table } from './markdown.mjs'
 
 const OPEN = ['createTill', 'openSqliteStorage', 'openPostgresStorage', 'createMemoryStorage']
-/** `Till` has a section of its own. `Storage` is for authors of storages. */
-const UNLISTED = ['Till', 'Storage']
-// Flags of the compiler.
-const [CLASS, INTERFACE, OPTIONAL] = [32, 64, 16_777_216]
+const UNLISTED = ['Till', 'Storage'] // without a table of fields
+const [CLASS, INTERFACE, OPTIONAL] = [32, 64, 16_777_216] // SymbolFlags
 const [NO_TRUNCATION, EXPAND_ALIAS] = [1, 8_388_608]
 
 /** The page for the sources in the working directory. */
@@ -112,10 +110,11 @@ function section(title, text, ...tables) {
 
 /** What the page needs to know about the symbols of a project. */
 function createReader({ checker, program }) {
-  const textOf = (type, flags = 0) =>
-    checker
-      .typeToString(type, undefined, NO_TRUNCATION | flags)
-      .replace(/ \| undefined|readonly /g, '')
+  const resultOf = (type, flags = 0) => {
+    const text = checker.typeToString(type, undefined, NO_TRUNCATION | flags)
+    return text.replace(/readonly |<ArrayBufferLike>/g, '')
+  }
+  const textOf = (...args) => resultOf(...args).replaceAll(' | undefined', '')
   const docOf = (symbol) =>
     checker.getDocumentationCommentOfSymbol(symbol).replaceAll(/([^\n])\n(?!\n|- )\s*/g, '$1 ')
   return {
@@ -142,9 +141,9 @@ function createReader({ checker, program }) {
       const type = checker.getTypeOfSymbol(symbol)
       const [signature] = type ? checker.getSignaturesOfType(type, 0) : []
       if (!signature) return undefined
-      const result = textOf(checker.getReturnTypeOfSignature(signature))
-      const parameters = textOf(type).slice(0, -` => ${result}`.length)
-      return { parameters, result: result.replace(/^Promise<(.*)>$/, '$1') }
+      const returned = checker.getReturnTypeOfSignature(signature)
+      const parameters = textOf(type).slice(0, -` => ${textOf(returned)}`.length)
+      return { parameters, result: resultOf(returned).replace(/^Promise<(.*)>$/, '$1') }
     },
   }
 }
