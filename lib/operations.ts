@@ -234,8 +234,7 @@ export const operations = [
   }),
   op('purchases.buyers', 'GET /stores/:store_id/buyers', 'getBuyers', 'Buyers', {
     summary: 'Count the new and the returning buyers of a store',
-    description:
-      'If `is_current` is false, the counts are from the time `read_at`, and the server is counting again: repeat the request later. The counts begin with the day `from` (UTC).',
+    description: 'The counts begin with the day `from` (UTC).',
     query: 'BuyersQuery',
     isReport: true,
   }),

@@ -1,11 +1,10 @@
 import { useLoad } from '../data.ts'
-import { formatCount, formatTime } from '../format.ts'
+import { formatCount } from '../format.ts'
 import { Bars } from '../parts/bars.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
-import { usePolling } from './overview-poll.ts'
 
 interface BuyersProps {
   readonly store_id: string
@@ -13,24 +12,21 @@ interface BuyersProps {
   readonly from: string | undefined
 }
 
-/** The first count of the buyers in 10 million purchases takes a minute. */
+/** Counting the buyers in 10 million purchases takes a minute. */
 const TIMEOUT = 600_000
 
 /** How many players paid in a currency for the first time, and how many had paid before. */
 export function Buyers({ store_id, from }: BuyersProps) {
   const client = useClient()
   const query = { store_id, ...(from && { from }) }
-  const loaded = usePolling(
-    useLoad(
-      (signal) => client.purchases.buyers(query, { signal, timeout: TIMEOUT }),
-      [store_id, from],
-    ),
-    ({ is_current }) => is_current,
+  const loaded = useLoad(
+    (signal) => client.purchases.buyers(query, { signal, timeout: TIMEOUT }),
+    [store_id, from],
   )
   return (
     <Section title="New buyers">
       <Await loaded={loaded}>
-        {({ buyers, is_current, read_at }) => {
+        {({ buyers }) => {
           const rows = buyers
             .map(({ currency, ...counts }) => ({
               ...counts,
@@ -40,9 +36,6 @@ export function Buyers({ store_id, from }: BuyersProps) {
             .sort((a, b) => b.buyers - a.buyers)
           return (
             <>
-              {!is_current && (
-                <p class="muted">As of {formatTime(read_at, false)}. They are counted again…</p>
-              )}
               <Bars
                 label="New buyers"
                 bars={rows.slice(0, 4).flatMap(({ currency, new: fresh, returning }) => [

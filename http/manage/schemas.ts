@@ -175,7 +175,7 @@ export function createManagedSchemas() {
       items: listOf('ItemTotal'),
     }),
     BuyerCount: exactly<lib.BuyerCount>({ currency: text, new: count, returning: count }),
-    Buyers: exactly<lib.Buyers>({ read_at: time, is_current: flag, buyers: listOf('BuyerCount') }),
+    Buyers: exactly<lib.Buyers>({ buyers: listOf('BuyerCount') }),
     PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
     ImportTotal: exactly<lib.ImportTotal>({
       status: text,

@@ -62,11 +62,8 @@ export interface BuyerCount {
   readonly returning: number
 }
 
-/** The buyers of a store, counted at `read_at`. */
+/** The buyers of a store. */
 export interface Buyers {
-  readonly read_at: string
-  /** False if a purchase has changed since `read_at`. Then call again for a new count. */
-  readonly is_current: boolean
   /** One count for each currency, sorted by currency. */
   readonly buyers: readonly BuyerCount[]
 }

@@ -202,12 +202,6 @@ export function sharedTables(dialect: SchemaDialect): string {
     PRIMARY KEY (store, transaction_id)
   ${keyedEnd};
 
-  -- Together with the last visible purchase of a store, tells whether its purchases have changed.
-  CREATE TABLE purchase_versions (
-    store ${integer} PRIMARY KEY,
-    version ${bigint} NOT NULL
-  ${end};
-
   CREATE TABLE signing_keys (
     ${seq}, ${columns(SIGNING_KEYS)},
     UNIQUE (kid)

@@ -16,7 +16,6 @@ const NOT_COPIED: { readonly [table: string]: string } = {
   audit_pseudonym: 'has rows only within a transaction',
   cache_version: 'counts the changes of one file',
   purchase_changes: 'a source moves its rows into purchases before the copy',
-  purchase_versions: 'counts the changes of one database',
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',
   unfinished_copy: 'marks the target until the copy is finished',

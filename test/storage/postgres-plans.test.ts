@@ -51,7 +51,6 @@ const OTHERS = `
     SELECT seq, seq - 1, 1 FROM imports WHERE seq > 100;
   INSERT INTO erased_purchases (store, transaction_id, is_deleted)
     SELECT store, transaction_id, false FROM purchases WHERE store > 100;
-  INSERT INTO purchase_versions (store, version) SELECT seq, 1 FROM stores;
   INSERT INTO watermarks (project_id, user_id, not_after)
     SELECT id, '', 1 FROM projects;
   INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
@@ -131,7 +130,6 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.listPurchases(MAIN, { user_id: 'u' }, { limit: 10 })
   await storage.listOwned(MAIN, 'u', { limit: 10 }, 0)
   await storage.findTransactions({ account_id: 'acc_1' }, 'tx_1', {}, 10)
-  await storage.findPurchaseVersion(MAIN)
   await storage.revokeTokens({ project_id: 'prj_1', user_id: 'u', at: 1 })
   await storage.findWatermark('prj_1', 'u')
   await storage.listWatermarks('prj_1', { limit: 10 })

@@ -107,8 +107,6 @@ export interface PurchaseMethods {
     times: Pick<PurchaseFilter, 'from' | 'to'>,
     by: Period,
   ): Promise<StoreTotals>
-  /** Returns a text that changes with each change of the purchases that reads return. */
-  findPurchaseVersion(store: StoreKey): Promise<string>
   /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
   countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
 }

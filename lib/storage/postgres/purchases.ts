@@ -68,7 +68,6 @@ const DIALECT: PurchaseDialect = {
     sql: LIST_OWNED,
     values: [account_id, store_id, account_id, store_id, user_id, after, now],
   }),
-  version: ({ account_id, store_id }) => ({ sql: FIND_VERSION, values: [account_id, store_id] }),
 }
 
 /**
@@ -98,11 +97,6 @@ function withinImport({ import_id }: PurchaseFilter): Query {
   if (import_id === undefined) return { sql: '', values: [] }
   return { sql: WITHIN_IMPORT, values: [import_id, import_id] }
 }
-
-const FIND_VERSION = `
-  SELECT coalesce(v.version, 0)::text AS version, s.last_purchase::text AS last
-  FROM stores s LEFT JOIN purchase_versions v ON v.store = s.seq
-  WHERE s.account_id = ? AND s.store_id = ?`
 
 const LIST_OWNED = `
   SELECT t.name AS sku, sum(p.quantity) AS quantity, min(p.purchased_at) AS first_purchased_at,

@@ -42,33 +42,6 @@ const DIALECT: SchemaDialect = {
   },
 }
 
-/** Changes the version of a store's purchases with each change of those that reads return. */
-const VERSION_TRIGGERS = `
-  CREATE FUNCTION change_purchase_version() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      INSERT INTO purchase_versions AS v SELECT DISTINCT store, 1 FROM before
-        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER purchases_update_version AFTER UPDATE ON purchases
-    REFERENCING OLD TABLE AS before
-    FOR EACH STATEMENT EXECUTE FUNCTION change_purchase_version();
-  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
-    REFERENCING OLD TABLE AS before
-    FOR EACH STATEMENT EXECUTE FUNCTION change_purchase_version();
-
-  CREATE FUNCTION undo_purchase_version() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      INSERT INTO purchase_versions AS v VALUES (new.store, 1)
-        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
-      RETURN NULL;
-    END $$;
-  CREATE TRIGGER imports_undo_version AFTER UPDATE OF undone_at ON imports FOR EACH ROW
-    WHEN (old.undone_at IS NULL AND new.undone_at IS NOT NULL)
-    EXECUTE FUNCTION undo_purchase_version();`
-
 /** The tables, indexes, functions and triggers that only PostgreSQL has. */
 const OWN = `
   CREATE TABLE tillkit_migrations (
@@ -164,8 +137,6 @@ const OWN = `
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
   CREATE TRIGGER stores_config_bytes AFTER INSERT OR UPDATE OF store_config ON stores
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
-
-  ${VERSION_TRIGGERS}
 `
 
 const upgrade = `
@@ -199,7 +170,7 @@ const upgrade = `
   DROP TRIGGER purchases_delete_total ON purchases;
   DROP TRIGGER imports_undo_total ON imports;
   DROP FUNCTION change_totals, undo_totals;
-  DROP TABLE purchase_totals, totalled_purchases;
+  DROP TABLE purchase_totals, totalled_purchases, purchase_versions;
 
   -- Writes no row. Makes partial indexes anew whose condition has such a column. A change of type also
   -- drops the statistics of a column, without which the planner expects few rows with NULL.
@@ -215,7 +186,6 @@ const upgrade = `
       GROUP BY table_name
     LOOP EXECUTE change; END LOOP;
   END $$;
-  ${VERSION_TRIGGERS}
 `
 
 export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, upgrade, steps: [] }

@@ -46,8 +46,6 @@ export interface PurchaseDialect extends SummaryDialect {
   listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Query
   /** The query of `listOwned`, without its LIMIT. */
   owned(store: StoreKey, user_id: string, after: string, now: number): Query
-  /** Finds the columns `version` and `last`, of which one changes with each change of purchases. */
-  version(store: StoreKey): Query
 }
 
 /** The purchases to list: with a `seq` from `first` to `last`, in the order `ASC` or `DESC`. */
@@ -177,11 +175,6 @@ export function purchaseReads(
       const values = [from, from, from, account_id, store_id]
       const query = { sql: countBuyers, values }
       return buyerCounts(await sql.readLong({ account_id, store_id }, () => query))
-    },
-    async findPurchaseVersion(store) {
-      const { sql, values } = dialect.version(store)
-      const row = await read(find(sql, ...values))
-      return `${row?.version}.${row?.last}`
     },
   }
 }

@@ -85,17 +85,8 @@ function purchaseDialect(db: Connection, users: UserIndexer): PurchaseDialect {
         values: [...found.values, after, now],
       }
     },
-    version(store) {
-      const seq = seqOfStore(db, store)
-      return { sql: FIND_VERSION, values: [seq, seq] }
-    },
   }
 }
-
-const FIND_VERSION = `
-  SELECT coalesce((SELECT version FROM purchase_versions WHERE store = ?), 0) AS version, (
-    SELECT last_purchase FROM imports WHERE store = ? AND owner IS NULL
-    ORDER BY last_purchase DESC LIMIT 1) AS last`
 
 /** Joins purchases `p` with their items and changed statuses. Only committed imports `i` count. */
 const DETAILS = `

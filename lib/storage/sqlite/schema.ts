@@ -123,30 +123,11 @@ const OTHER_TRIGGERS = `
   ${configTriggers('stores', 'store_config')}
 `
 
-/** SQL for a trigger that changes the version of a store's purchases. */
-const nextVersion = (store: string) => `
-    INSERT INTO purchase_versions VALUES (${store}, 1)
-    ON CONFLICT DO UPDATE SET version = version + 1;`
-const STORE_OF_OLD = '(SELECT store FROM imports WHERE seq = old.import)'
-
-const VERSION_TRIGGERS = `
-  CREATE TRIGGER purchases_update_version AFTER UPDATE OF status, user_id ON purchases BEGIN
-    ${nextVersion(STORE_OF_OLD)}
-  END;
-  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
-    WHEN (SELECT owner FROM imports WHERE seq = old.import) IS NULL BEGIN
-    ${nextVersion(STORE_OF_OLD)}
-  END;
-  CREATE TRIGGER imports_update_version AFTER UPDATE OF owner ON imports BEGIN
-    ${nextVersion('new.store')}
-  END;`
-
 /** Creates the triggers last, because each makes the statements after it slower. */
 const create = [
   sharedTables(DIALECT),
   OWN_TABLES,
   OTHER_TRIGGERS,
-  VERSION_TRIGGERS,
   cacheTriggers(
     'accounts',
     'account_keys',
@@ -211,7 +192,11 @@ const upgrade = `
   DROP TRIGGER purchases_update_total;
   DROP TRIGGER purchases_delete_total;
   DROP TRIGGER imports_undo_total;
+  DROP TRIGGER purchases_update_version;
+  DROP TRIGGER purchases_delete_version;
+  DROP TRIGGER imports_update_version;
   DROP TABLE purchase_totals;
+  DROP TABLE purchase_versions;
   DROP INDEX imports_untotalled;
   ALTER TABLE imports DROP COLUMN totalled;
   ALTER TABLE purchases ADD COLUMN expires_at INTEGER;

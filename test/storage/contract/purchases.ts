@@ -409,13 +409,8 @@ export function describeTotals(open: OpenStorage): void {
       // Each step has another period, because all periods are sums of the same counts.
       const periods = PERIODS.filter((_, number) => number === index % PERIODS.length)
       for (const store of [MAIN, SIDE]) {
-        const before = await storage.findPurchaseVersion(store)
         await run(store, store.store_id)
         await assertTotals(storage, store, step, periods)
-        if (step === 'an aborted import') continue
-        const version = await storage.findPurchaseVersion(store)
-        assert.notEqual(version, before, step)
-        assert.equal(await storage.findPurchaseVersion(store), version)
       }
     }
     await assertTotals(storage, MAIN, 'at the end')
