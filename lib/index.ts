@@ -27,6 +27,7 @@ export type {
 } from './domain/catalog.ts'
 export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
+export { WEBHOOK_EVENTS, type WebhookEventType } from './domain/event.ts'
 export type { JsonObject, JsonSchema } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
 export type {
@@ -122,12 +123,10 @@ export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary
 export type { ErasedUser, UserQuery } from './domain/user.ts'
 export {
   WEBHOOK_DELIVERY_STATES,
-  WEBHOOK_EVENTS,
   type WebhookBody,
   type WebhookDelivery,
   type WebhookDeliveryState,
   type WebhookEndpoint,
-  type WebhookEventType,
   type WebhookFailure,
   type WebhookRequest,
   type WebhookState,

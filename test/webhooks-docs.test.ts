@@ -60,10 +60,7 @@ test('docs/webhooks.md has an example of each event, with the fields of a real o
   const examples = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
     JSON.parse(json),
   )
-  assert.deepEqual(
-    examples.map(({ type }) => type),
-    WEBHOOK_EVENTS,
-  )
+  assert.deepEqual(examples.map(({ type }) => type).sort(), [...WEBHOOK_EVENTS].sort())
   for (const example of examples) {
     assert.deepEqual(shapeOf(example), shapeOf(bodies.get(example.type)), example.type)
   }

@@ -1,38 +1,64 @@
 import type { JsonObject } from './fields.ts'
 
-/** The audited actions. */
-export const AUDIT_ACTIONS = [
-  'account.create',
-  'account_key.add',
-  'account_key.revoke',
-  'project.create',
-  'project.update',
-  'project.rotate_key',
-  'store.create',
-  'store.update',
-  'item.create',
-  'item.update',
-  'item.archive',
-  'item.restore',
-  'purchases.import',
-  'purchases.record',
-  'imports.undo',
-  'tokens.issue',
-  'tokens.revoke',
-  'signing_keys.rotate',
-  'secrets.seal',
-  'secrets.drop',
-  'audit.archive',
-  'catalog.apply',
-  'users.export',
-  'users.erase',
-  'webhooks.test',
-  'webhooks.replay',
-  'webhooks.pause',
-  'webhooks.resume',
-  'webhooks.confirm',
-] as const
-export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+/** What a change alters of the records that a cache may hold. */
+export type Effect =
+  | 'nothing'
+  | 'account'
+  | 'project'
+  | 'store'
+  | 'secrets'
+  | 'tokens'
+  | 'list'
+  | 'item'
+
+interface Action {
+  readonly effect: Effect
+  /** The webhook event of the change. */
+  readonly event?: string
+  /** The kind of `data` in the body of the event. */
+  readonly data?: 'project' | 'store' | 'item' | 'import' | 'purchase' | 'user' | 'endpoint'
+  /** The event of the further messages, which have the refunds of an import. */
+  readonly refunds?: string
+}
+
+/** The audited actions. A webhook event is one row. */
+export const ACTIONS = {
+  'account.create': { effect: 'account' },
+  'account_key.add': { effect: 'account' },
+  'account_key.revoke': { effect: 'account' },
+  'project.create': { effect: 'project' },
+  'project.update': { effect: 'project', event: 'project.updated', data: 'project' },
+  'project.rotate_key': { effect: 'project' },
+  'store.create': { effect: 'store', event: 'store.created', data: 'store' },
+  'store.update': { effect: 'store', event: 'store.updated', data: 'store' },
+  'item.create': { effect: 'list', event: 'item.created', data: 'item' },
+  'item.update': { effect: 'item', event: 'item.updated', data: 'item' },
+  'item.archive': { effect: 'item', event: 'item.archived', data: 'item' },
+  'item.restore': { effect: 'item', event: 'item.restored', data: 'item' },
+  'purchases.import': {
+    ...{ effect: 'nothing', event: 'purchases.imported', data: 'import' },
+    refunds: 'purchases.refunded',
+  },
+  'purchases.record': { effect: 'nothing', event: 'purchase.recorded', data: 'purchase' },
+  'imports.undo': { effect: 'nothing', event: 'purchases.undone', data: 'import' },
+  'tokens.issue': { effect: 'nothing' },
+  'tokens.revoke': { effect: 'tokens' },
+  'signing_keys.rotate': { effect: 'nothing' },
+  'secrets.seal': { effect: 'secrets' },
+  'secrets.drop': { effect: 'secrets' },
+  'audit.archive': { effect: 'nothing' },
+  // No effect, because each record that a catalog changes has an audit entry of its own.
+  'catalog.apply': { effect: 'nothing' },
+  'users.export': { effect: 'nothing' },
+  'users.erase': { effect: 'tokens', event: 'user.erased', data: 'user' },
+  'webhooks.test': { effect: 'nothing', event: 'webhook.test', data: 'endpoint' },
+  'webhooks.replay': { effect: 'nothing' },
+  'webhooks.pause': { effect: 'nothing' },
+  'webhooks.resume': { effect: 'nothing' },
+  'webhooks.confirm': { effect: 'nothing' },
+} as const satisfies { readonly [action: string]: Action }
+
+export type AuditAction = keyof typeof ACTIONS
 
 /**
  * The audit entry of one change, written in the transaction of the change. Entries are edited only

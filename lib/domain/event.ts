@@ -1,32 +1,32 @@
-import type { AuditAction, AuditEntry } from './audit.ts'
-import type { StoredEndpoint } from './endpoint.ts'
-import type { WebhookEventType } from './webhook.ts'
+import { ACTIONS, type AuditAction, type AuditEntry } from './audit.ts'
 
-/** Maps audited actions to webhook events. Other actions cause no event. */
-const EVENT_OF: { readonly [Action in AuditAction]?: WebhookEventType } = {
-  'project.update': 'project.updated',
-  'store.create': 'store.created',
-  'store.update': 'store.updated',
-  'item.create': 'item.created',
-  'item.update': 'item.updated',
-  'item.archive': 'item.archived',
-  'item.restore': 'item.restored',
-  'purchases.import': 'purchases.imported',
-  'imports.undo': 'purchases.undone',
-  'purchases.record': 'purchase.recorded',
-  'users.erase': 'user.erased',
-  'webhooks.test': 'webhook.test',
-}
+type Row = (typeof ACTIONS)[AuditAction]
+type EventRow = Extract<Row, { readonly event: string }>
 
-export const EVENT_ACTIONS = Object.keys(EVENT_OF) as AuditAction[]
+export type WebhookEventType =
+  | EventRow['event']
+  | Extract<Row, { readonly refunds: string }>['refunds']
 
-export function eventOf({ action }: Pick<AuditEntry, 'action'>): WebhookEventType | undefined {
-  return EVENT_OF[action]
+const rows = Object.entries(ACTIONS) as [AuditAction, Row][]
+
+/** The events that a webhook receives. */
+export const WEBHOOK_EVENTS: readonly WebhookEventType[] = rows.flatMap(([, row]) => [
+  ...('event' in row ? [row.event] : []),
+  ...('refunds' in row ? [row.refunds] : []),
+])
+
+/** The actions that cause an event. */
+export const EVENT_ACTIONS = rows.flatMap(([action, row]) => ('event' in row ? [action] : []))
+
+/** The event of an audit entry; undefined for an action that causes none. */
+export function eventOf({ action }: Pick<AuditEntry, 'action'>): EventRow | undefined {
+  const row: Row | undefined = ACTIONS[action]
+  return row && 'event' in row ? row : undefined
 }
 
 /** Whether an endpoint receives the event that an audit entry of its project causes. */
 export function receives(
-  { endpoint_id, store_id }: Pick<StoredEndpoint, 'endpoint_id' | 'store_id'>,
+  { endpoint_id, store_id }: { readonly endpoint_id: string; readonly store_id: string },
   entry: AuditEntry,
 ): boolean {
   if (entry.action === 'webhooks.test') return entry.subject === endpoint_id

@@ -1,4 +1,5 @@
-import type { WebhookDeliveryState, WebhookEventType } from './webhook.ts'
+import type { WebhookEventType } from './event.ts'
+import type { WebhookDeliveryState } from './webhook.ts'
 
 /** Identifies a message. */
 export interface MessageKey {

@@ -1,22 +1,5 @@
+import type { WebhookEventType } from './event.ts'
 import type { JsonObject } from './fields.ts'
-
-/** The events that a webhook receives. */
-export const WEBHOOK_EVENTS = [
-  'project.updated',
-  'store.created',
-  'store.updated',
-  'item.created',
-  'item.updated',
-  'item.archived',
-  'item.restored',
-  'purchases.imported',
-  'purchases.undone',
-  'purchase.recorded',
-  'purchases.refunded',
-  'user.erased',
-  'webhook.test',
-] as const
-export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number]
 
 /** The body of a webhook message. As JSON it has at most 64 KiB. */
 export interface WebhookBody {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../domain/audit.ts'
-import { eventOf } from '../domain/event.ts'
+import { eventOf, type WebhookEventType } from '../domain/event.ts'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
@@ -40,13 +40,14 @@ export async function readMessages(
   entry: NumberedEntry,
   limits: ReadingLimits,
 ): Promise<EntryReading> {
-  const type = eventOf(entry)
-  if (!type) return { messages: [], rest: '', pages: 0 }
+  const row = eventOf(entry)
+  if (!row) return { messages: [], rest: '', pages: 0 }
   // The id contains the time, because a restored database may give the same `seq` to another entry.
   const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
+  const { event: type } = row
   const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
-  if (type === 'purchases.imported' && entry.data?.updated !== 0) {
-    return readRefunds(storage, entry.subject, message, limits)
+  if ('refunds' in row && entry.data?.updated !== 0) {
+    return readRefunds(storage, entry.subject, message, row.refunds, limits)
   }
   return { messages: [message], rest: '', pages: 0 }
 }
@@ -56,6 +57,7 @@ async function readRefunds(
   storage: AuditedStorage,
   import_id: string,
   first: NewMessage,
+  type: WebhookEventType,
   limits: ReadingLimits,
 ): Promise<EntryReading> {
   const messages = limits.rest === '' ? [first] : []
@@ -72,7 +74,6 @@ async function readRefunds(
     const count = countFitting(records)
     if (count > 0) {
       part++
-      const type = 'purchases.refunded'
       const webhook_id = `${first.webhook_id}_${part}`
       messages.push({ ...first, part, type, webhook_id, part_range: `${after}:${count}` })
     }
@@ -124,9 +125,10 @@ export async function bodyOf(
   entry: NumberedEntry,
   { type, part, part_range }: Message,
 ): Promise<string | undefined> {
+  const kind = eventOf(entry)?.data
   const data = part_range
     ? await refundsData(storage, entry, part_range)
-    : await DATA[type](storage, entry)
+    : kind && (await DATA[kind](storage, entry))
   if (!data) return undefined
   const head = { type, timestamp: entry.at, sequence: entry.seq }
   const format = (shown: JsonObject) => {
@@ -139,53 +141,42 @@ export async function bodyOf(
 
 type DataOf = (storage: AuditedStorage, entry: NumberedEntry) => Promise<JsonObject | undefined>
 
-const itemData: DataOf = async (storage, { subject, store_id, data }) => {
-  const item = await storage.findItem(subject)
-  if (!item) return undefined
-  const { account_id: _, project_id: _project, store_id: _store, ...shown } = item
-  const { name: _name, ...change } = data ?? {}
-  return { store_id, item: shown, ...(Object.keys(change).length > 0 && { change }) }
-}
-
-const storeData: DataOf = async (storage, { account_id, store_id }) => {
-  const store = await storage.findStore(account_id, store_id)
-  if (!store) return undefined
-  const { store_type, is_sandbox, status, created_at } = store
-  return { store: { store_id, store_type, is_sandbox, status, created_at } }
-}
-
-const importData: DataOf = async (storage, { account_id, subject, store_id, data }) => {
-  const totals = (await storage.findImport(account_id, subject))?.totals
-  return { store_id, import_id: subject, ...data, ...(totals && { totals }) }
-}
-
-const DATA: { readonly [Type in WebhookBody['type']]: DataOf } = {
-  'project.updated': async (storage, { subject }) => {
+/** Creates the `data` of each kind. */
+const DATA: { readonly [Kind in NonNullable<ReturnType<typeof eventOf>>['data']]: DataOf } = {
+  project: async (storage, { subject }) => {
     const project = await storage.findProject(subject)
     if (!project) return undefined
     const { id, name, bundle_id, platform, status, dlscheme, created_at } = project
     return { project: { id, name, bundle_id, platform, status, dlscheme, created_at } }
   },
-  'store.created': storeData,
-  'store.updated': storeData,
-  'item.created': itemData,
-  'item.updated': itemData,
-  'item.archived': itemData,
-  'item.restored': itemData,
-  'purchases.imported': importData,
-  'purchases.undone': importData,
-  'purchase.recorded': async (storage, { account_id, store_id, subject, data }) => {
+  store: async (storage, { account_id, store_id }) => {
+    const store = await storage.findStore(account_id, store_id)
+    if (!store) return undefined
+    const { store_type, is_sandbox, status, created_at } = store
+    return { store: { store_id, store_type, is_sandbox, status, created_at } }
+  },
+  item: async (storage, { subject, store_id, data }) => {
+    const item = await storage.findItem(subject)
+    if (!item) return undefined
+    const { account_id: _, project_id: _project, store_id: _store, ...shown } = item
+    const { name: _name, ...change } = data ?? {}
+    return { store_id, item: shown, ...(Object.keys(change).length > 0 && { change }) }
+  },
+  import: async (storage, { account_id, subject, store_id, data }) => {
+    const totals = (await storage.findImport(account_id, subject))?.totals
+    return { store_id, import_id: subject, ...data, ...(totals && { totals }) }
+  },
+  purchase: async (storage, { account_id, store_id, subject, data }) => {
     const transaction_id = subject.slice(store_id.length + 1)
     const user_id = await storage.findPurchaseUser({ account_id, store_id }, transaction_id)
     return { store_id, transaction_id, ...(user_id !== undefined && { user_id }), ...data }
   },
-  'purchases.refunded': async () => undefined,
-  'user.erased': async (_storage, { subject, project_id, data }) => ({
+  user: async (_storage, { subject, project_id, data }) => ({
     project_id,
     pseudonym: subject.slice(project_id.length + 1),
     ...data,
   }),
-  'webhook.test': async (_storage, { project_id, store_id }) => ({
+  endpoint: async (_storage, { project_id, store_id }) => ({
     project_id,
     ...(store_id !== '' && { store_id }),
   }),

@@ -64,6 +64,9 @@ function refusal(reason: string): TillError {
   return new TillError('storage_unavailable', reason)
 }
 
+/** The condition of audit entries about changes of items, also by actions of later versions. */
+export const IS_ITEM_CHANGE = "substr(action, 1, 5) = 'item.' AND action <> 'item.create'"
+
 /** How a database writes what `sharedTables` needs. */
 export interface SchemaDialect {
   readonly types: { readonly [Type in ColumnType]: string }
@@ -233,8 +236,7 @@ export function sharedTables(dialect: SchemaDialect): string {
   ${end};
   CREATE INDEX audit_account ON audit (account_id${thenSeq});
   -- Finds the changes of an item.
-  CREATE INDEX audit_item ON audit (subject${thenSeq})
-    WHERE action IN ('item.update', 'item.archive', 'item.restore');
+  CREATE INDEX audit_item ON audit (subject${thenSeq}) WHERE ${IS_ITEM_CHANGE};
   -- Finds a replay that an endpoint has not read yet.
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
 

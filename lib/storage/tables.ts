@@ -1,6 +1,7 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
 import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domain/endpoint.ts'
+import type { WebhookEventType } from '../domain/event.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
 import type { Item, ItemFields, ItemType } from '../domain/item.ts'
@@ -13,12 +14,7 @@ import {
   type StoredPurchase,
 } from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
-import type {
-  WebhookDeliveryState,
-  WebhookEventType,
-  WebhookFailure,
-  WebhookState,
-} from '../domain/webhook.ts'
+import type { WebhookDeliveryState, WebhookFailure, WebhookState } from '../domain/webhook.ts'
 
 import {
   bool,

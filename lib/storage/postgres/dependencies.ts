@@ -1,4 +1,4 @@
-import type { AuditAction } from '../../domain/audit.ts'
+import { ACTIONS, type Effect } from '../../domain/audit.ts'
 import type { READS } from '../cache.ts'
 import type { Storage, StoreKey } from '../port.ts'
 import type { Change } from './version-check.ts'
@@ -39,41 +39,6 @@ export function dependenciesOf(
   return find(result, ...args)
 }
 
-type Effect = 'nothing' | 'account' | 'project' | 'store' | 'secrets' | 'tokens' | 'list' | 'item'
-
-const EFFECTS: Record<AuditAction, Effect> = {
-  'account.create': 'account',
-  'account_key.add': 'account',
-  'account_key.revoke': 'account',
-  'project.create': 'project',
-  'project.update': 'project',
-  'project.rotate_key': 'project',
-  'store.create': 'store',
-  'store.update': 'store',
-  'item.create': 'list',
-  'item.update': 'item',
-  'item.archive': 'item',
-  'item.restore': 'item',
-  'purchases.import': 'nothing',
-  'purchases.record': 'nothing',
-  'imports.undo': 'nothing',
-  'tokens.issue': 'nothing',
-  'tokens.revoke': 'tokens',
-  'signing_keys.rotate': 'nothing',
-  'secrets.seal': 'secrets',
-  'secrets.drop': 'secrets',
-  'audit.archive': 'nothing',
-  // ignored, because each record that a catalog changes has an audit entry of its own
-  'catalog.apply': 'nothing',
-  'users.export': 'nothing',
-  'users.erase': 'tokens',
-  'webhooks.test': 'nothing',
-  'webhooks.replay': 'nothing',
-  'webhooks.pause': 'nothing',
-  'webhooks.resume': 'nothing',
-  'webhooks.confirm': 'nothing',
-}
-
 /**
  * Returns the names of the data that a change alters. Returns undefined if they are unknown: for an
  * action of a newer version, and for an entry without ids. Servers of version 0.1, which may still
@@ -81,7 +46,8 @@ const EFFECTS: Record<AuditAction, Effect> = {
  */
 export function namesOfChange(change: Change): readonly string[] | undefined {
   const { action, account_id, project_id, store_id, subject } = change
-  const effect = EFFECTS[action] as Effect | undefined
+  const known = ACTIONS as { readonly [action: string]: { readonly effect: Effect } }
+  const effect = known[action]?.effect
   const ofProject = (...names: string[]) => (project_id === '' ? undefined : names)
   const ofStore = (...names: string[]) =>
     account_id === '' || store_id === '' ? undefined : ofProject(...names)

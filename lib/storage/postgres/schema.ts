@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
+import { IS_ITEM_CHANGE, type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
 
 const DIALECT: SchemaDialect = {
   types: {
@@ -150,6 +150,8 @@ const upgrade = `
   ALTER TABLE idempotency_records
     RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
 
+  DROP INDEX audit_item;
+  CREATE INDEX audit_item ON audit (subject, seq) WHERE ${IS_ITEM_CHANGE};
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
   ALTER TABLE purchases ADD COLUMN expires_at bigint;

@@ -4,6 +4,7 @@ import { type Row, text } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
+import { IS_ITEM_CHANGE } from '../schema.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -120,8 +121,8 @@ export const PAGE_OF_AUDIT = pageOf(AUDIT)
 const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 const RECENT_AUDIT = recentAudit('account_id = ?')
 const AUDIT_OF_ITEM = recentAudit(
-  // Repeats the condition of the partial index: without it, the databases would not use that index.
-  "subject = ? AND action IN ('item.update', 'item.archive', 'item.restore')",
+  // Without the condition of the partial index, the databases would not use that index.
+  `subject = ? AND ${IS_ITEM_CHANGE}`,
 )
 
 function recentAudit(condition: string): string {

@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
+import { IS_ITEM_CHANGE, type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
@@ -186,6 +186,8 @@ const upgrade = `
   ALTER TABLE receipts RENAME TO idempotency_records;
   CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
 
+  DROP INDEX audit_item;
+  CREATE INDEX audit_item ON audit (subject) WHERE ${IS_ITEM_CHANGE};
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
 
