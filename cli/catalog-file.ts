@@ -1,5 +1,4 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
 import {
   type CatalogPlan,
   type CatalogRequest,
@@ -45,11 +44,6 @@ type Catalog = Invocation<typeof CATALOG_OPTIONS>
  * library's `plan` or `apply`.
  */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
-  // Makes V8 collect garbage earlier and keep its heap of new objects small. Applying 100,000
-  // changes takes 146 MiB with both flags, 165 with only the first, and 254 with none
-  // (bench/catalog.mjs).
-  setFlagsFromString('--optimize-for-size')
-  setFlagsFromString('--semi-space-growth-factor=1')
   const line = createStatusLine(io.stderr)
   line.update(() => 'Reading the catalog')
   try {

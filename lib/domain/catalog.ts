@@ -48,13 +48,7 @@ export interface CatalogStore extends Input<Partial<Omit<StoreFields, 'store_con
   readonly store_type?: StoreType | undefined
   /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
   readonly store_config?: JsonObject | undefined
-  readonly items?: ItemList<CatalogFileItem> | undefined
-}
-
-/** A list of items: an array, or another iterable with `length` and `at`, such as `PackedList`. */
-export interface ItemList<T> extends Iterable<T> {
-  readonly length: number
-  at(index: number): T | undefined
+  readonly items?: readonly CatalogFileItem[] | undefined
 }
 
 /**
@@ -123,18 +117,11 @@ export interface ParsedCatalog {
   readonly stores: readonly ParsedStore[]
 }
 
-type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: ItemList<unknown> }
+type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: readonly unknown[] }
 
 const anything = withSchema<unknown>({}, (value) => value)
 const array = rule(
   (value): value is readonly unknown[] => Array.isArray(value),
-  'must be an array',
-  { type: 'array' },
-)
-
-const itemList = rule(
-  (value): value is ItemList<unknown> =>
-    Array.isArray(value) || (isObject(value) && typeof value.at === 'function'),
   'must be an array',
   { type: 'array' },
 )
@@ -159,7 +146,7 @@ const storeFields: Fields<ParsedStore> = {
   is_sandbox: optional(boolean),
   status: optional(text(1, 64)),
   store_config: optional(freeForm),
-  items: optional(itemList, () => []),
+  items: optional(array, () => []),
 }
 
 const itemFields: Fields<ParsedItem> = {

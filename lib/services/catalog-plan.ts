@@ -4,7 +4,6 @@ import {
   type Catalog,
   type CatalogPlan,
   type Differences,
-  type ItemList,
   type ParsedCatalog,
   type ParsedItem,
   type PlannedChange,
@@ -44,7 +43,7 @@ import { type ErrorDetail, TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { CatalogChanges, KeyCheck, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
-import { ChangedItem, CreatedItem, itemChanges, newItems } from './catalog-change.ts'
+import { itemChanges, newItems } from './catalog-change.ts'
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
@@ -366,60 +365,46 @@ function createPlanner(
     /** Plans the changes of a store's items. Without a store, only checks each item. */
     async planItems(
       store: Store | undefined,
-      items: ItemList<unknown>,
+      items: readonly unknown[],
       path: string,
       isNew: boolean,
     ) {
-      const listed = new Map<string, number>()
-      // By name, the index of each item that has a valid name but another bad field.
-      const mistaken = new Map<string, number>()
-      // Required fields that an item lacks, by its index. They are a mistake only in a new item.
-      const lacking = new Map<number, readonly string[]>()
-      let index = -1
-      for (const each of items) {
-        const item = parseCatalogItem(each, `${path}[${++index}]`, problems)
+      const listed = new Map<string, { readonly item: ParsedItem; readonly path: string }>()
+      // The path of the first item with each name, also of one with another bad field.
+      const firsts = new Map<string, string>()
+      for (const [index, each] of items.entries()) {
+        const itemPath = `${path}[${index}]`
+        const item = parseCatalogItem(each, itemPath, problems)
         const name = item ? item.name : nameOf(each)
-        const first = listed.get(name) ?? mistaken.get(name)
-        if (first !== undefined) {
-          problems.push(repeated(`${path}[${index}].name`, `${path}[${first}]`))
-        } else if (item) {
-          listed.set(item.name, index)
-          const lacks = REQUIRED.filter((field) => item[field] === undefined)
-          if (lacks.length > 0) lacking.set(index, lacks)
-        } else if (name !== '') {
-          mistaken.set(name, index)
-        }
+        const first = firsts.get(name)
+        if (first !== undefined) problems.push(repeated(`${itemPath}.name`, first))
+        else if (name !== '') firsts.set(name, itemPath)
+        if (item && first === undefined) listed.set(name, { item, path: itemPath })
         if (index % 1000 === 999) await setImmediate()
       }
       if (!store) return
       const { store_id } = store
 
       const compare = (stored: Item): void => {
-        const index = listed.get(stored.name)
-        if (index === undefined) {
-          if (stored.archived_at !== undefined) return
-          if (archiveMissing) note(new ChangedItem('archive', stored))
+        const found = listed.get(stored.name)
+        const isArchived = stored.archived_at !== undefined
+        if (!found) {
+          if (isArchived) return
+          if (archiveMissing) note(changeOf('archive', stored, {}))
           else counts.missing++
           return
         }
         listed.delete(stored.name)
-        const itemPath = `${path}[${index}]`
-        const { type, archived, ...fields } = parseCatalogItem(
-          items.at(index),
-          itemPath,
-          [],
-        ) as ParsedItem
-        assertSame(type, stored.type, `${itemPath}.type`)
-        const isArchived = stored.archived_at !== undefined
+        const { type, archived, ...fields } = found.item
+        assertSame(type, stored.type, `${found.path}.type`)
         if (isArchived && archived === undefined) {
           const message = 'is taken by an archived item: "archived": false restores it'
-          problems.push({ field: `${itemPath}.name`, code: 'archived', message })
+          problems.push({ field: `${found.path}.name`, code: 'archived', message })
         }
         const changed = differences(stored, fields)
-        const hasChanged = Object.keys(changed).length > 0
         if ((archived ?? isArchived) !== isArchived) {
-          note(new ChangedItem(archived ? 'archive' : 'restore', stored, changed))
-        } else if (hasChanged) note(new ChangedItem('update', stored, changed))
+          note(changeOf(archived ? 'archive' : 'restore', stored, changed))
+        } else if (Object.keys(changed).length > 0) note(changeOf('update', stored, changed))
         else counts.unchanged++
       }
 
@@ -428,13 +413,13 @@ function createPlanner(
           for (const each of records) compare(each)
         }
       }
-      for (const [name, index] of listed) {
-        for (const field of lacking.get(index) ?? []) {
-          if (field === 'type' && newType !== undefined) continue
+      for (const [name, { item: given, path: itemPath }] of listed) {
+        const item = newType && !given.type ? { ...given, type: newType } : given
+        for (const field of REQUIRED.filter((each) => item[each] === undefined)) {
           const message = 'is required for a new item'
-          problems.push({ field: `${path}[${index}].${field}`, code: 'required', message })
+          problems.push({ field: `${itemPath}.${field}`, code: 'required', message })
         }
-        note(new CreatedItem(store_id, name, items, index, newType))
+        note({ action: 'create', kind: 'item', store_id, name, item })
       }
     },
 
@@ -464,6 +449,15 @@ function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | u
     }
     return undefined
   }
+}
+
+function changeOf(
+  action: PlannedChange['action'],
+  { store_id, name, id, version }: Item,
+  fields: Differences,
+): PlannedChange {
+  const change = { action, kind: 'item', store_id, name, id, version } as const
+  return Object.keys(fields).length > 0 ? { ...change, fields } : change
 }
 
 /** The fields of `after` that differ from `before`. */
