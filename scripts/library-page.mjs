@@ -8,6 +8,7 @@ const OPEN = ['createTill', 'openSqliteStorage', 'openPostgresStorage', 'createM
 const UNLISTED = ['Till', 'Storage'] // without a table of fields
 const [CLASS, INTERFACE, OPTIONAL] = [32, 64, 16_777_216] // SymbolFlags
 const [NO_TRUNCATION, EXPAND_ALIAS] = [1, 8_388_608]
+const OR_UNDEFINED = /^\((\(.*)\) \| undefined$| \| undefined/g // parentheses around a function
 
 /** The page for the sources in the working directory. */
 export function formatLibraryPage() {
@@ -114,7 +115,7 @@ function createReader({ checker, program }) {
     const text = checker.typeToString(type, undefined, NO_TRUNCATION | flags)
     return text.replace(/readonly |<ArrayBufferLike>/g, '')
   }
-  const textOf = (...args) => resultOf(...args).replaceAll(' | undefined', '')
+  const textOf = (...args) => resultOf(...args).replace(OR_UNDEFINED, '$1')
   const docOf = (symbol) =>
     checker.getDocumentationCommentOfSymbol(symbol).replaceAll(/([^\n])\n(?!\n|- )\s*/g, '$1 ')
   return {
