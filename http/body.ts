@@ -1,5 +1,4 @@
 import { TillError } from '../lib/index.ts'
-import { countJsonValues, countValues, type JsonCount } from './json-scan.ts'
 import type { Limits } from './limits.ts'
 import type { Reservation } from './memory-budget.ts'
 import { TransportFault } from './problems.ts'
@@ -190,4 +189,85 @@ function parseJson(bytes: Uint8Array): unknown {
 function positionOf(error: unknown): string {
   const position = /at position \d+/.exec((error as Error).message)
   return position ? `, ${position[0]}` : ''
+}
+
+/** The number of values and keys, or the name of the limit that the JSON exceeds. */
+type JsonCount = number | 'too_many_values' | 'too_deep'
+
+/**
+ * Counts the values and keys of a JSON text in UTF-8 before it is parsed: 3 bytes (`{},`) become 64
+ * in memory. Takes one pass, allocates nothing, and stops when a limit is exceeded. Does not
+ * validate: the count of invalid JSON is meaningless, but `JSON.parse` then rejects the text.
+ */
+export function countJsonValues(bytes: Uint8Array, maxValues: number, maxDepth: number): JsonCount {
+  let values = 0
+  let depth = 0
+  let isInScalar = false
+  for (let at = 0; at < bytes.length; at++) {
+    const kind = KINDS[bytes[at] as number]
+    if (kind === SCALAR) {
+      if (isInScalar) continue
+      isInScalar = true
+    } else {
+      isInScalar = false
+      if (kind === BETWEEN) continue
+      if (kind === CLOSING) {
+        depth--
+        continue
+      }
+      if (kind === QUOTE) at = endOfString(bytes, at)
+      else if (++depth > maxDepth) return 'too_deep'
+    }
+    if (++values > maxValues) return 'too_many_values'
+  }
+  return values
+}
+
+/** Counts the values and keys of a parsed body. Stops when a limit is exceeded. */
+function countValues(body: unknown, maxValues: number, maxDepth: number): JsonCount {
+  let values = 0
+  let isTooDeep = false
+  const count = (value: unknown, depth: number) => {
+    values++
+    if (typeof value !== 'object' || value === null) return
+    if (depth > maxDepth) isTooDeep = true
+    const isArray = Array.isArray(value)
+    for (const key in value) {
+      if (isTooDeep || values > maxValues) return
+      if (!isArray) values++
+      count((value as { [key: string]: unknown })[key], depth + 1)
+    }
+  }
+  count(body, 1)
+  if (isTooDeep) return 'too_deep'
+  return values > maxValues ? 'too_many_values' : values
+}
+
+/** The index of the closing quote; an index past the end if there is none. */
+function endOfString(bytes: Uint8Array, opening: number): number {
+  let at = opening + 1
+  while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1
+  return at
+}
+
+/** The kind of a byte in a number, `true`, `false` or `null`, and of all bytes not listed below. */
+const SCALAR = 0
+const BETWEEN = 1
+const QUOTE = 2
+const OPENING = 3
+const CLOSING = 4
+
+const KINDS = kindsOf([
+  [BETWEEN, ' \t\n\r,:'],
+  [QUOTE, '"'],
+  [OPENING, '{['],
+  [CLOSING, '}]'],
+])
+
+function kindsOf(rows: readonly (readonly [kind: number, characters: string])[]): Uint8Array {
+  const kinds = new Uint8Array(256)
+  for (const [kind, characters] of rows) {
+    for (const character of characters) kinds[character.charCodeAt(0)] = kind
+  }
+  return kinds
 }

@@ -1,19 +1,17 @@
 import type { Session, Till, Together } from '../lib/index.ts'
-import { networkOf } from './address.ts'
-import { noBody } from './body.ts'
+import { type Admission, createAdmission } from './admission.ts'
+import { json, noBody } from './body.ts'
 import type { Answer } from './call.ts'
-import { acquire, assertRoom, release, tryAcquire } from './concurrency.ts'
 import { createConsoleRoutes } from './console.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
 import { invalidOption } from './manage/options.ts'
 import { manageRoutes } from './manage/routes.ts'
-import type { Reservation } from './memory-budget.ts'
+import type { RouteDescription } from './openapi/description.ts'
 import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
-import { consume } from './rate-limit.ts'
 import { createReferenceRoutes } from './reference.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
@@ -23,7 +21,7 @@ import type { ServerContext } from './server-context.ts'
 import type { Target } from './target.ts'
 
 /** Answers requests, both of `node:http` and of fetch. */
-export interface Core {
+export interface Core extends Pick<Admission, 'acquireRead' | 'releaseRead'> {
   /** Whether a path has a route. */
   has(path: string): boolean
   /**
@@ -37,18 +35,13 @@ export interface Core {
    * Returns undefined when the token has expired.
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
-  /**
-   * Counts a read in the concurrency limit while the server checks whether its cached answer is
-   * current. Returns false if the limit is reached.
-   */
-  acquireRead(read: CacheableRead): boolean
-  releaseRead(read: CacheableRead): void
 }
 
 type Remember = (read: CacheableRead) => void
 
 export function createCore(till: Till, context: ServerContext): Core {
-  const { limits, concurrency, memory, cors, keyLimit, addressLimit, hostAccount } = context
+  const { limits, cors } = context
+  const admission = createAdmission(till, context)
   const router = createRouter([
     ...[...routes, openApiRoute],
     ...(context.metrics ? [metricsRoute] : []),
@@ -69,7 +62,6 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { route, params } = findRoute(exchange)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
-    if (!route.credential.isProbe) consumeByAddress(exchange)
     // `handle` stops counting the request before the answer is sent. A client that reads its answer
     // slowly therefore uses no part of the concurrency limit.
     const result = await handle(exchange, route, params, together, remember)
@@ -83,16 +75,11 @@ export function createCore(till: Till, context: ServerContext): Core {
       if (target.path === '') throw outsideOf(target.prefix)
       return router.find(method, target.path)
     } catch (error) {
-      consumeByAddress(exchange)
+      admission.consumeByAddress(exchange)
       throw error
     }
   }
 
-  const consumeByAddress = ({ client, answer }: Exchange) => {
-    if (addressLimit) consume(addressLimit, networkOf(client), answer)
-  }
-
-  // One function instead of several, because each additional promise adds 1 µs to a read.
   const handle = async (
     exchange: Exchange,
     route: AnyRoute,
@@ -100,46 +87,23 @@ export function createCore(till: Till, context: ServerContext): Core {
     together: Together,
     remember: Remember | undefined,
   ): Promise<Answer> => {
-    const { credential, readBody, handler } = route
-    const { answer, headers, request_id, target } = exchange
-    const { limitedBy } = credential
-    const kind = typeof route.kind === 'function' ? route.kind(target.query) : route.kind
-    const limit = limitedBy && concurrency[kind]
-    let caller: unknown
-    let account = ''
-    let project: string | undefined
-    if (limit) {
-      // Counts the request by its address until the credential identifies the caller.
-      const address = networkOf(exchange.client)
-      assertRoom(limit) // throws early: verifying a credential is expensive
-      acquire(concurrency.verifications, address)
-      try {
-        const ask = hostAccount && (() => hostAccount(exchange))
-        caller = await together(() => credential.verify(till, headers, ask))
-      } finally {
-        release(concurrency.verifications, address)
-      }
-      account = limitedBy.accountOf(caller)
-      project = limitedBy.projectOf?.(caller)
-      exchange.account_id = account
-      exchange.project_id = project
-      if (keyLimit) consume(keyLimit, limitedBy.bucketOf(caller, address), answer)
-      acquire(limit, account, project)
-    }
-    const reservation = readBody === noBody ? noMemory : memory.createReservation(account)
+    const { credential, readBody, handler, description } = route
+    const { headers, request_id, target } = exchange
+    const { caller, memory, release } = await admission.admit(exchange, route, together)
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
-      const ifMatch = route.description.takesIfMatch && { ifMatch: exchange.header('if-match') }
+      const ifMatch = description.takesIfMatch && { ifMatch: exchange.header('if-match') }
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       assertSentOnce(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
-      const body =
-        readBody === noBody ? undefined : await readBody(exchange.openBody(), limits, reservation)
+      const sent =
+        readBody === noBody ? undefined : await readBody(exchange.openBody(), limits, memory)
+      const body = readBody === json ? documentedFields(sent, description) : sent
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))
-      if (limit && route.description.isCached) {
+      if (description.isCached) {
         remember?.({ route, caller: caller as Session, answer: result })
       }
       return result
@@ -147,24 +111,17 @@ export function createCore(till: Till, context: ServerContext): Core {
       await credential.confirm?.(till, headers)
       throw error
     } finally {
-      reservation.release()
-      if (limit) release(limit, account, project)
+      release()
     }
   }
 
-  const repeat = (exchange: Exchange, { route, caller, answer }: CacheableRead) => {
+  const repeat = (exchange: Exchange, read: CacheableRead) => {
+    const { route, caller, answer } = read
     if (till.sessions.isExpired(caller)) return undefined
     const { method, headers, request_id } = exchange
-    const { account_id, project_id } = caller
     exchange.route = route
     cors?.expose(exchange.answer, headers.origin)
-    consumeByAddress(exchange)
-    exchange.account_id = account_id
-    exchange.project_id = project_id
-    const { limitedBy } = route.credential
-    if (keyLimit && limitedBy) {
-      consume(keyLimit, limitedBy.bucketOf(caller, networkOf(exchange.client)), exchange.answer)
-    }
+    admission.admitRepeated(exchange, read)
     return replyTo(answer, { request_id, method, ifNoneMatch: headers.if_none_match }) as Reply
   }
 
@@ -180,11 +137,8 @@ export function createCore(till: Till, context: ServerContext): Core {
     return reply(204, ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id])
   }
 
-  return {
-    ...{ has: router.has, respond, repeat },
-    acquireRead: ({ caller }) => tryAcquire(concurrency.reads, caller.account_id),
-    releaseRead: ({ caller }) => release(concurrency.reads, caller.account_id),
-  }
+  const { acquireRead, releaseRead } = admission
+  return { has: router.has, respond, repeat, acquireRead, releaseRead }
 }
 
 /** Logs a request, and counts it in the metrics. */
@@ -210,7 +164,11 @@ function outsideOf(basePath: string): TransportFault {
   return new TransportFault('route_not_found', `All routes are below ${basePath}`)
 }
 
-function ignore(): void {}
-
-/** A memory reservation without effect, for routes that read no body. */
-const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }
+/**
+ * The documented fields of a JSON body. The API ignores other fields, but the library rejects them.
+ */
+function documentedFields(body: unknown, { body: schema }: RouteDescription): object {
+  const names = schema ? Object.keys(fieldsOf(schema)) : []
+  const given = body as { readonly [field: string]: unknown }
+  return Object.fromEntries(names.map((name) => [name, given[name]]))
+}

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Till, Together } from '../lib/index.ts'
 import { createCore, recordOutcome } from './core.ts'
-import { discardRest } from './discard.ts'
 import { assertHost, type RequestHeaders, readChangedHeaders, readHeaders } from './headers.ts'
+import { discardRest } from './node-body.ts'
 import { NodeExchange, nodeOutcomeOf } from './node-exchange.ts'
 import type { HandlerOptions } from './options.ts'
 import { createPipelining } from './pipelining.ts'
@@ -73,7 +73,7 @@ function createListener(
 
   const answer = async (exchange: NodeExchange, together: Together) => {
     const { request, answer: response, headers } = exchange
-    const remember = repeated?.recorder(exchange)
+    const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
     let failure: unknown
     let reply: Reply | undefined
     try {
@@ -151,11 +151,15 @@ function createListener(
     }
     const exchange = new NodeExchange(request, response, read(request), context)
     const together = till.together()
-    const known = repeated?.find(exchange, together)
+    const known = isRead(exchange) ? repeated?.find(exchange, together) : undefined
     if (known && acquireRead(known)) repeated?.check(known, afterCheck)
     else run(exchange, together)
   }
   return { has, start }
+}
+
+function isRead({ method }: NodeExchange): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 function ignore(): void {}

@@ -61,9 +61,8 @@ export function createRepeatedReads(revision: Revision): RepeatedReads {
   return {
     find(exchange, together) {
       if (known !== revision.current()) return undefined
-      const { method, headers, url } = exchange
+      const { headers, url } = exchange
       const { authorization, idempotency_key, host } = headers
-      if (method !== 'GET' && method !== 'HEAD') return undefined
       if (!authorization || !url || !host || idempotency_key !== undefined) return undefined
       const caller = callers.get(authorization)?.value
       if (!caller) return undefined

@@ -9,7 +9,6 @@ import { importPurchases, listOwned } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
 import type { RouteDescription } from './openapi/description.ts'
-import { fieldsOf, type SchemaName } from './openapi/schemas.ts'
 import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
@@ -160,24 +159,7 @@ export function route<Caller, Body>(
   description: RouteDescription,
   kind: Route<Caller, Body>['kind'] = kindOf(readBody as BodyReader<unknown>),
 ): AnyRoute {
-  const picked = readBody === json ? withDocumentedBody(handler, description) : handler
-  return { method, path, credential, readBody, kind, handler: picked, description } as AnyRoute
-}
-
-/**
- * Passes only the documented fields of a JSON body to a handler. The API ignores other fields, but
- * the library rejects them.
- */
-function withDocumentedBody<Caller, Body>(
-  handler: Route<Caller, Body>['handler'],
-  { body: schema }: RouteDescription,
-): Route<Caller, Body>['handler'] {
-  return (call) => {
-    const names = Object.keys(fieldsOf(schema as SchemaName))
-    const given = call.body as { readonly [field: string]: unknown }
-    const body = Object.fromEntries(names.map((name) => [name, given[name]])) as Body
-    return handler({ ...call, body })
-  }
+  return { method, path, credential, readBody, kind, handler, description } as AnyRoute
 }
 
 function kindOf(readBody: BodyReader<unknown>): RequestKind {

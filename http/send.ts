@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
-import { mustEndLater } from './discard.ts'
 import type { Limits } from './limits.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import { mustEndLater } from './node-body.ts'
 import type { Reply, ReplyStream } from './reply.ts'
 
 interface SendOptions {
