@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { userKey } from '../dist/lib/storage/sqlite/user-key.js'
 
 const FILLER = 10_000
 
@@ -51,6 +52,10 @@ export async function fillPurchases(path, purchases, users) {
       purchases,
       users,
     },
+  )
+  db.function('user_key', userKey)
+  db.exec(
+    'INSERT INTO purchase_users SELECT user_key(1, user_id), seq FROM purchases ORDER BY 1, 2',
   )
   db.close()
   syncFile(path)

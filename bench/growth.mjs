@@ -38,11 +38,7 @@ export async function usersOf(folder, sizes = DATABASES) {
   for (const size of sizes) {
     const path = join(folder, `users_${size}.db`)
     const account = await fillPurchases(path, size, size / PURCHASES_A_USER)
-    const storage = await openSqliteStorage(path)
-    const till = createTill({ storage })
-    const before = process.cpuUsage()
-    await storage.indexUsers()
-    const { user, system } = process.cpuUsage(before)
+    const till = createTill({ storage: await openSqliteStorage(path) })
     const query = () => ({
       store_id: 'main',
       user_id: `user_${Math.floor((Math.random() * size) / PURCHASES_A_USER)}`,
@@ -50,18 +46,17 @@ export async function usersOf(folder, sizes = DATABASES) {
     const list = await timed(USER_CALLS, () => till.purchases.list(account, query()))
     const owned = await timed(USER_CALLS, () => till.purchases.owned(account, query()))
     await till.close()
-    rows.push({ size, list, owned, seconds: (user + system) / 1e6 })
+    rows.push({ size, list, owned })
   }
   printTable(
     `The ${PURCHASES_A_USER} purchases of a user: medians of ${USER_CALLS} calls, ms (of the first)`,
-    ['purchases', 'list', 'owned', 'CPU of the index, s'],
-    rows.map(({ size, list, owned, seconds }) => [
+    ['purchases', 'list', 'owned'],
+    rows.map(({ size, list, owned }) => [
       count(size),
       ...[
         [list, rows[0].list],
         [owned, rows[0].owned],
       ].map(([ms, first]) => `${ms.toFixed(3)} (${ratio(ms / first)})`),
-      seconds.toFixed(1),
     ]),
   )
 }

@@ -29,7 +29,6 @@ const load = () =>
 if (again) await load()
 const before = process.cpuUsage()
 await load()
-await storage.indexUsers()
 await till.close()
 const { user, system } = process.cpuUsage(before)
 console.log(`${(user + system) / 1e6} ${process.resourceUsage().maxRSS / 1024}`)

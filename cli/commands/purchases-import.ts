@@ -116,9 +116,6 @@ export const purchasesImport = command({
       output.record({ skus_template: path, skus: skus.length })
       return
     }
-    // Completes the index of users for purchases that version 0.1.0 imported. Without the index,
-    // reads by user scan these purchases. Newer imports update the index themselves.
-    await storage.indexUsers?.()
   },
 })
 

@@ -124,7 +124,6 @@ async function copyAll(
     }
   }
   await to.completeCopy()
-  await to.indexUsers?.()
 }
 
 /** Adds the number of its store to each number of a purchase. */

@@ -18,7 +18,6 @@ import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThread } from './sqlite/import-writer.ts'
-import { createUserIndexer } from './sqlite/indexer.ts'
 import { listingOfItems } from './sqlite/items.ts'
 import { clearAbandonedImports } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
@@ -97,8 +96,6 @@ function createVersion(db: Connection): () => number {
 function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
   const sql = sqlOn(db)
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
-  const users = createUserIndexer(db)
-  users.wake()
   return {
     async ping() {
       db.assertInPlace()
@@ -110,7 +107,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     ...storeMethods(sql),
     ...itemMethods(sql, { ...listingOfItems(db) }),
     ...catalogMethods(sql),
-    ...purchaseMethods(db, sql, users, importThreadRows),
+    ...purchaseMethods(db, sql, importThreadRows),
     ...tokenMethods(sql),
     ...auditMethods(sql),
     ...webhookMethods(sql),
@@ -123,7 +120,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
       const thread = endImportThread(db)
-      await Promise.all([db.close(), thread, cleanup.stop(), users.stop()])
+      await Promise.all([db.close(), thread, cleanup.stop()])
     },
   }
 }

@@ -114,8 +114,8 @@ function insertRecorded(db: SqliteDriver): void {
   db.exec(`
     WITH RECURSIVE n (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 10001)
     INSERT INTO imports (import_id, store, alive_at, first_purchase, last_purchase, created_at,
-      users_indexed, added)
-    SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', n.seq, 1
+      added)
+    SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', 1
     FROM n, stores s WHERE s.account_id = 'acc_1' AND s.store_id = 'main'`)
 }
 

@@ -7,25 +7,11 @@ import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { importRows, openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
-import { createSchema, newPath, open } from './fixtures/sqlite.ts'
+import { newPath, open } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`the index of users in SQLite with ${driver}`, { skip }, () => describeIndex(driver))
 }
-
-const DATA = `
-  INSERT INTO accounts (seq, account_id, name, created_at) VALUES (1, 'acc_1', '', '');
-  INSERT INTO projects VALUES (1, 'prj_1', 'acc_1', '', '', '', 'active', '', 'pk', '{}', '');
-  INSERT INTO stores VALUES (1, 'acc_1', 'prj_1', 'main', 'web', 0, 'active', '{}', '');
-  INSERT INTO items (seq, id, store, name, display_name, description, price, type, metadata,
-    created_at, version) VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '', 1);
-  INSERT INTO imports (seq, import_id, store, alive_at, first_purchase, last_purchase, created_at)
-    VALUES (1, 'imp_1', 1, 0, 1, 2, ''), (2, 'imp_2', 1, 0, 3, 4, '');
-  INSERT INTO purchases (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
-    VALUES (1, 1, 'a', 1, 0, 'ann', 1, 0), (2, 1, 'b', 1, 0, NULL, 1, 0),
-      (3, 2, 'c', 1, 0, 'bob', 1, 0), (4, 2, 'd', 1, 0, 'ann', 1, 0);
-  INSERT INTO transactions SELECT 1, transaction_id, seq FROM purchases;
-`
 
 async function ofUser(storage: Storage, user_id: string): Promise<string[]> {
   const { purchases } = await storage.listPurchases(MAIN, { user_id }, { limit: 1000 })
@@ -51,25 +37,6 @@ function usersWithOneKey(): [string, string] {
 }
 
 function describeIndex(driver: SqliteDriverName): void {
-  test('reads are exact after a direct change of a user, and the index is completed', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const rows = ['ann', 'ann', 'bob'].map((user_id, i) => newRow(i + 2, { user_id }))
-    await importRows(storage, MAIN, 'imp_1', rows)
-    const db = await raw(t, path, driver)
-    assert.equal(indexed(db, 'ann'), 2)
-
-    db.exec("UPDATE purchases SET user_id = NULL WHERE transaction_id = 'tx_2'")
-    db.exec("UPDATE purchases SET user_id = 'eve' WHERE transaction_id = 'tx_4'")
-    assert.deepEqual(await ofUser(storage, 'ann'), ['tx_3'])
-    assert.deepEqual(await ofUser(storage, 'bob'), [])
-    assert.deepEqual(await ofUser(storage, 'eve'), ['tx_4'])
-    await storage.indexUsers?.()
-    assert.equal(indexed(db, 'eve'), 1)
-    assert.deepEqual(await ofUser(storage, 'eve'), ['tx_4'])
-  })
-
   test('two users with the same key have their own purchases', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
@@ -118,22 +85,6 @@ function describeIndex(driver: SqliteDriverName): void {
     await current.finish()
     await current.commit()
 
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('a block that was interrupted is indexed again, and no row is listed twice', async (t) => {
-    const path = newPath(t)
-    const db = await raw(t, path, driver)
-    createSchema(db)
-    db.exec(DATA)
-    db.exec(`INSERT INTO purchase_users VALUES (${userKey(1, 'ann')}, 4)`)
-
-    const storage = await open(t, path, driver)
-
-    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
-    await storage.indexUsers?.()
-    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
-    assert.equal(indexed(db, 'ann'), 2)
     assert.deepEqual(await storage.check(), [])
   })
 

@@ -41,12 +41,6 @@ export interface PurchaseMethods {
     page: Page,
     now: number,
   ): Promise<RecordPage<OwnedRow>>
-  /**
-   * Completes the index of users, which lacks the purchases that an earlier version of tillkit
-   * imported. Reads are correct without this call, but slower. Missing in a storage without such an
-   * index.
-   */
-  indexUsers?(): Promise<void>
   /** Starts an import. Resolves to undefined while another import into the same store runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Finds a finished import into a store of the account. */

@@ -68,7 +68,7 @@ function spanAfter(after: string | undefined, newestFirst = false): Span {
   return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }
 
-type OwnMethods = 'countPurchases' | 'openImport' | 'undoImport' | 'recordPurchase' | 'indexUsers'
+type OwnMethods = 'countPurchases' | 'openImport' | 'undoImport' | 'recordPurchase'
 
 /** The reads of purchases and imports. */
 export function purchaseReads(

@@ -1,7 +1,6 @@
 import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
-import { userKey } from './user-key.ts'
 
 /** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
@@ -30,6 +29,18 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
        WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)
        AND NOT EXISTS (SELECT 1 FROM erased_purchases e WHERE t.purchase = 0 AND e.is_deleted
          AND e.store = t.store AND e.transaction_id = t.transaction_id)`,
+  ],
+  [
+    'purchases are missing from the index of users',
+    `SELECT count(*) AS n FROM purchases p JOIN imports i ON i.seq = p.import
+     WHERE i.owner IS NULL AND p.user_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM purchase_users u
+       WHERE u.user_key = user_key(i.store, p.user_id) AND u.purchase = p.seq)`,
+  ],
+  [
+    'entries of the index of users name a purchase that is not there or of another user',
+    `SELECT count(*) AS n FROM purchase_users u LEFT JOIN purchases p ON p.seq = u.purchase
+       LEFT JOIN imports i ON i.seq = p.import
+     WHERE p.user_id IS NULL OR u.user_key <> user_key(i.store, p.user_id)`,
   ],
   [
     'pseudonyms are left, which open the audit log for changes',
@@ -78,38 +89,5 @@ function checkAll(db: Connection): string[] {
     const count = db.find(sql)?.n as number
     return count === 0 ? [] : [`${count} ${sentence}`]
   })
-  return [...foreign, ...references, ...checkUsers(db)]
+  return [...foreign, ...references]
 }
-
-/** Checks the index of users. SQL cannot compute its keys. */
-function checkUsers(db: Connection): string[] {
-  const indexed = db.find(COUNT_INDEXED)?.n as number
-  const { right, wrong } = db.some((rows) => {
-    const found = { right: 0, wrong: 0 }
-    for (const { user_key, store, user_id, is_indexed } of rows) {
-      if (user_id === null || user_key !== userKey(store as number, user_id as string))
-        found.wrong++
-      else found.right += is_indexed as number
-    }
-    return found
-  }, FIND_ENTRIES)
-  const missing = indexed - right
-  return [
-    ...(missing > 0 ? [`${missing} purchases are missing from the index of users`] : []),
-    ...(wrong > 0 ? [`${wrong} ${WRONG_ENTRIES}`] : []),
-  ]
-}
-
-const WRONG_ENTRIES =
-  'entries of the index of users name a purchase that is not there or of another user'
-
-const COUNT_INDEXED = `
-  SELECT count(*) AS n FROM imports i JOIN purchases p
-    ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.users_indexed
-  WHERE i.owner IS NULL AND p.user_id IS NOT NULL`
-
-const FIND_ENTRIES = `
-  SELECT u.user_key, i.store, p.user_id,
-    i.owner IS NULL AND p.seq BETWEEN i.first_purchase AND i.users_indexed AS is_indexed
-  FROM purchase_users u LEFT JOIN purchases p ON p.seq = u.purchase
-    LEFT JOIN imports i ON i.seq = p.import`

@@ -55,14 +55,16 @@ const STORE = '(SELECT i.store FROM imports i WHERE i.seq = r.import)'
 /** The tables whose rows have the store of their import. */
 const OF_IMPORT = ['purchases', 'status_changes']
 
-/** The index of users is completed in the background. */
+/** Fills the indexes of the purchases. */
 const COMPLETE = [
   `INSERT INTO transactions (store, transaction_id, purchase)
     SELECT i.store, p.transaction_id, p.seq FROM purchases p CROSS JOIN imports i ON i.seq = p.import
     WHERE true ORDER BY i.store, p.transaction_id ON CONFLICT DO NOTHING`,
   `INSERT INTO transactions (store, transaction_id, purchase)
     SELECT store, transaction_id, 0 FROM erased_purchases WHERE is_deleted ON CONFLICT DO NOTHING`,
-  'UPDATE imports SET users_indexed = 0',
+  `INSERT INTO purchase_users (user_key, purchase)
+    SELECT user_key(i.store, p.user_id), p.seq FROM purchases p
+    CROSS JOIN imports i ON i.seq = p.import WHERE p.user_id IS NOT NULL ORDER BY 1, 2`,
 ]
 
 /** Throws when the database is an unfinished copy. */

@@ -1,10 +1,13 @@
 import { TillError } from '../../errors.ts'
 import { requireOptional } from '../optional-package.ts'
+import { userKey } from './user-key.ts'
 
 /** The members of node:sqlite and better-sqlite3 that the adapter uses. */
 export interface SqliteDriver {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
+  /** Adds a function to the SQL of this connection. */
+  function(name: string, compute: (...values: unknown[]) => SqliteValue): unknown
   close(): unknown
 }
 
@@ -31,11 +34,16 @@ const openers: Record<SqliteDriverName, (path: string) => SqliteDriver> = {
   },
 }
 
-/** Opens a file with the given driver, or with the first one that this Node can load. */
+/**
+ * Opens a file with the given driver, or with the first one that this Node can load. Adds the
+ * function `user_key` to its SQL.
+ */
 export function openSqliteDriver(path: string, name?: SqliteDriverName): SqliteDriver {
   for (const each of name ? [name] : SQLITE_DRIVERS) {
     try {
-      return openers[each](path)
+      const driver = openers[each](path)
+      driver.function('user_key', (store, user_id) => userKey(Number(store), String(user_id)))
+      return driver
     } catch (error) {
       if (!isNotInstalled(error)) throw error
     }

@@ -218,5 +218,5 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
 }
 
 const COMMIT = `
-  UPDATE imports SET owner = NULL, last_purchase = p.last, users_indexed = p.last
+  UPDATE imports SET owner = NULL, last_purchase = p.last
   FROM (SELECT coalesce(max(seq), 0) AS last FROM purchases) p WHERE imports.seq = ?`

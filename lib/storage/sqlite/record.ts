@@ -24,7 +24,7 @@ export function recordDialect(db: Connection): RecordDialect {
     nextPurchase,
     *insertImport(store, import_id, first, last) {
       const now = new Date()
-      const times = [now.getTime(), first, last, last, now.toISOString()]
+      const times = [now.getTime(), first, last, now.toISOString()]
       return (yield* find(INSERT_IMPORT, import_id, store, ...times))?.seq as number
     },
     *insertRow(store, added, seq, row, item) {
@@ -72,5 +72,5 @@ const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT_IMPORT = `
   INSERT INTO imports
-    (import_id, store, alive_at, first_purchase, last_purchase, users_indexed, created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING seq`
+    (import_id, store, alive_at, first_purchase, last_purchase, created_at)
+  VALUES (?, ?, ?, ?, ?, ?) RETURNING seq`

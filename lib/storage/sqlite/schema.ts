@@ -23,15 +23,13 @@ const DIALECT: SchemaDialect = {
     stores: '',
     // The purchases of an import have its number in "import" and lie between first_purchase and,
     // after the commit, last_purchase. AUTOINCREMENT never reuses a number: the former owner of a
-    // deleted import must not abort a new one. The users of its purchases up to "users_indexed" are
-    // in purchase_users.
+    // deleted import must not abort a new one.
     imports: `
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     alive_at INTEGER NOT NULL,
     first_purchase INTEGER NOT NULL,
     last_purchase INTEGER,
-    created_at TEXT NOT NULL,
-    users_indexed INTEGER NOT NULL DEFAULT 0,`,
+    created_at TEXT NOT NULL,`,
     status_changes: '',
     audit: '',
     // The entries after the position "read_seq" are unread.
@@ -43,8 +41,6 @@ const DIALECT: SchemaDialect = {
 const OWN_TABLES = `
   -- A recorded purchase is an import of its own: a store may have a million imports.
   CREATE INDEX imports_store ON imports (store, last_purchase);
-  CREATE INDEX imports_unindexed ON imports (store)
-    WHERE owner IS NULL AND last_purchase > users_indexed;
   CREATE INDEX status_changes_purchase ON status_changes (purchase);
   CREATE INDEX audit_project ON audit (project_id);
 
@@ -83,8 +79,7 @@ const OWN_TABLES = `
   ) STRICT;
   CREATE INDEX purchase_changes_import ON purchase_changes (import);
 
-  -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash that
-  -- users.ts computes: no trigger can. An entry whose purchase has gone or has another user has no
+  -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash. An entry whose purchase has gone or has another user has no
   -- effect, because each read compares the user id of the purchase.
   CREATE TABLE purchase_users (
     user_key INTEGER NOT NULL,
@@ -115,10 +110,6 @@ const OTHER_TRIGGERS = `
       OR new.project_id <> old.project_id OR new.store_id <> old.store_id
       OR new.data IS NOT old.data
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
-  CREATE TRIGGER purchases_update_user AFTER UPDATE OF user_id ON purchases
-    WHEN new.user_id IS NOT old.user_id AND new.user_id IS NOT NULL BEGIN
-    UPDATE imports SET users_indexed = min(users_indexed, new.seq - 1) WHERE seq = new.import;
-  END;
   ${configTriggers('projects', 'config')}
   ${configTriggers('stores', 'store_config')}
 `
@@ -201,6 +192,17 @@ const upgrade = `
   DROP TABLE purchase_versions;
   DROP INDEX imports_untotalled;
   ALTER TABLE imports DROP COLUMN totalled;
+
+  -- Completes the index of users for imports of version 0.1.0.
+  INSERT INTO purchase_users (user_key, purchase)
+    SELECT user_key(i.store, p.user_id), p.seq FROM imports i
+    CROSS JOIN purchases p ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.last_purchase
+    WHERE i.owner IS NULL AND i.last_purchase > i.users_indexed AND p.seq > i.users_indexed
+      AND p.user_id IS NOT NULL ORDER BY 1, 2
+    ON CONFLICT DO NOTHING;
+  DROP TRIGGER purchases_update_user;
+  DROP INDEX imports_unindexed;
+  ALTER TABLE imports DROP COLUMN users_indexed;
   ALTER TABLE purchases ADD COLUMN expires_at INTEGER;
   CREATE TABLE key_check (
     id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -8,13 +8,11 @@ import { userKey } from './user-key.ts'
 export interface UserBlock {
   readonly size: number
   /**
-   * Whether the block must be written before further calls of `add` and `addRows`. A full block still
+   * Whether the block must be written before further calls of `addRows`. A full block still
    * has room for 2,000 purchases. Stays true until all is written.
    */
   readonly isFull: boolean
-  /** Adds a purchase, whose `seq` must be higher than that of the one before. */
-  add(user_key: number, purchase: number): void
-  /** Adds the users of rows whose purchases are numbered from `first`. */
+  /** Adds the users of rows whose purchases are numbered from `first`, in ascending order. */
   addRows(rows: PackedRows, first: number): void
   /**
    * Call it when a purchase in this block may have been deleted. Another import may then have used
@@ -99,7 +97,6 @@ export function createUserBlock(db: Connection): UserBlock {
     get isFull() {
       return size >= BLOCK_ROWS || lastPlace >= FULL_PLACES || sorting !== undefined
     },
-    add,
     addRows({ userKeys }, first) {
       for (let i = 0; i < userKeys.length; i++) {
         const key = userKeys[i] as number

@@ -131,7 +131,6 @@ export function describeErasure(open: OpenStorage): void {
   for (const deletes of [false, true]) {
     test(`an erased user owns nothing and is not in the index, with deletes: ${deletes}`, async (storage) => {
       await storage.recordPurchase(MAIN, 'rec_1', newRow(9, PAID))
-      await storage.indexUsers?.()
       const ann = { user_id: 'ann' }
 
       await erase(storage, { transaction_ids: ['tx_2', 'tx_4', 'tx_9'], deletes })
