@@ -17,7 +17,7 @@ import { assertWhole, copyMethods } from './sqlite/copies.ts'
 import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
-import { endImportThread } from './sqlite/import-writer.ts'
+import { endImportThreads } from './sqlite/import-writer.ts'
 import { listingOfItems } from './sqlite/items.ts'
 import { clearAbandonedImports } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
@@ -119,7 +119,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
-      const thread = endImportThread(db)
+      const thread = endImportThreads(db)
       await Promise.all([db.close(), thread, cleanup.stop()])
     },
   }

@@ -46,7 +46,7 @@ test('an import that changes to the thread keeps each id once, and the order of 
   assert.deepEqual(await storage.check(), [])
 })
 
-test('imports into two stores share the thread, which ends with the later one', async (t) => {
+test('imports into two stores at a time have a thread each, which ends with its import', async (t) => {
   const { storage } = await openShops(t, 0)
   const threads = threadsOf(t)
   const first = await openImport(storage, MAIN, 'imp_1')
@@ -167,13 +167,12 @@ test('an abort and a close end the calls that wait for the thread', async (t) =>
 
 test('an import goes on in the main thread when its thread dies before it takes over', async (t) => {
   const { storage } = await openShops(t, 1_000)
-  const threads = threadsOf(t)
+  const threads = threadsOf(t, (thread) => void thread.terminate())
   const current = await openImport(storage, MAIN, 'imp_1')
   const rows = idsOf(6_000).map(rowOf)
   await current.stage(rows.slice(0, 1_000))
   await current.stage(rows.slice(1_000, 1_500))
   assert.equal(threads.length, 1)
-  await threads[0]?.terminate()
 
   for (let i = 1_500; i < rows.length; i += 500) await current.stage(rows.slice(i, i + 500))
 

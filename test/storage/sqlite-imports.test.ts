@@ -172,32 +172,22 @@ function describeInterruptions(driver: SqliteDriverName): void {
     const lost = await openImport(storage, MAIN, 'imp_1')
     await stage(lost, [newRow(2)])
     const db = await raw(t, path, driver)
-    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() })
-
-    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-    let passed = 0
-    const start = performance.now()
-    t.mock.method(performance, 'now', () => start + passed)
-    passed = 25_000
+    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 25_000 })
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
 
-    passed = 31_000
+    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 31_000 })
     await (await openImport(storage, MAIN, 'imp_2')).commit()
     assert.deepEqual(await transactions(storage), [])
   })
 
-  test('a clock jump does not end the lease of another process', async (t) => {
+  test('an import that the clock dates in the future does not block its store', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
-    const theirs = await openImport(storage, MAIN, 'imp_1')
-    await stage(theirs, [newRow(2)])
-    const db = await raw(t, path, driver)
-    for (const jump of [3_600_000, -3_600_000]) {
-      giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - jump })
-      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-    }
+    await openImport(storage, MAIN, 'imp_1')
+    giveAway(await raw(t, path, driver), { host: 'elsewhere', aliveAt: Date.now() + 3_600_000 })
+
+    await (await openImport(storage, MAIN, 'imp_2')).commit()
   })
 
   test('an import whose lease was taken over can neither continue nor commit', async (t) => {
@@ -300,7 +290,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(storage), ['tx_2'])
   })
 
-  test('an abort that fails does not block other imports', async (t) => {
+  test('an abort that fails does not block other imports after its lease', async (t) => {
     const path = newPath(t)
     hurry(t)
     const storage = await open(t, path, driver)
@@ -312,6 +302,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     await assert.rejects(current.abort(), { code: 'storage_unavailable' })
     db.exec('ROLLBACK')
     t.mock.restoreAll()
+    db.exec(`UPDATE imports SET alive_at = ${Date.now() - 31_000}`)
 
     await importOne(storage, 'imp_2', newRow(3))
 

@@ -55,6 +55,7 @@ export interface Connection {
   emptyLog(): Promise<void>
   /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
   assertInPlace(): void
+  readonly isClosing: boolean
   /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
   close(): Promise<void>
 }
@@ -238,6 +239,9 @@ export function connect(
         return done?.busy === 0 ? { result: undefined } : undefined
       }),
     assertInPlace,
+    get isClosing() {
+      return closing !== undefined
+    },
     close() {
       closing ??= queue.end().then(() => {
         isClosed = true

@@ -1,42 +1,34 @@
-// The thread that `import-writer.ts` starts. It stages the rows of imports through its own
+// The thread that `import-writer.ts` starts. It stages the rows of one import through its own
 // connection.
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { StagedRows } from '../records.ts'
-import { sumStaged } from '../staged.ts'
+import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { connect } from './connection.ts'
 import { openSqliteDriver } from './drivers.ts'
 import { configure } from './file.ts'
 import { assertOwned } from './leases.ts'
 import type { PackedRows } from './packed-rows.ts'
-import { createStaging, type Staging } from './staging.ts'
+import { createStaging } from './staging.ts'
 import type { ThreadData } from './thread.ts'
 
-interface ImportThreadData extends ThreadData {
+/** The import whose rows the thread stages. */
+export interface ImportThreadData {
+  readonly seq: number
+  readonly store: number
+  readonly owner: string
+  readonly first_purchase: number
   /** Shared with the thread that started this one. Is 1 while a write there waits for the lock. */
   readonly lockWanted: Int32Array
 }
 
-/** The steps of an import, in this order. `stage` is repeated, and may be followed by `end`. */
-export type ImportStep =
-  | {
-      readonly step: 'begin'
-      readonly store: number
-      readonly owner: string
-      readonly first_purchase: number
-    }
-  | { readonly step: 'stage'; readonly slices: readonly PackedRows[] }
-  | { readonly step: 'finish' }
-  | { readonly step: 'end' }
+/** Rows to stage, or the end of the import. */
+export type ImportStep = PackedRows | 'finish'
 
-/** `seq` is the key of the import in the table `imports`. */
-export type ImportRequest = ImportStep & { readonly seq: number }
-
-/** The answer to the `requests` oldest open requests of an import. A failure is the last answer. */
-export type ImportAnswer = { readonly seq: number } & (
-  | { readonly requests: number; readonly result: StagedRows }
+/** The answer to the `steps` oldest open steps. A failure is the last answer. */
+export type ImportAnswer =
+  | { readonly steps: number; readonly result: StagedRows }
   | { readonly failure: ThreadFailure }
-)
 
 /** The parts of an error that another thread needs. `cause` is the error of the driver. */
 export interface ThreadFailure {
@@ -57,20 +49,9 @@ const AUTOMATIC_FRAMES = 4_000
  */
 const LOCK_PAUSE_MS = 0.2
 
-/** A slice of rows to stage. Without `rows`, the end of the import. */
-interface Step {
-  readonly seq: number
-  readonly rows?: PackedRows
-}
-
-interface Import {
-  readonly staging: Staging
-  readonly owner: string
-}
-
-const { path, driver, lockWanted } = workerData as ImportThreadData
-const imports = new Map<number, Import>()
-const queue: Step[] = []
+const { path, driver, lockWanted, seq, store, owner, first_purchase } = workerData as ThreadData &
+  ImportThreadData
+const queue: ImportStep[] = []
 let isWorking = false
 
 const connection = openSqliteDriver(path, driver)
@@ -82,68 +63,52 @@ const db = connect(connection, path, () => {
 await configure(db, connection)
 db.exec(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_FRAMES}`)
 
-parentPort?.on('message', (request: ImportRequest) => {
-  const { seq } = request
-  if (request.step === 'begin') {
-    const { store, owner, first_purchase } = request
-    imports.set(seq, { staging: createStaging(db, store, seq, first_purchase), owner })
-  } else if (request.step === 'end') {
-    imports.delete(seq)
-  } else {
-    if (request.step === 'finish') queue.push({ seq })
-    else for (const rows of request.slices) queue.push({ seq, rows })
-    if (!isWorking) void work()
-  }
-})
-parentPort?.postMessage('ready')
+const staging = createStaging(db, store, seq, first_purchase)
 
+parentPort?.on('message', (steps: readonly ImportStep[]) => {
+  queue.push(...steps)
+  if (!isWorking) void work()
+})
+answer({ steps: 1, result: NOTHING_STAGED })
+
+/** Stages the steps in the queue. After a failure, `isWorking` stays true: nothing follows. */
 async function work(): Promise<void> {
   isWorking = true
-  for (let next = queue[0]; next; next = queue[0]) {
-    const { seq } = next
-    const running = imports.get(seq)
-    if (running) answer(seq, await runTransaction(seq, running))
-    else queue.shift() // a step of an import that was aborted or has failed
-    await setImmediate()
-  }
-  isWorking = false
-}
-
-async function runTransaction(seq: number, { staging, owner }: Import) {
   try {
-    // A write that has given up leaves the 1.
-    if (Atomics.wait(lockWanted, 0, 1, YIELD_MS) === 'timed-out') lockWanted[0] = 0
-    return await db.lazyTransaction(() => {
-      assertOwned(db, seq, owner)
-      return stageRequests(seq, staging)
-    })
+    while (queue.length > 0) {
+      // A write that has given up leaves the 1.
+      if (Atomics.wait(lockWanted, 0, 1, YIELD_MS) === 'timed-out') lockWanted[0] = 0
+      answer(await db.lazyTransaction(stageSteps))
+      await setImmediate()
+    }
+    isWorking = false
   } catch (error) {
-    imports.delete(seq)
-    return { failure: failureOf(error) }
+    answer({ failure: failureOf(error) })
   }
 }
 
-/** Runs the next requests of an import, until another writer wants the lock. */
-function stageRequests(seq: number, staging: Staging) {
+/** Stages the next steps, until another writer wants the lock. */
+function stageSteps(): ImportAnswer {
+  assertOwned(db, seq, owner)
   const end = performance.now() + TRANSACTION_MS
   const results: StagedRows[] = []
-  let requests = 0
+  let steps = 0
   do {
-    const request = queue[0]
-    if (request?.seq !== seq) break
-    if (staging.isBlockFull || (!request.rows && staging.isWaiting)) {
+    const step = queue[0]
+    if (!step) break
+    if (staging.isBlockFull || (step === 'finish' && staging.isWaiting)) {
       results.push(staging.indexSlice())
       continue
     }
-    if (request.rows) results.push(staging.append(request.rows))
+    if (step !== 'finish') results.push(staging.append(step))
     queue.shift()
-    requests++
+    steps++
   } while (Atomics.load(lockWanted, 0) === 0 && performance.now() < end)
-  return { requests, result: sumStaged(results) }
+  return { steps, result: sumStaged(results) }
 }
 
-function answer(seq: number, outcome: object): void {
-  parentPort?.postMessage({ seq, ...outcome })
+function answer(message: ImportAnswer): void {
+  parentPort?.postMessage(message)
 }
 
 function failureOf(error: unknown): ThreadFailure {

@@ -13,16 +13,8 @@ import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { createDiskSpaceCheck } from './diskspace.ts'
 import { erasePurchases } from './erasure.ts'
-import { createImportWriter, type ImportWriter } from './import-writer.ts'
-import {
-  assertOwned,
-  clearImport,
-  type ImportRow,
-  isAlive,
-  OWNER,
-  renewLease,
-  underWay,
-} from './leases.ts'
+import { type ImportWriter, startImportWriter } from './import-writer.ts'
+import { assertOwned, clearImport, type ImportRow, isAlive, OWNER, renewLease } from './leases.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
 import { stageStatuses } from './repeats.ts'
 import { DIALECT, execute } from './sql.ts'
@@ -30,7 +22,7 @@ import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
 
-// A smaller import ends before a thread would be ready.
+// A smaller import ends sooner without the start of a thread.
 const THREAD_ROWS = availableParallelism() > 1 ? 10_000 : Number.POSITIVE_INFINITY
 
 /**
@@ -70,7 +62,6 @@ export async function insertImport(
     db.run(INSERT, import_id, store, OWNER, now.getTime(), store, now.toISOString(), undoes),
   )
   if (inserted === 0) return undefined
-  underWay.add(import_id)
   return db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown as ImportRow
 }
 
@@ -114,15 +105,10 @@ export function createSlices(db: Connection, row: ImportRow) {
     /** Ends the lease of a committed import. */
     release() {
       clearInterval(heartbeat)
-      underWay.delete(row.import_id)
     },
     async abort() {
       clearInterval(heartbeat)
-      try {
-        await clearImport(db, { ...row, owner: OWNER })
-      } finally {
-        underWay.delete(row.import_id)
-      }
+      await clearImport(db, { ...row, owner: OWNER })
     },
   }
 }
@@ -135,9 +121,8 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   const index = () => slices.run(() => staging.indexSlice())
   let rowsHere = 0
   let isFinished = true
+  let starting: Promise<ImportWriter | undefined> | undefined
   let writer: ImportWriter | undefined
-  /** The same as `writer`, once the thread writes all further rows. */
-  let thread: ImportWriter | undefined
 
   const stageHere = async (rows: PackedRows): Promise<StagedRows> => {
     rowsHere += rows.size
@@ -148,17 +133,18 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
     return sumStaged(results)
   }
 
-  /** Lets the thread write once it is ready. Waits for it only after `2 * threadRows` rows. */
+  /** Starts the thread when it is worth its start. Without threads, goes on in this one. */
   const changeToThread = async (): Promise<StagedRows> => {
-    if (rowsHere < threadRows) return NOTHING_STAGED
-    writer ??= createImportWriter(db, row)
-    if (!writer.isReady && rowsHere >= 2 * threadRows) await writer.becomesReady
-    if (!writer.isReady) return NOTHING_STAGED
-    const result = await finishHere()
-    if (!writer.isReady) return result // it has died meanwhile
-    writer.begin(staging.next)
-    thread = writer
+    if (starting || rowsHere < threadRows) return NOTHING_STAGED
+    const result = finishHere()
+    starting = result.then(() => startImportWriter(db, row, staging.next))
+    writer = await starting
     return result
+  }
+
+  const endThread = async () => {
+    const started = await starting?.catch(() => undefined)
+    await started?.end()
   }
 
   const finishHere = async (): Promise<StagedRows> => {
@@ -184,13 +170,13 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
       const unknown = bad.map(({ line }) => line)
       if (good.length === 0) return slices.run(() => ({ ...NOTHING_STAGED, unknown }))
       const packed = packRows(row.store, good, items, comparison)
-      const earlier = thread ? NOTHING_STAGED : await changeToThread()
-      const into = thread
+      const earlier = await changeToThread()
+      const into = writer
       const result = await (into ? slices.pace(() => into.stage(packed)) : stageHere(packed))
       return sumStaged([{ ...NOTHING_STAGED, unknown }, earlier, result])
     },
     async finish() {
-      const into = thread
+      const into = writer
       const result = await (into ? slices.pace(() => into.finish()) : finishHere())
       isFinished = true
       return result
@@ -205,13 +191,13 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
         execute(db, recordWrite(DIALECT, write))
       })
       slices.release()
-      await writer?.end()
+      await endThread()
       // Ignores failures, because the import is already committed. The next import then applies the
       // status changes.
       await applyChanges(db).catch(() => {})
     },
     async abort() {
-      await writer?.end()
+      await endThread()
       await slices.abort()
     },
   }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import { DELETE_OVERLAPS } from '../sql/undo.ts'
@@ -16,7 +15,7 @@ export interface ImportRow {
   readonly seq: number
   readonly import_id: string
   readonly store: number
-  /** The process that runs the import: an `Owner` as JSON. */
+  /** The process that runs the import, as JSON. */
   readonly owner: string
   /** When the last heartbeat was written, in Unix milliseconds. */
   readonly alive_at: number
@@ -25,67 +24,24 @@ export interface ImportRow {
   readonly undone_at: string | null
 }
 
-interface Owner {
-  readonly host: string
-  readonly pid: number
-  /** A random id by which the database tells this thread from all other holders of leases. */
-  readonly instance: string
-  /**
-   * The same text in all threads of a process, and another one after a restart; '' if a thread does
-   * not know this text.
-   */
-  readonly start: string
-}
-
-const INSTANCE = randomUUID()
-const START = findStart()
+/** Tells the storages of all processes and threads apart. */
+const PROCESS = { host: hostname(), pid: process.pid, instance: randomUUID() }
 /** The name that this thread writes as the owner of its imports. */
-export const OWNER = JSON.stringify({
-  ...{ host: hostname(), pid: process.pid },
-  ...{ instance: INSTANCE, start: START },
-} satisfies Owner)
+export const OWNER = JSON.stringify(PROCESS)
 /** The name that this thread writes as the owner of imports that it deletes. */
-const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
-/** The ids of the imports that this thread runs or deletes. */
-export const underWay = new Set<string>()
+const CLEARING = JSON.stringify({ ...PROCESS, clearing: true })
 
 const LEASE_MS = 30_000
 
-/** Returns the same text in all threads of a process, and another one after a restart. */
-function findStart(): string {
-  const name = 'tillkit.start'
-  const known = getEnvironmentData(name)
-  if (typeof known === 'string') return known
-  if (!isMainThread) return '' // unknown, because the main thread has not loaded this module
-  setEnvironmentData(name, INSTANCE)
-  return INSTANCE
-}
-
 /**
- * Whether the owner of an import may still write. A process on this host that has ended may
- * not. For another thread, or a process on another host (such as a container with the same
- * volume), the lease decides.
+ * Whether the owner of an import may still write. A process on this host that has ended may not.
+ * Otherwise the lease decides: the owner may be another thread, or run in another container with the
+ * same volume. If the clock jumps, a running import may lose its lease, and fails.
  */
-export function isAlive(row: ImportRow): boolean {
-  const owner = ownerOf(row)
-  const { host, pid, instance } = owner
-  // This thread knows which of its own imports run. An import that does not run any more must not
-  // block others, even if a full disk prevented its deletion.
-  if (instance === INSTANCE) return underWay.has(row.import_id)
-  if (host === hostname() && !(pid === process.pid ? isThread(owner) : isRunning(pid))) return false
-  return hasLease(row)
-}
-
-/**
- * Whether the owner may be another thread of this process. Compares start times too, because after
- * a restart the process may have the same pid.
- */
-function isThread({ start }: Owner): boolean {
-  return start === START || start === '' || (START === '' && start !== undefined)
-}
-
-function ownerOf(row: ImportRow): Owner {
-  return JSON.parse(row.owner)
+export function isAlive({ owner, alive_at }: ImportRow): boolean {
+  const { host, pid } = JSON.parse(owner)
+  if (host === hostname() && !isRunning(pid)) return false
+  return Math.abs(Date.now() - alive_at) < LEASE_MS
 }
 
 function isRunning(pid: number): boolean {
@@ -95,25 +51,6 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return (error as { code?: string }).code === 'EPERM'
   }
-}
-
-/**
- * For each import of another process: its last heartbeat, and when this process first saw that
- * heartbeat. Drops the oldest entry when full, because nobody removes the entries of ended imports.
- * If the dropped import still runs, its lease starts anew.
- */
-const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
-const MAX_HEARTBEATS = 1_000
-
-/** Measures the lease by this process's monotonic clock, because the system clock may jump. */
-function hasLease({ import_id, alive_at }: ImportRow): boolean {
-  const last = heartbeats.get(import_id)
-  if (last?.alive_at === alive_at) return performance.now() - last.seenAt < LEASE_MS
-  heartbeats.delete(import_id) // `set` then adds it as the newest entry
-  heartbeats.set(import_id, { alive_at, seenAt: performance.now() })
-  const [oldest] = heartbeats.keys()
-  if (heartbeats.size > MAX_HEARTBEATS && oldest !== undefined) heartbeats.delete(oldest)
-  return true
 }
 
 /** Renews a lease. Returns 0 if another owner has the import. */
@@ -130,15 +67,15 @@ export function assertOwned(db: Connection, seq: number, owner = OWNER): void {
 }
 
 /**
- * Deletes abandoned imports, and applies waiting status changes. Resolves to false if other
- * processes have running imports, which may be abandoned later.
+ * Deletes abandoned imports, and applies waiting status changes. Resolves to false if other imports
+ * run, which may be abandoned later.
  */
 export async function clearAbandonedImports(db: Connection, pause: Pause): Promise<boolean> {
   let others = 0
   const rows = db.all('SELECT * FROM imports WHERE owner IS NOT NULL') as unknown as ImportRow[]
   for (const row of rows) {
-    if (!isAlive(row)) await clearImport(db, row, pause)
-    else if (ownerOf(row).instance !== INSTANCE) others++
+    if (isAlive(row)) others++
+    else await clearImport(db, row, pause)
   }
   await applyChanges(db, pause)
   return others === 0
@@ -153,16 +90,9 @@ export async function clearImport(
   row: ImportRow,
   pause: Pause = setImmediate,
 ): Promise<void> {
-  const { seq, import_id, owner } = row
+  const { seq, owner } = row
   const taken = await db.transaction(() => db.run(TAKE_OVER, CLEARING, Date.now(), seq, owner))
-  heartbeats.delete(import_id)
-  if (taken === 0) return
-  underWay.add(import_id)
-  try {
-    await deleteImport(db, row, pause)
-  } finally {
-    underWay.delete(import_id)
-  }
+  if (taken === 1) await deleteImport(db, row, pause)
 }
 
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'

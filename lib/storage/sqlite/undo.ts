@@ -4,7 +4,7 @@ import { findRefusal } from '../sql/undo.ts'
 import { recordWrite } from '../sql/write.ts'
 import type { Connection } from './connection.ts'
 import { createSlices, insertImport } from './imports.ts'
-import { assertOwned, clearImport, type ImportRow, OWNER, underWay } from './leases.ts'
+import { assertOwned, clearImport, type ImportRow, OWNER } from './leases.ts'
 import { DIALECT, execute } from './sql.ts'
 
 const SLICE_ROWS = 2_000
@@ -38,9 +38,6 @@ export async function undoImport(
       const after: number = last
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
-    // Adds the import to `underWay` before the transaction makes this process its owner. Otherwise
-    // the import would count as abandoned.
-    underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
       execute(db, verifyAuthority(DIALECT, write.authority))
@@ -54,12 +51,10 @@ export async function undoImport(
       return undefined
     })
     if (late) {
-      underWay.delete(import_id)
       await slices.abort()
       return late
     }
   } catch (error) {
-    underWay.delete(import_id)
     await slices.abort()
     throw error
   }
@@ -67,7 +62,6 @@ export async function undoImport(
   // The import is already undone, and reads leave out its rows. If deleting them fails, the next
   // import into the store deletes them.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
-  underWay.delete(import_id)
   return UNDONE
 }
 
