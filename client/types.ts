@@ -1,5 +1,5 @@
 import type { JsonObject } from '../lib/domain/fields.ts'
-import type { Item as StoredItem } from '../lib/domain/item.ts'
+import type { ItemValues, Item as StoredItem } from '../lib/domain/item.ts'
 import type { NewProject as ProjectInput, Project as StoredProject } from '../lib/domain/project.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
 
@@ -10,10 +10,7 @@ export type { DeviceInfo } from '../lib/domain/session.ts'
 export type { NewStore, StoreType } from '../lib/domain/store.ts'
 
 /** An item, as the API returns it. */
-export type Item = Pick<
-  StoredItem,
-  'id' | 'name' | 'display_name' | 'description' | 'price' | 'type' | 'store_id' | 'metadata'
->
+export type Item = Pick<StoredItem, 'id' | 'store_id'> & ItemValues
 
 /** The fields of an item that the API returns when it creates one. */
 export type CreatedItem = Pick<Item, 'id' | 'name' | 'display_name' | 'description'>

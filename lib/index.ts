@@ -46,6 +46,7 @@ export {
   type Item,
   type ItemChange,
   type ItemType,
+  type ItemValues,
   type NewItem,
 } from './domain/item.ts'
 export type {

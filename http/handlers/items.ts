@@ -2,6 +2,7 @@ import {
   type Account,
   type Item,
   type ItemPage,
+  type ItemValues,
   MAX_PAGE,
   type NewItem,
   type Session,
@@ -64,7 +65,7 @@ export async function getItem({ till, caller, params }: Call<Session, undefined>
   return { body: represent(await till.items.get(caller, item_id), itemDto) }
 }
 
-function itemDto(item: Item) {
+function itemDto(item: Item): ItemValues & Pick<Item, 'id' | 'store_id'> {
   const { id, name, display_name, description, price, type, store_id, metadata } = item
   return { id, name, display_name, description, price, type, store_id, metadata }
 }

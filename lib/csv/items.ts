@@ -1,5 +1,6 @@
 import type { CatalogFileItem } from '../domain/catalog.ts'
 import { exponentOf } from '../domain/currency.ts'
+import { ITEM_NAMES } from '../domain/item.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { copyText, normalize } from './text.ts'
 
@@ -35,12 +36,8 @@ export type WrongItemCell = (column: string, message: string) => void
  * Converts the text of each cell. What it cannot convert stays text, which the parse function of the
  * item rejects.
  */
-const CELLS: { readonly [F in keyof Required<CatalogFileItem>]: (text: string) => unknown } = {
-  name: String,
-  display_name: String,
-  description: String,
-  price: String,
-  type: String,
+const CELLS: { readonly [field: string]: (text: string) => unknown } = {
+  ...Object.fromEntries(ITEM_NAMES.map((name) => [name, String])),
   metadata: parseJson,
   archived: (text) => FLAGS[text.toLowerCase()] ?? text.toLowerCase(),
 }

@@ -1,6 +1,6 @@
-import type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './catalog.ts'
-import { currency as currencyCode, type JsonSchema, text as textRule } from './fields.ts'
-import { ITEM_TYPES, itemName, price } from './item.ts'
+import type { Catalog, CatalogProject, CatalogStore } from './catalog.ts'
+import { currency as currencyCode, type JsonSchema, type Rule, text as textRule } from './fields.ts'
+import { ITEM, ITEM_NAMES, REQUIRED_ITEM_FIELDS } from './item.ts'
 import { PLATFORMS } from './project.ts'
 import { STORE_TYPES, storeId } from './store.ts'
 
@@ -21,18 +21,21 @@ const secret = {
 
 const currency = currencyCode.schema
 
+const itemFields = [...new Set([...REQUIRED_ITEM_FIELDS, ...ITEM_NAMES])]
+
+function schemaOf({ rule, isFixed }: { rule: Rule<unknown>; isFixed?: true }): JsonSchema {
+  const { description = '', ...schema } = rule.schema
+  const texts = [description, isFixed ? 'It never changes.' : ''].filter((each) => each !== '')
+  return texts.length === 0 ? schema : { ...schema, description: texts.join(' ') }
+}
+
 const item = {
   type: 'object',
   description: 'A field that is left out stays as it is. A new item needs the first four.',
   properties: {
-    name: { ...itemName.schema, description: 'The SKU, unique in the store. It never changes.' },
-    display_name: text(1, 255),
-    price: price.schema,
-    type: { enum: ITEM_TYPES, description: 'It never changes.' },
-    description: text(0, 4096),
-    metadata: { type: 'object' },
+    ...Object.fromEntries(itemFields.map((name) => [name, schemaOf(ITEM[name])])),
     archived: { type: 'boolean', description: 'true archives the item, false restores it.' },
-  } satisfies Record<keyof CatalogFileItem, JsonSchema>,
+  },
   required: ['name'],
   additionalProperties: false,
 }

@@ -15,7 +15,7 @@ import {
   text,
   withSchema,
 } from './fields.ts'
-import { ITEM_TYPES, type ItemFields, type ItemType, itemName, price } from './item.ts'
+import { ITEM, ITEM_NAMES, type ItemValues } from './item.ts'
 import type { ProjectFields } from './project.ts'
 import { STORE_TYPES, type StoreFields, type StoreType, storeId } from './store.ts'
 
@@ -55,12 +55,10 @@ export interface CatalogStore extends Input<Partial<Omit<StoreFields, 'store_con
  * A field that is left out keeps its stored value. In a new item, it gets its default, but
  * `display_name` is required.
  */
-export interface CatalogFileItem extends Input<Partial<Omit<ItemFields, 'price'>>> {
+export interface CatalogFileItem extends Input<Partial<Omit<ItemValues, 'name' | 'price'>>> {
   readonly name: string
   /** The price: digits, in minor currency units; required for a new item. */
   readonly price?: string | undefined
-  /** The item type. Never changes; required for a new item. */
-  readonly type?: ItemType | undefined
   /** `false` restores an archived item, `true` archives one. */
   readonly archived?: boolean | undefined
 }
@@ -149,15 +147,11 @@ const storeFields: Fields<ParsedStore> = {
   items: optional(array, () => []),
 }
 
-const itemFields: Fields<ParsedItem> = {
-  name: required(itemName),
-  display_name: optional(text(1, 255)),
-  description: optional(text(0, 4096)),
-  price: optional(price),
-  type: optional(oneOf(ITEM_TYPES)),
-  metadata: optional(freeForm),
+const itemFields = {
+  ...Object.fromEntries(ITEM_NAMES.map((name) => [name, optional<unknown>(ITEM[name].rule)])),
+  name: required(ITEM.name.rule),
   archived: optional(boolean),
-}
+} as Fields<ParsedItem>
 
 /** Parses a catalog except for its items. Adds mistakes, with their JSON paths, to `problems`. */
 export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCatalog {

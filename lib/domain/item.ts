@@ -12,6 +12,7 @@ import {
   optional,
   parseObject,
   pattern,
+  type Rule,
   required,
   text,
   wholeNumber,
@@ -19,64 +20,9 @@ import {
 } from './fields.ts'
 import { storeId } from './store.ts'
 
-/** A product that a store sells. */
-export interface Item {
-  readonly id: string
-  readonly account_id: string
-  readonly project_id: string
-  readonly store_id: string
-  /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
-  readonly name: string
-  /** The name that players see. */
-  readonly display_name: string
-  readonly description: string
-  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
-  readonly price: number
-  readonly type: ItemType
-  /** Any data of yours. */
-  readonly metadata: JsonObject
-  readonly created_at: string
-  /** The version: 1 for a new item. Each change adds 1. */
-  readonly version: number
-  /** Absent while the item is active. An archived item is not for sale and keeps its name. */
-  readonly archived_at?: string
-}
-
 /** The types of items. */
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
-
-/** The fields of an item that no input has. */
-type OwnField = 'id' | 'account_id' | 'project_id' | 'created_at' | 'version' | 'archived_at'
-
-/** The fields that an update may change: all others, except those that never change. */
-export type ItemFields = Omit<Item, OwnField | 'store_id' | 'name' | 'type'>
-
-export interface NewItem
-  extends Input<Omit<Item, OwnField | 'description' | 'price' | 'metadata'>> {
-  /** The description; empty by default. */
-  readonly description?: string | undefined
-  /** Digits of the price in minor currency units: `'499'` for 4.99. */
-  readonly price: string
-  /** A free-form object, returned as `metadata` of the item. */
-  readonly meta?: JsonObject | undefined
-}
-
-/** The input to change an item. The name and the type of an item never change. */
-export interface ItemChange extends Input<Partial<Omit<ItemFields, 'price' | 'metadata'>>> {
-  readonly id: string
-  /** The price: digits, in minor currency units. */
-  readonly price?: string | undefined
-  /** Replaces the whole `metadata`. */
-  readonly meta?: JsonObject | undefined
-  /**
-   * The version that the caller has read. If the item has another version by now, throws
-   * `version_conflict`.
-   */
-  readonly version?: number | undefined
-}
-
-type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
 
 export const itemName = pattern(
   /^[A-Za-z0-9_]{1,255}$/,
@@ -99,15 +45,111 @@ export const price = withSchema<number>(
   },
 )
 
-export const newItemFields: Fields<ParsedItem> = {
-  store_id: required(storeId),
-  name: required(note('The SKU, unique in the store.', itemName)),
-  display_name: required(text(1, 255)),
-  description: optional(text(0, 4096), () => ''),
-  price: required(price),
-  type: required(oneOf(ITEM_TYPES)),
-  meta: optional(freeForm, () => ({})),
+interface ItemField {
+  readonly rule: Rule<unknown>
+  /** The value in a new item whose input lacks the field. Without it, the input needs the field. */
+  readonly initial?: () => unknown
+  /** The field never changes. */
+  readonly isFixed?: true
 }
+
+/**
+ * The fields that an item has from its inputs. From a row follow the types of items and inputs, their
+ * parsers and JSON Schemas, the columns in the database, and the fields of a catalog and of a
+ * spreadsheet. A new field is one row, and one step of the schema.
+ */
+export const ITEM = {
+  /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
+  name: { rule: note('The SKU, unique in the store.', itemName), isFixed: true },
+  /** The name that players see. */
+  display_name: { rule: text(1, 255) },
+  /** The description; empty by default. */
+  description: { rule: text(0, 4096), initial: () => '' },
+  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. An input has its digits. */
+  price: { rule: price },
+  type: { rule: oneOf(ITEM_TYPES), isFixed: true },
+  /** Any data of yours. In an input, its name is `meta`. */
+  metadata: { rule: freeForm, initial: () => ({}) },
+} as const satisfies { readonly [field: string]: ItemField }
+
+type Name = keyof typeof ITEM
+
+/** The names of the fields with a property, such as `isFixed`. */
+type NamesWith<Property extends string> = {
+  [F in Name]: Property extends keyof (typeof ITEM)[F] ? F : never
+}[Name]
+
+/** The values of the fields in `ITEM`. */
+export type ItemValues = {
+  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<infer T> ? T : never
+}
+
+/** A product that a store sells. */
+export interface Item extends ItemValues {
+  readonly id: string
+  readonly account_id: string
+  readonly project_id: string
+  readonly store_id: string
+  readonly created_at: string
+  /** The version: 1 for a new item. Each change adds 1. */
+  readonly version: number
+  /** Absent while the item is active. An archived item is not for sale and keeps its name. */
+  readonly archived_at?: string
+}
+
+/** The fields that an update may change. */
+export type ItemFields = Omit<ItemValues, NamesWith<'isFixed'>>
+
+export interface NewItem
+  extends Omit<ItemValues, NamesWith<'initial'> | 'price'>,
+    Input<Partial<Omit<Pick<ItemValues, NamesWith<'initial'>>, 'metadata'>>> {
+  readonly store_id: string
+  /** Digits of the price in minor currency units: `'499'` for 4.99. */
+  readonly price: string
+  /** A free-form object, returned as `metadata` of the item. */
+  readonly meta?: JsonObject | undefined
+}
+
+/** The input to change an item. The name and the type of an item never change. */
+export interface ItemChange extends Input<Partial<Omit<ItemFields, 'price' | 'metadata'>>> {
+  readonly id: string
+  /** The price: digits, in minor currency units. */
+  readonly price?: string | undefined
+  /** Replaces the whole `metadata`. */
+  readonly meta?: JsonObject | undefined
+  /**
+   * The version that the caller has read. If the item has another version by now, throws
+   * `version_conflict`.
+   */
+  readonly version?: number | undefined
+}
+
+type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
+
+const ROWS = Object.entries(ITEM) as [Name, ItemField][]
+
+/** The names of the fields that an item has from its inputs. */
+export const ITEM_NAMES = ROWS.map(([name]) => name)
+
+/** The fields that a new item needs. */
+export const REQUIRED_ITEM_FIELDS = ROWS.filter(([, row]) => !row.initial).map(([name]) => name)
+
+/** The values of the other fields, unless the input has them. */
+export function initialItem(): Pick<ItemValues, NamesWith<'initial'>> {
+  const entries = ROWS.flatMap(([name, { initial }]) => (initial ? [[name, initial()]] : []))
+  return Object.fromEntries(entries)
+}
+
+/** Makes a rule for each field, under its name in an input. */
+function fieldsOf(rows: typeof ROWS, ruleOf: (row: ItemField) => Rule<unknown>) {
+  const nameOf = (name: Name) => (name === 'metadata' ? 'meta' : name)
+  return Object.fromEntries(rows.map(([name, row]) => [nameOf(name), ruleOf(row)]))
+}
+
+export const newItemFields = {
+  store_id: required(storeId),
+  ...fieldsOf(ROWS, ({ rule, initial }) => (initial ? optional(rule, initial) : required(rule))),
+} as Fields<ParsedItem>
 
 export function parseNewItem(input: unknown): ParsedItem {
   return parseObject(input, newItemFields)
@@ -115,14 +157,14 @@ export function parseNewItem(input: unknown): ParsedItem {
 
 type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
 
-export const itemChangeFields: Fields<ParsedItemChange> = {
+export const itemChangeFields = {
   id: required(text(1, 64)),
-  display_name: optional(text(1, 255)),
-  description: optional(text(0, 4096)),
-  price: optional(price),
-  meta: optional(freeForm),
+  ...fieldsOf(
+    ROWS.filter(([, row]) => !row.isFixed),
+    ({ rule }) => optional(rule),
+  ),
   version: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
-}
+} as Fields<ParsedItemChange>
 
 export function parseItemChange(input: unknown): ParsedItemChange {
   return parseObject(input, itemChangeFields)

@@ -1,7 +1,7 @@
 import type { AuditAction } from '../domain/audit.ts'
 import type { ParsedItem, PlannedChange } from '../domain/catalog.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Item } from '../domain/item.ts'
+import { type Item, initialItem } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { CatalogItemChange } from '../storage/port.ts'
 import type { Context } from './context.ts'
@@ -43,7 +43,7 @@ export function* newItems(
     if (!item) continue
     const { archived, ...given } = item as Required<ParsedItem>
     const owner = { account_id, project_id, store_id }
-    const fields = { ...{ description: '', metadata: {} }, ...given }
+    const fields = { ...initialItem(), ...given }
     const state = { created_at: at, version: 1, ...(archived ? { archived_at: at } : {}) }
     yield { id: createId('itm', now()), ...owner, ...fields, ...state }
   }

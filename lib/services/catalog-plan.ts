@@ -25,7 +25,7 @@ import {
 } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Item } from '../domain/item.ts'
-import { ITEM_TYPES, type ItemType } from '../domain/item.ts'
+import { ITEM_TYPES, type ItemType, REQUIRED_ITEM_FIELDS } from '../domain/item.ts'
 import {
   changeProject,
   PROJECT_SECRETS,
@@ -415,7 +415,7 @@ function createPlanner(
       }
       for (const [name, { item: given, path: itemPath }] of listed) {
         const item = newType && !given.type ? { ...given, type: newType } : given
-        for (const field of REQUIRED.filter((each) => item[each] === undefined)) {
+        for (const field of REQUIRED_ITEM_FIELDS.filter((each) => item[each] === undefined)) {
           const message = 'is required for a new item'
           problems.push({ field: `${itemPath}.${field}`, code: 'required', message })
         }
@@ -432,9 +432,6 @@ function createPlanner(
     },
   }
 }
-
-/** The fields that a new item must have, besides its name. */
-const REQUIRED = ['display_name', 'price', 'type'] as const
 
 /** Runs a parse function, and adds its mistakes under `path`. */
 function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | undefined {

@@ -1,6 +1,5 @@
 import type { Account } from '../domain/account.ts'
 import {
-  type CatalogFileItem,
   type CatalogPlan,
   type CatalogProject,
   type CatalogStore,
@@ -8,7 +7,7 @@ import {
 } from '../domain/catalog.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import type { JsonObject } from '../domain/fields.ts'
-import type { Item } from '../domain/item.ts'
+import { ITEM_NAMES, type Item } from '../domain/item.ts'
 import { PROJECT_SECRETS } from '../domain/project.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
@@ -118,10 +117,9 @@ async function* formatItems(pages: AsyncIterable<RecordPage<Item>>): AsyncGenera
 }
 
 function formatItem(item: Item): string {
-  const { name, display_name, description, price, type, metadata, archived_at } = item
-  const archived = archived_at === undefined ? undefined : true
-  const fields = { name, display_name, description, price: String(price), type, metadata, archived }
-  return `\n        ${JSON.stringify(fields satisfies Record<keyof CatalogFileItem, unknown>)}`
+  const archived = item.archived_at === undefined ? undefined : true
+  const fields = Object.fromEntries(ITEM_NAMES.map((name) => [name, item[name]]))
+  return `\n        ${JSON.stringify({ ...fields, price: String(item.price), archived })}`
 }
 
 function format(value: object, indent: number): string {

@@ -153,6 +153,11 @@ export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
 
+/** A column whose NULL is the value null of a field. */
+export function nullable<T>({ read, ...column }: Column<T>): Column<T | null> {
+  return { ...column, isOptional: true, read: (stored) => (stored === null ? null : read(stored)) }
+}
+
 /** A column whose NULL means that the record lacks the field. */
 export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
   return {

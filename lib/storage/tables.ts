@@ -4,7 +4,7 @@ import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domai
 import type { WebhookEventType } from '../domain/event.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
-import type { Item, ItemFields, ItemType } from '../domain/item.ts'
+import { ITEM, ITEM_NAMES, type Item, type ItemFields, type ItemValues } from '../domain/item.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import type { Project } from '../domain/project.ts'
 import {
@@ -20,9 +20,11 @@ import {
   bool,
   bytes,
   type Column,
+  type Columns,
   int32,
   integer,
   json,
+  nullable,
   numberOf,
   omit,
   optional,
@@ -120,17 +122,26 @@ interface ItemRow extends Omit<Item, StoreIds> {
   readonly changed?: string
 }
 
+/** The column of a field by the type in its JSON Schema. */
+const COLUMN_OF: { readonly [type: string]: Column<unknown> } = {
+  string: text(),
+  'string,null': nullable(text()),
+  object: json,
+}
+
+const itemColumns = {
+  ...Object.fromEntries(
+    ITEM_NAMES.map((name) => [name, COLUMN_OF[String(ITEM[name].rule.schema.type)]]),
+  ),
+  price: integer,
+} as Columns<ItemValues>
+
 /** All columns of an item, for writes. */
 export const ITEM_ROWS = table<ItemRow>(
   'items',
   {
     id: text(),
-    name: text(),
-    display_name: text(),
-    description: text(),
-    price: integer,
-    type: text<ItemType>(),
-    metadata: json,
+    ...itemColumns,
     created_at: text(),
     version: integer,
     archived_at: optional(text()),
