@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type AuditEntry, formatInstant, openSqliteStorage } from '../../lib/index.ts'
 import { start, tillkit, tillkitJson } from '../support/cli.ts'
+import { pluck } from '../support/collect.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const ENTRY: Omit<AuditEntry, 'subject'> = {
@@ -44,18 +45,16 @@ test('audit archive rejects young entries, a symbolic link and a file of the dat
   const archive = (before: string, file: string) =>
     tillkit(['audit', 'archive', '--db', db, '--before', before, '--out', file])
 
-  const results = [
-    await archive(young, out),
-    await archive('soon', out),
-    await archive('2024-02-01', link),
-    await archive('2024-02-01', db),
-    await archive('2024-02-01', join(out, 'no', 'folder')),
-  ]
+  const results = []
+  for (const [before, file] of [
+    [young, out],
+    ['2024-02-01', link],
+    ['2024-02-01', db],
+  ] as const) {
+    results.push(await archive(before, file))
+  }
 
-  assert.deepEqual(
-    results.map(({ code }) => code),
-    [2, 2, 1, 2, 2],
-  )
+  assert.deepEqual(pluck(results, 'code'), [2, 1, 2])
   assert.match(results[0]?.stderr ?? '', /--before must be at least one hour ago/)
   assert.equal((await tillkitJson(['audit', 'list', '--db', db])).entries.length, 3)
   const followed = await tillkitJson(['audit', 'list', '--follow', '--db', db])

@@ -44,29 +44,23 @@ test('a catalog is exported, edited, planned, checked and applied', async (t) =>
   assert.match((await run('catalog', 'plan', file)).stdout, /price: 99 → 199/)
 })
 
-test('a mistake is named once with its JSON path', async (t) => {
-  const { file, run, project, change } = await setUp(t)
+test('a mistake is named once with its JSON path, an unknown store with the option that creates it', async (t) => {
+  const { file, run, project, folder, change } = await setUp(t)
   await run('catalog', 'export', '--project', project.id, '--out', file)
   change(ITEMS, GEM.replace('"99"', '"4.99"'))
+  const other = join(folder, 'new.json')
+  const catalog = { project: { id: project.id }, stores: [{ store_id: 'new' }] }
+  writeFileSync(other, JSON.stringify(catalog))
 
-  const { code, stderr } = await run('catalog', 'apply', file)
+  const mistaken = await run('catalog', 'apply', file)
+  const unknown = await run('catalog', 'plan', other)
 
-  assert.equal(code, 1)
-  assert.match(stderr, /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/)
-})
-
-test('an unknown store is named with the option that creates it', async (t) => {
-  const { run, project, folder } = await setUp(t)
-  const file = join(folder, 'new.json')
-  writeFileSync(
-    file,
-    JSON.stringify({ project: { id: project.id }, stores: [{ store_id: 'new' }] }),
+  assert.deepEqual([mistaken.code, unknown.code], [1, 1])
+  assert.match(
+    mistaken.stderr,
+    /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/,
   )
-
-  const { code, stderr } = await run('catalog', 'plan', file)
-
-  assert.equal(code, 1)
-  assert.match(stderr, /'new' is no store of this project: --create-stores creates it\n$/)
+  assert.match(unknown.stderr, /'new' is no store of this project: --create-stores creates it\n$/)
 })
 
 test('--items-only gives the items of a file to the stores of another project', async (t) => {

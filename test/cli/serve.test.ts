@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -74,18 +72,6 @@ test('npm start ends when the shell of npm ends', SOON, async (t) => {
   shell.kill('SIGTERM')
   await closed
   await assert.rejects(fetch(`${url}/healthz`))
-})
-
-test('a port in use is an error of one line, and creates no demo whose keys nobody sees', async (t) => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  t.after(() => taken.close())
-  await once(taken, 'listening')
-  const port = String((taken.address() as AddressInfo).port)
-  const db = join(temporaryFolder(t), 'till.db')
-  const { code, stdout, stderr } = await tillkit(['serve', '--port', port, '--demo', '--db', db])
-  assert.deepEqual([code, stdout], [1, ''])
-  assert.deepEqual(await tillkitJson(['account', 'list', '--db', db]), [])
-  assert.match(stderr, /^tillkit: .*:\d+: another program uses this address \(EADDRINUSE\)\n$/)
 })
 
 test('a read-only database is rejected, and no other file is left beside it', async (t) => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createClient, TillError } from '../../client/index.ts'
 import { routes } from '../../http/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
+import { pluck } from '../support/collect.ts'
 import { startServer } from '../support/server.ts'
 import { start } from './shop.ts'
 
@@ -107,10 +108,7 @@ test('an iterator reads all items page by page', async (t) => {
 
   assert.deepEqual(names, ['gold', 'b', 'c', 'd', 'e'])
   assert.equal(proxy.lines().filter((line) => line.startsWith('GET /items?')).length, 5)
-  assert.deepEqual(
-    [...items, ...last.items].map(({ name }) => name),
-    names,
-  )
+  assert.deepEqual(pluck([...items, ...last.items], 'name'), names)
   assert.equal(last.next, undefined)
 })
 

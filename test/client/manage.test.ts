@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createManageClient, type ManageClient } from '../../client/manage.ts'
+import { pluck } from '../support/collect.ts'
 import { listenOn } from '../support/listen.ts'
 
 const store_id = 'main'
@@ -71,7 +72,7 @@ test('a method fills the path and sends the other fields', async (t) => {
   const { requests, manage } = await serve(t)
   for (const [call] of CALLS) await call(manage)
   assert.deepEqual(
-    requests.map(({ line }) => line),
+    pluck(requests, 'line'),
     CALLS.map(([, line]) => line),
   )
 })

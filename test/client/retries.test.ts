@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { start } from './shop.ts'
 
@@ -32,10 +33,7 @@ test('a create whose answer was lost creates one record', async (t) => {
   const other = await studio.items.create({ ...ITEM, name: 'shield' }, { idempotencyKey: 'mine' })
 
   const { items } = await shop.till.items.list(shop.account, { store_id: 'main' })
-  assert.deepEqual(
-    items.map(({ id }) => id),
-    [shop.item.id, item.id, other.id],
-  )
+  assert.deepEqual(pluck(items, 'id'), [shop.item.id, item.id, other.id])
   const keys = proxy.requests.map(({ headers }) => headers['idempotency-key'])
   assert.deepEqual(keys, [keys[0], keys[0], keys[0], 'mine'])
   assert.match(String(keys[0]), /^[\da-f]{32}$/)

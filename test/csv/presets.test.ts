@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findLayout, type LayoutOptions } from '../../lib/csv/layout.ts'
 import { parseSkus } from '../../lib/csv/skus.ts'
+import { pluck } from '../support/collect.ts'
 import { read, STORE, shortOf } from '../support/purchase-file.ts'
 
 const GOOGLE =
@@ -303,10 +304,7 @@ test('Stripe payments are read in UTC with the SKU of their metadata; test payme
       ['ch_8', 'gold', '2023-01-15T10:22:00.000Z', 1, 2000, 'USD', 'purchased'],
     ],
   )
-  assert.deepEqual(
-    reasons.map(({ reason }) => reason),
-    ['other_environment', 'unpaid', 'unpaid', 'no_sku'],
-  )
+  assert.deepEqual(pluck(reasons, 'reason'), ['other_environment', 'unpaid', 'unpaid', 'no_sku'])
   const sandbox = read(rows, { is_sandbox: true })
   assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 7])
   const paid = ['id,Created date (UTC),Amount,Currency,Status,sku (metadata)']

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createTill, type Till } from '../../lib/index.ts'
+import { pluck } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
@@ -131,10 +132,7 @@ for (const { name, skip, open } of await allTargets()) {
 
       assert.deepEqual([done.created, done.updated, done.missing], [1, 0, 1])
       const { items } = await till.items.list(account, { store_id: 'main', limit: 10 })
-      assert.deepEqual(
-        items.map(({ name }) => name),
-        ['gold', 'gem'],
-      )
+      assert.deepEqual(pluck(items, 'name'), ['gold', 'gem'])
       assert.equal((await till.projects.get(account, project.id)).name, 'Game')
       assert.equal((await till.stores.get(account, 'main')).status, 'active')
     })

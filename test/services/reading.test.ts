@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { collect } from '../support/collect.ts'
+import { collect, pluck } from '../support/collect.ts'
 import { fc } from '../support/seeds.ts'
 import { createShop, failureOf, fileOf, type Shop } from '../support/till.ts'
 
@@ -77,10 +77,7 @@ test('rows added to an export by hand are read unchanged', async () => {
   await importText(other, `${file}'=2,gold,2024-01-31T00:00:00Z,,1,,,,,,\r\n`)
 
   const { purchases } = await other.till.purchases.list(other.account, { store_id: 'main' })
-  assert.deepEqual(
-    purchases.map(({ transaction_id }) => transaction_id),
-    ['=1', "'=2"],
-  )
+  assert.deepEqual(pluck(purchases, 'transaction_id'), ['=1', "'=2"])
 })
 
 test('an export contains the purchases that its query selects', async () => {

@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  createMemoryStorage,
-  createTill,
-  type PurchaseInput,
-  type Session,
-  type Till,
-} from '../../lib/index.ts'
+import { createMemoryStorage, createTill, type PurchaseInput } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
@@ -183,13 +177,6 @@ test('recording waits for a running import of the same transaction, and then ski
   assert.equal(purchase?.import_id, 'imp_1')
 })
 
-async function sessionOf(till: Till, project_id: string, user_id: string): Promise<Session> {
-  const account = await till.accounts.list({}).then(({ accounts }) => accounts[0])
-  assert.ok(account)
-  const { token } = await till.sessions.issue(account, { project_id, user_id })
-  return till.sessions.authenticate(token)
-}
-
 test('an account sees the items of any user; a user sees its own, with a token issued by the account', async () => {
   const { till, account, project_id, token } = await createShop()
   for (const user_id of ['player', 'ann']) {
@@ -207,7 +194,8 @@ test('an account sees the items of any user; a user sees its own, with a token i
     first_purchased_at: STORED_AT,
     last_purchased_at: STORED_AT,
   }
-  const own = await sessionOf(till, project_id, 'player')
+  const issued = await till.sessions.issue(account, { project_id, user_id: 'player' })
+  const own = await till.sessions.authenticate(issued.token)
 
   assert.deepEqual(await till.purchases.owned(account, query), { owned: [gold] })
   assert.deepEqual(await till.purchases.owned(own, query), { owned: [gold] })

@@ -46,7 +46,12 @@ describe('a sealer', () => {
     const sealed = sealer.seal('secret', 'here') as Sealed
     const bytes = Buffer.from(sealed.sealed, 'base64url')
 
-    assert.throws(() => sealer.open(sealed, 'there'))
+    // Its errors contain neither the text nor the key.
+    const hidden = ['hex', 'base64'].map((each) => Buffer.from(OLD).toString(each as 'hex'))
+    const isSafe = ({ message }: Error) =>
+      ![...hidden, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
+    assert.throws(() => sealer.open(sealed, 'there'), isSafe)
+    assert.throws(() => createSealer([NEW]).open(sealed, 'here'), isSafe)
     assert.throws(() => createSealer([NEW]).open(sealed, 'here'), /is not set/)
     assert.throws(() => createSealer([]).open(sealed, 'here'), /is not set/)
     const { key } = createSealer([NEW]).seal('secret', 'here') as Sealed
@@ -60,20 +65,6 @@ describe('a sealer', () => {
     for (let length = 0; length < bytes.length; length++) {
       const text = bytes.subarray(0, length).toString('base64url')
       assert.throws(() => sealer.open({ ...sealed, sealed: text }, 'here'))
-    }
-  })
-
-  test('has no text and no key in its error', () => {
-    const sealer = createSealer([OLD])
-    const sealed = sealer.seal('secret', 'here') as Sealed
-    for (const attempt of [
-      () => sealer.open(sealed, 'there'),
-      () => createSealer([NEW]).open(sealed, 'here'),
-    ]) {
-      assert.throws(attempt, ({ message }: Error) => {
-        const keyTexts = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
-        return ![...keyTexts, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
-      })
     }
   })
 

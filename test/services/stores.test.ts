@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createMemoryStorage, createTill } from '../../lib/index.ts'
-import { collect } from '../support/collect.ts'
+import { collect, pluck } from '../support/collect.ts'
 import { describeFiles, type Place } from '../support/place.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
@@ -57,10 +57,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
       const stranger = await place.till({ masterKeys: [OTHER_KEY] })
       const unreadable = await stranger.operations.listUnreadableSecrets()
       const left = masterKeys.length === 0 ? [] : ['api_key']
-      assert.deepEqual(
-        unreadable.map(({ field }) => field),
-        left,
-      )
+      assert.deepEqual(pluck(unreadable, 'field'), left)
     }
   })
 
@@ -72,10 +69,11 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
       failureOf(till.stores.update(account, { store_id, ...change }))
 
     const bad = await update({ is_sandbox: 1, status: '', store_config: { return_url: 'nowhere' } })
-    assert.deepEqual(
-      bad.details.map(({ field }) => field),
-      ['is_sandbox', 'status', 'store_config.return_url'],
-    )
+    assert.deepEqual(pluck(bad.details, 'field'), [
+      'is_sandbox',
+      'status',
+      'store_config.return_url',
+    ])
     const unknown = await update({ store_type: 'iap' })
     assert.deepEqual(
       unknown.details.map(({ field, code }) => [field, code]),
@@ -95,8 +93,5 @@ test('reading all stores of a project starts at the first: a cursor does not com
   // @ts-expect-error: only a page has a cursor.
   till.stores.all(account, { project_id: project.id, cursor: '1' })
 
-  assert.deepEqual(
-    all.map(({ store_id }) => store_id),
-    ['main'],
-  )
+  assert.deepEqual(pluck(all, 'store_id'), ['main'])
 })

@@ -9,7 +9,7 @@ import {
   type SessionRequest,
   type Till,
 } from '../../lib/index.ts'
-import { collect } from '../support/collect.ts'
+import { collect, pluck } from '../support/collect.ts'
 import { failureOf, fileOf } from '../support/till.ts'
 
 /** The ids that a call names: foreign to the caller, unknown, or its own. */
@@ -235,10 +235,7 @@ describe('a session', () => {
     const { project, stores } = await till.sessions.init(a.keys[1], { user_id: 'player' })
 
     assert.equal(project.id, a.second.project)
-    assert.deepEqual(
-      stores.map(({ store_id }) => store_id),
-      [a.second.store],
-    )
+    assert.deepEqual(pluck(stores, 'store_id'), [a.second.store])
   })
 
   test('cannot choose its project, account or scopes', async () => {

@@ -6,7 +6,7 @@ import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '.
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { importRows } from '../storage/fixtures/imports.ts'
 import { insertShops, MAIN, newRow } from '../storage/fixtures/records.ts'
-import { collect } from '../support/collect.ts'
+import { collect, pluck } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createSignal } from '../support/server.ts'
@@ -116,10 +116,7 @@ describe('the erasure of a user', () => {
     const { entries } = await till.operations.listAudit({ limit: 100 })
     assert.doesNotMatch(JSON.stringify(entries), /player-77/)
     const named = entries.filter(({ subject }) => subject === `${user.project_id}/${pseudonym}`)
-    assert.deepEqual(
-      named.map(({ action }) => action),
-      ['tokens.revoke', 'users.erase'],
-    )
+    assert.deepEqual(pluck(named, 'action'), ['tokens.revoke', 'users.erase'])
     const again = await exported(till, account, user)
     assert.deepEqual(again.purchases, [])
   })
@@ -159,10 +156,7 @@ describe('the erasure of a user', () => {
 
     assert.equal(purchases, 4)
     const list = async () => (await till.purchases.list(account, { store_id: 'main' })).purchases
-    assert.deepEqual(
-      (await list()).map(({ user_id }) => user_id),
-      ['other'],
-    )
+    assert.deepEqual(pluck(await list(), 'user_id'), ['other'])
     const file = fileOf(HEADER + rowOf('a', USER) + rowOf('d', 'new'))
     const again = await till.purchases.import(account, { store_id: 'main', file })
     assert.deepEqual([again.added, again.skipped], [1, 1])

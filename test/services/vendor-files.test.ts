@@ -7,7 +7,7 @@ import {
   type ImportRequest,
   type Till,
 } from '../../lib/index.ts'
-import { collect } from '../support/collect.ts'
+import { collect, pluck } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 import { VERSION_0_2 } from './fixtures/version-0.2.ts'
@@ -128,10 +128,10 @@ for (const { name, skip, open } of await allTargets()) {
       const bad = await failureOf(till.purchases.import(account, request(['T-1,Currency Hold'])))
       assert.deepEqual([bad.details[0]?.line, bad.details[0]?.column], [2, 'Type'])
       const whole = till.purchases.import(account, request(rows, { refundsOnly: false }))
-      assert.deepEqual(
-        (await failureOf(whole)).details.map(({ field }) => field),
-        ['layout.columns.sku', 'layout.columns.purchased_at'],
-      )
+      assert.deepEqual(pluck((await failureOf(whole)).details, 'field'), [
+        'layout.columns.sku',
+        'layout.columns.purchased_at',
+      ])
     })
 
     test('RevenueCat rows meet stored ones by product, and subscriptions end', async (t) => {

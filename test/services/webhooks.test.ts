@@ -10,6 +10,7 @@ import {
   openSqliteStorage,
   type Till,
 } from '../../lib/index.ts'
+import { pluck } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
@@ -334,10 +335,7 @@ test('an import with many refunds sends parts that fit into a body', async () =>
     .filter(({ type }) => type === 'purchases.refunded')
   const refunded = parts.flatMap(({ data }) => data.purchases)
   assert.equal(new Set(refunded.map((each) => each.transaction_id)).size, 400)
-  assert.deepEqual(
-    parts.map(({ part }) => part),
-    [1, 2, 3, 4],
-  )
+  assert.deepEqual(pluck(parts, 'part'), [1, 2, 3, 4])
   assert.ok(parts.every(({ data }) => data.purchases.length <= 500))
   assert.ok(messages.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
   assert.equal(new Set(messages.map(({ headers }) => headers['webhook-id'])).size, messages.length)

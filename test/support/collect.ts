@@ -12,3 +12,8 @@ export async function collect<T>(all: AsyncIterable<T>): Promise<T[]> {
 export function all<T>(read: (page: Page) => Promise<RecordPage<T>>): Promise<T[]> {
   return collect(recordsOf(read))
 }
+
+/** One field of each record. */
+export function pluck<T, F extends keyof T>(records: readonly T[], field: F): T[F][] {
+  return records.map((each) => each[field])
+}
