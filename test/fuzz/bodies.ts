@@ -1,5 +1,7 @@
+import { type Operation, resolve, type Schema } from '../openapi/document.ts'
+import { type Choose, valuesOf } from '../openapi/requests.ts'
 import { character, fc } from '../support/seeds.ts'
-import { type Entry, freeForm, type JsonText, objectOf, say, text, wildValue } from './json.ts'
+import { type Entry, type JsonText, objectOf, say, wildValue } from './json.ts'
 
 /** The outcome when the rest of the request is valid; undefined when the body alone cannot tell. */
 export type Expected = 'accepted' | 'refused' | undefined
@@ -16,106 +18,45 @@ interface Field {
   readonly required: boolean
 }
 
-const required = (name: string, value: fc.Arbitrary<JsonText>): Field => ({
-  name,
-  value,
-  required: true,
-})
-const optional = (name: string, value: fc.Arbitrary<JsonText>): Field => ({
-  name,
-  value,
-  required: false,
-})
+/**
+ * Values that the records of the world require. `world.fill` replaces the parts in braces. No later
+ * response may contain a canary.
+ */
+const KNOWN: { readonly [operation: string]: { readonly [field: string]: string } } = {
+  initSession: { public_key: '{{public_key}}' },
+  createToken: { public_key: '{{public_key}}' },
+  createItem: { store_id: 'main', name: 'sku_{{fresh}}' },
+  createProject: { account_id: '{{account_id}}' },
+  updateProject: { id: '{{project_id}}' },
+  createStore: { project_id: '{{project_id}}', store_id: 'store-{{fresh}}' },
+}
+const EVERYWHERE: { readonly [field: string]: unknown } = {
+  webhook_secret: 'canary-{{fresh}}',
+  shared_secret: 'canary-{{fresh}}',
+  api_key: 'canary-{{fresh}}',
+  allowed_currencies: ['USD', 'EUR', 'JPY', 'RUB'],
+  currency: 'EUR',
+}
 
-const strings = (...values: string[]) => fc.constantFrom(...values).map(say)
-const boolean = fc.boolean().map(say)
-const object = (...fields: Field[]) => entriesOf(fields).map(objectOf)
+/** The fields of a JSON body, with valid values. */
+function fieldsOf({ id, body }: Operation): readonly Field[] {
+  const choose: Choose = (name, any) => {
+    const known = KNOWN[id]?.[name] ?? EVERYWHERE[name]
+    return known === undefined ? any : fc.constant(known)
+  }
+  const schema = resolve<Schema>(body?.schema as { $ref: string })
+  const [first = schema] = (schema.oneOf as Schema[] | undefined) ?? []
+  const { properties = {}, required = [] } = resolve<Schema>(first as { $ref: string })
+  return Object.entries(properties).map(([name, each]) => ({
+    name,
+    value: valuesOf(each, choose, name).map(say),
+    required: required.includes(name),
+  }))
+}
 
-// A secret that no later response may contain. `world.fill` replaces the part in braces.
-const secret = strings('canary-{{fresh}}')
-const scheme = strings('', 'mygame', 'a+b-c.d1')
-const name = text(1, 40).map(say)
-const url = strings('https://example.com/hook', 'http://localhost:1?q=é', 'https://[::1]/')
-const currency = strings('USD', 'EUR', 'JPY', 'RUB')
-
-const sessionFields = [
-  optional('public_key', strings('{{public_key}}')),
-  required('user_id', name),
-  optional(
-    'device_info',
-    object(
-      optional('device_id', text(0, 20).map(say)),
-      optional('platform', strings('ios', 'android', 'web')),
-      optional('os_version', text(0, 20).map(say)),
-      optional('app_version', text(0, 20).map(say)),
-    ),
-  ),
-  optional('dlscheme', scheme),
-]
-
-const platform = strings('mobile', 'web', 'desktop', 'ios', 'android', 'adroid')
-const projectConfig = object(
-  optional('sandbox_enabled', boolean),
-  optional('webhook_url', url),
-  optional('webhook_secret', secret),
-  optional('allowed_currencies', fc.constantFrom('[]', '["USD","EUR","JPY","RUB"]')),
-  optional('custom_settings', freeForm),
-  optional('feature', freeForm),
-)
-
-/** Bodies of the JSON endpoints, with the fields of the specification. */
-const FIELDS = {
-  session: sessionFields,
-  item: [
-    required('store_id', strings('main')),
-    required('name', strings('sku_{{fresh}}')),
-    required('display_name', name),
-    optional('description', text(0, 60).map(say)),
-    required('price', strings('0', '499', '00499', '9007199254740991')),
-    required('type', strings('consumable', 'non_consumable', 'subscription')),
-    optional('meta', freeForm),
-  ],
-  project: [
-    required('account_id', strings('{{account_id}}')),
-    required('name', name),
-    required('bundle_id', strings('com.example', 'a.b', 'com.Exa-mple_1.game')),
-    required('platform', platform),
-    optional('status', text(1, 20).map(say)),
-    optional('dlscheme', scheme),
-    optional('config', projectConfig),
-  ],
-  change: [
-    required('id', strings('{{project_id}}')),
-    optional('name', name),
-    optional('platform', platform),
-    optional('config', projectConfig),
-  ],
-  store: [
-    required('project_id', strings('{{project_id}}')),
-    optional('store_id', strings('store-{{fresh}}')),
-    required('store_type', strings('custom')),
-    optional('is_sandbox', boolean),
-    optional('status', text(1, 20).map(say)),
-    optional(
-      'store_config',
-      object(
-        optional('currency', currency),
-        optional('webhook_enabled', boolean),
-        optional('webhook_url', url),
-        optional('provider', name),
-        optional('api_key', secret),
-        optional('webhook_secret', secret),
-        optional('test_mode', boolean),
-      ),
-    ),
-  ],
-} as const satisfies { readonly [kind: string]: readonly Field[] }
-
-export type BodyKind = keyof typeof FIELDS
-
-/** Bodies of one kind: valid, almost valid, or random bytes. */
-export function bodyOf(kind: BodyKind): fc.Arbitrary<Body> {
-  const fields: readonly Field[] = FIELDS[kind]
+/** Bodies of an operation: valid, almost valid, or random bytes. */
+export function bodyOf(operation: Operation): fc.Arbitrary<Body> {
+  const fields = fieldsOf(operation)
   const right = entriesOf(fields)
   const place = fc.nat({ max: fields.length - 1 })
   const extra = fc.tuple(

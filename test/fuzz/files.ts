@@ -139,7 +139,7 @@ interface Edit {
   readonly put: string
 }
 
-const edit: fc.Arbitrary<Edit> = fc.record({
+export const edit: fc.Arbitrary<Edit> = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   cut: fc.constantFrom(0, 0, 1, 2, 20),
   put: fc.constantFrom(
@@ -163,7 +163,7 @@ const damaged = fc
   .tuple(wellMade, fc.array(edit, { minLength: 1, maxLength: 3 }))
   .map(([{ bytes }, edits]): Body => ({ bytes: edits.reduce(applied, bytes), expected: undefined }))
 
-function applied(bytes: string, { at, cut, put }: Edit): string {
+export function applied(bytes: string, { at, cut, put }: Edit): string {
   const place = Math.floor(at * bytes.length)
   return bytes.slice(0, place) + put + bytes.slice(place + cut)
 }

@@ -33,9 +33,6 @@ const { value } = fc.letrec<{ value: JsonText }>((tie) => ({
   ),
 }))
 
-/** A valid object with any content. */
-export const freeForm: fc.Arbitrary<JsonText> = entriesOf(value)
-
 export type Entry = readonly [key: string, value: JsonText]
 
 export function objectOf(entries: readonly Entry[]): JsonText {

@@ -1,12 +1,14 @@
+import { type Operation, operations } from '../openapi/document.ts'
 import { fc } from '../support/seeds.ts'
-import { type Body, type BodyKind, bodyOf } from './bodies.ts'
+import { type Body, bodyOf } from './bodies.ts'
 import { form } from './forms.ts'
 
 export type Header = readonly [name: string, value: string]
 
 /** A request as data. `world.fill` replaces names in double braces before it is sent. */
 export interface FuzzRequest {
-  readonly endpoint: EndpointName
+  /** The id of the operation, or what the request is otherwise. */
+  readonly endpoint: string
   readonly method: string
   readonly target: string
   readonly headers: readonly Header[]
@@ -22,35 +24,13 @@ function part(headers: readonly Header[], ...allowed: number[]): Part {
   return allowed.length > 0 ? { headers, allowed } : { headers }
 }
 
-type CredentialName = 'public key' | 'account key' | 'token' | 'none'
+type CredentialName = 'publicKey' | 'accountKey' | 'token' | 'none'
 
-interface Endpoint {
-  readonly method: string
-  readonly path: string
-  readonly credential: CredentialName
-  readonly body: BodyKind | 'form' | 'none'
-}
-
-const AUTH = '/api/v1/identity/auth'
-
-export const ENDPOINTS = {
-  accessToken: ['GET', `${AUTH}/access-token`, 'public key', 'none'],
-  init: ['POST', `${AUTH}/init`, 'public key', 'session'],
-  token: ['POST', `${AUTH}/token`, 'public key', 'session'],
-  createItem: ['POST', '/api/v1/items', 'account key', 'item'],
-  listItems: ['GET', '/api/v1/items', 'token', 'none'],
-  getItem: ['GET', '/api/v1/items/{{item_id}}', 'token', 'none'],
-  importPurchases: ['POST', '/api/v1/purchases/import', 'token', 'form'],
-  createProject: ['POST', '/api/v1/projects', 'account key', 'project'],
-  updateProject: ['PUT', '/api/v1/projects', 'token', 'change'],
-  createStore: ['POST', '/api/v1/stores', 'account key', 'store'],
-  healthz: ['GET', '/healthz', 'none', 'none'],
-  readyz: ['GET', '/readyz', 'none', 'none'],
-} as const satisfies {
-  [name: string]: readonly [string, string, CredentialName, Endpoint['body']]
-}
-
-export type EndpointName = keyof typeof ENDPOINTS | 'options' | 'unknown route' | 'wrong method'
+/** The ten endpoints and the probes. */
+const ENDPOINTS = operations.filter(
+  ({ id, path }) =>
+    (path.startsWith('/api/v1/') || /^.(healthz|readyz)$/.test(path)) && id !== 'listOwnPurchases',
+)
 
 /** A part of a request. `allowed` is missing when the part does not affect the status. */
 interface Part {
@@ -59,21 +39,21 @@ interface Part {
 }
 
 const HEADERS = {
-  'public key': 'x-public-project-key',
-  'account key': 'x-account-key',
+  publicKey: 'x-public-project-key',
+  accountKey: 'x-account-key',
   token: 'authorization',
 } as const
 
 const RIGHT: { readonly [C in CredentialName]: readonly Header[] } = {
-  'public key': [['X-Public-Project-Key', '{{public_key}}']],
-  'account key': [['X-Account-Key', '{{account_key}}']],
+  publicKey: [['X-Public-Project-Key', '{{public_key}}']],
+  accountKey: [['X-Account-Key', '{{account_key}}']],
   token: [['Authorization', 'Bearer {{token}}']],
   none: [],
 }
 
 const FOREIGN: typeof RIGHT = {
-  'public key': [['x-public-project-key', '{{foreign_public_key}}']],
-  'account key': [['x-account-key', '{{foreign_account_key}}']],
+  publicKey: [['x-public-project-key', '{{foreign_public_key}}']],
+  accountKey: [['x-account-key', '{{foreign_account_key}}']],
   token: [['authorization', 'bearer  {{foreign_token}}']],
   none: [],
 }
@@ -108,7 +88,7 @@ const garbage = fc.oneof(
 
 function credential(of: CredentialName): fc.Arbitrary<Part> {
   if (of === 'none') return fc.constant(part([]))
-  const refused = of === 'public key' ? 400 : 401
+  const refused = of === 'publicKey' ? 400 : 401
   const others = Object.values(RIGHT).filter((each) => each !== RIGHT[of])
   return fc.oneof(
     { weight: 12, arbitrary: fc.constant(part(RIGHT[of])) },
@@ -251,7 +231,7 @@ const oddQuery = fc.oneof(
   fc.webQueryParameters().map((query) => `?${query}`),
 )
 
-const targets: { readonly [E in keyof typeof ENDPOINTS]?: fc.Arbitrary<Target> } = {
+const targets: { readonly [operation: string]: fc.Arbitrary<Target> } = {
   listItems: fc.oneof(
     {
       weight: 3,
@@ -310,9 +290,9 @@ const noBody: fc.Arbitrary<BodyPart> = fc
   )
   .map((body) => ({ headers: [], body }))
 
-function bodyFor(kind: Endpoint['body']): fc.Arbitrary<BodyPart> {
-  if (kind === 'none') return noBody
-  if (kind === 'form') {
+function bodyFor(operation: Operation): fc.Arbitrary<BodyPart> {
+  if (!operation.body) return noBody
+  if (operation.body.type === 'multipart/form-data') {
     return form.map(({ contentType, ...body }) => {
       const decided = decide(body)
       const allowed = decided.allowed ?? [200]
@@ -323,7 +303,7 @@ function bodyFor(kind: Endpoint['body']): fc.Arbitrary<BodyPart> {
       }
     })
   }
-  return fc.tuple(bodyOf(kind), jsonType).map(([body, type]) => {
+  return fc.tuple(bodyOf(operation), jsonType).map(([body, type]) => {
     return { ...decide(body), ...type, allowed: type.allowed ?? decide(body).allowed ?? [200] }
   })
 }
@@ -336,16 +316,17 @@ function decide({ bytes, expected }: Body): BodyPart {
 }
 
 /** A request to an endpoint. A wrong credential alone decides the status. */
-function requestTo(endpoint: keyof typeof ENDPOINTS): fc.Arbitrary<FuzzRequest> {
-  const [method, path, caller, body] = ENDPOINTS[endpoint]
-  const isCreate = method === 'POST' && caller === 'account key'
+function requestTo(operation: Operation): fc.Arbitrary<FuzzRequest> {
+  const { id: endpoint, method, path } = operation
+  const caller = (operation.scheme ?? 'none') as CredentialName
+  const isCreate = method === 'POST' && caller === 'accountKey'
   const isValidated = caller === 'token' && method === 'GET'
   const oneOfMany = fc.option(oddQuery, { freq: 6, nil: '' }).map((query) => target(path + query))
   return fc
     .record({
       caller: credential(caller),
       target: targets[endpoint] ?? oneOfMany,
-      body: bodyFor(body),
+      body: bodyFor(operation),
       key: isCreate ? idempotency : fc.constant(part([])),
       validator: isValidated ? validators : fc.constant(part([])),
       harmless,
@@ -379,12 +360,12 @@ function refusals(all: readonly (readonly number[])[]): number[] {
 
 const strays: fc.Arbitrary<FuzzRequest> = fc
   .record({
-    kind: fc.constantFrom<[EndpointName, number]>(
+    kind: fc.constantFrom<[string, number]>(
       ['options', 204],
       ['unknown route', 404],
       ['wrong method', 405],
     ),
-    known: fc.constantFrom(...Object.values(ENDPOINTS)),
+    known: fc.constantFrom(...ENDPOINTS.map(({ path }) => path.replace(/\{\w+\}/, 'x'))),
     odd: fc.constantFrom(
       ...[
         '/',
@@ -420,14 +401,14 @@ const strays: fc.Arbitrary<FuzzRequest> = fc
     ...rest,
     endpoint,
     method: endpoint === 'options' ? 'OPTIONS' : method,
-    target: endpoint === 'unknown route' ? odd : known[1],
+    target: endpoint === 'unknown route' ? odd : known,
     allowed: [status],
   }))
 
 /** Requests that HTTP forbids or barely allows. Usually answered 400 or 431. */
 const malformed: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
-    requestTo('listItems'),
+    requestTo(ENDPOINTS.find(({ id }) => id === 'listItems') as Operation),
     fc.constantFrom<(request: FuzzRequest) => Partial<FuzzRequest>>(
       ({ headers }) => ({ headers: [...headers, ['X-Bad', 'a\0b']] }),
       ({ headers }) => ({ headers: [...headers, ['X Bad', 'a']] }),
@@ -459,10 +440,7 @@ const malformed: fc.Arbitrary<FuzzRequest> = fc
 
 /** Requests of every kind. */
 export const request: fc.Arbitrary<FuzzRequest> = fc.oneof(
-  ...Object.keys(ENDPOINTS).map((name) => ({
-    weight: ENDPOINTS[name as keyof typeof ENDPOINTS][2] === 'none' ? 1 : 4,
-    arbitrary: requestTo(name as keyof typeof ENDPOINTS),
-  })),
+  ...ENDPOINTS.map((each) => ({ weight: each.scheme ? 4 : 1, arbitrary: requestTo(each) })),
   { weight: 3, arbitrary: strays },
   { weight: 2, arbitrary: malformed },
 )

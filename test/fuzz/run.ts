@@ -6,6 +6,7 @@ import type { Target } from '../support/targets.ts'
 import { assertAnswer } from './answers.ts'
 import { type Answer, exchange } from './exchange.ts'
 import { type FuzzRequest, request } from './requests.ts'
+import { createEditedRows } from './rows.ts'
 import { createWorld } from './world.ts'
 
 export interface Fuzzing {
@@ -32,7 +33,9 @@ export async function fuzzServer(
   }
   const before = await send(KNOWN_GOOD)
   const until = Date.now() + milliseconds
-  const property = fc.asyncProperty(request, async (request) => {
+  const editedRows = await createEditedRows(url, world.keys)
+  const any = fc.oneof({ weight: 5, arbitrary: request }, { weight: 1, arbitrary: editedRows })
+  const property = fc.asyncProperty(any, async (request) => {
     if (Date.now() > until) return
     log.length = 0
     await send(request)

@@ -5,6 +5,7 @@ import type { FuzzRequest } from './requests.ts'
 
 /** The values that requests refer to, and the texts that no response may contain. */
 export interface World {
+  readonly keys: { readonly public_key: string; readonly account_key: string }
   /** Returns the request with all names in double braces replaced. */
   fill(request: FuzzRequest): FuzzRequest
   /** Texts that no response may contain. */
@@ -99,6 +100,7 @@ export async function createWorld(till: Till): Promise<World> {
       name === 'fresh' ? String(++made) : (names[name] ?? whole),
     )
   return {
+    keys: { public_key, account_key: account.account_key },
     fill: (request) => ({
       ...request,
       target: fill(request.target),

@@ -38,10 +38,16 @@ export interface DocumentedRequest {
 /** Makes the requests of one operation from its parameters, its credential and its body. */
 export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<DocumentedRequest> {
   const { method, parameters, body } = operation
+  const known = knownValues(shop)
+  /** Most values are known ones, if there are any. */
+  const choose: Choose = (name, any) =>
+    known[name] === undefined
+      ? any
+      : fc.oneof({ weight: 6, arbitrary: fc.constant(known[name]) }, { weight: 1, arbitrary: any })
   const of = (place: string) => {
     const wanted = parameters.filter((parameter) => parameter.in === place)
     return fc.record(
-      Object.fromEntries(wanted.map((each) => [each.name, parameterOf(each, shop)])),
+      Object.fromEntries(wanted.map((each) => [each.name, parameterOf(each, choose)])),
       { requiredKeys: place === 'path' ? wanted.map(({ name }) => name) : [] },
     )
   }
@@ -52,7 +58,7 @@ export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<Docume
       query: of('query'),
       headers: of('header'),
       isAuthorized: fc.boolean().chain((first) => (first ? fc.constant(true) : fc.boolean())),
-      body: body ? bodyOf(body.schema, shop) : fc.constant(undefined),
+      body: body ? bodyOf(body.schema, choose) : fc.constant(undefined),
     })
     .map((made) => {
       const { path, query, headers, isAuthorized } = made
@@ -107,9 +113,9 @@ export function knownValues({ account, project, item, key_id, import_id, webhook
 
 function parameterOf(
   { name, schema, in: place }: Operation['parameters'][number],
-  shop: Shop,
+  choose: Choose,
 ): fc.Arbitrary<string> {
-  const written = valuesOf(schema, name, shop).map(String)
+  const written = valuesOf(schema, choose, name).map(String)
   if (name === 'X-Request-Id') return fc.stringMatching(/^[\w-]{1,64}$/)
   // Header values are printable ASCII, and a path has no empty part and no dot segments.
   return place !== 'query'
@@ -124,8 +130,8 @@ const anything = fc.oneof(
 )
 
 /** Most bodies are valid. In each of the others, one field has a random value or is missing. */
-function bodyOf(schema: Schema, shop: Shop): fc.Arbitrary<unknown> {
-  const valid = valuesOf(schema, '', shop)
+function bodyOf(schema: Schema, choose: Choose): fc.Arbitrary<unknown> {
+  const valid = valuesOf(schema, choose)
   const spoilt = valid.chain((body) => {
     const fields = Object.keys(body as object)
     if (fields.length === 0) return fc.constant(body)
@@ -137,22 +143,22 @@ function bodyOf(schema: Schema, shop: Shop): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 3, arbitrary: valid }, { weight: 1, arbitrary: spoilt })
 }
 
+/** Chooses between the values of a field's schema and others with its name. */
+export type Choose = (name: string, any: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
+
 /** Values that are valid by a schema of the document. */
-function valuesOf(reference: Schema, name: string, shop: Shop): fc.Arbitrary<unknown> {
+export function valuesOf(reference: Schema, choose: Choose, name = ''): fc.Arbitrary<unknown> {
   const schema = resolve<Schema>(reference as { $ref: string })
-  const known = knownValues(shop)[name]
-  const any = plainValuesOf(schema, name, shop)
-  if (known === undefined) return any
-  return fc.oneof({ weight: 6, arbitrary: fc.constant(known) }, { weight: 1, arbitrary: any })
+  return choose(name, plainValuesOf(schema, choose, name))
 }
 
-function plainValuesOf(schema: Schema, name: string, shop: Shop): fc.Arbitrary<unknown> {
+function plainValuesOf(schema: Schema, choose: Choose, name: string): fc.Arbitrary<unknown> {
   const { type, oneOf } = schema
   if ('const' in schema) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]))
-  if (oneOf) return fc.oneof(...(oneOf as Schema[]).map((each) => valuesOf(each, name, shop)))
+  if (oneOf) return fc.oneof(...(oneOf as Schema[]).map((each) => valuesOf(each, choose, name)))
   if (Array.isArray(type)) {
-    return fc.oneof(...type.map((each) => plainValuesOf({ ...schema, type: each }, name, shop)))
+    return fc.oneof(...type.map((each) => plainValuesOf({ ...schema, type: each }, choose, name)))
   }
   switch (type) {
     case 'null':
@@ -162,18 +168,21 @@ function plainValuesOf(schema: Schema, name: string, shop: Shop): fc.Arbitrary<u
     case 'integer':
       return fc.integer({ min: schema.minimum as number, max: schema.maximum as number })
     case 'array':
-      return fc.array(valuesOf(schema.items as Schema, '', shop), { maxLength: 3 })
+      return fc.array(valuesOf(schema.items as Schema, choose), { maxLength: 3 })
     case 'object':
-      return objectOf(schema, shop)
+      return objectOf(schema, choose)
     default:
       return textOf(schema, name)
   }
 }
 
-function objectOf({ properties = {}, required = [] }: Schema, shop: Shop): fc.Arbitrary<unknown> {
+function objectOf(
+  { properties = {}, required = [] }: Schema,
+  choose: Choose,
+): fc.Arbitrary<unknown> {
   const fields = Object.entries(properties).map(([name, each]) => [
     name,
-    valuesOf(each, name, shop),
+    valuesOf(each, choose, name),
   ])
   return fc
     .record({
