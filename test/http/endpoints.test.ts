@@ -268,11 +268,14 @@ function ownRows(shop: Shop): readonly OwnRow[] {
         created,
         { absent: ['first'] },
       ),
-      ...Object.entries({ 'a bearer token': token, 'a public key': public_key }).map(
-        ([what, value]) =>
-          refusesCredential(what, value, {
-            headers: { 'www-authenticate': /^AccountKey realm="tillkit"$/ },
-          }),
+      ...Object.entries({
+        'a bearer token': token,
+        'a public key': public_key,
+        'an account key with one more character': `${account_key}x`,
+      }).map(([what, value]) =>
+        refusesCredential(what, value, {
+          headers: { 'www-authenticate': /^AccountKey realm="tillkit"$/ },
+        }),
       ),
       refuses('all missing fields at once', {
         store_id: undefined,
@@ -719,6 +722,16 @@ test('a well-formed request id of the client is used, else a new one', async (t)
       else assert.match(used, /^[\da-f-]{36}$/)
       assert.equal((await entryOf(used)).request_id, used)
     }
+  }
+})
+
+test('the scheme of a token is Bearer, in upper or lower case', async (t) => {
+  const { send, token } = await serveShop(t, { storage: createMemoryStorage() })
+  const list = (authorization: string) =>
+    send('GET /api/v1/items?store_id=main', { headers: { authorization } })
+  assert.equal((await list(`bEaReR ${token}`)).status, 200)
+  for (const refused of [token, `Basic ${token}`, `Bearer${token}`]) {
+    assertProblem(await list(refused), 401, 'token_required')
   }
 })
 
