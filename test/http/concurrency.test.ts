@@ -62,11 +62,6 @@ const setups: {
     const { send } = await startServer(t, { storage: await openSqliteStorage(path) })
     return [send]
   },
-  'two tills on one file': async (t, path) => {
-    const first = await startServer(t, { storage: await openSqliteStorage(path) })
-    const second = await startServer(t, { storage: await openSqliteStorage(path) })
-    return [first.send, second.send]
-  },
   'two server processes on one file': async (t, path) => {
     const args = ['--port', '0', '--db', path, '--no-webhooks']
     const [first, second] = await Promise.all([serveProcess(t, args), serveProcess(t, args)])

@@ -113,7 +113,8 @@ test('an import that is refused early is answered, and its connection stays usab
   })
   const open: RawClient[] = []
   for (const { stage, headers, body, reply: expected } of refusals) {
-    for (const { name, frame } of framings) {
+    // A chunked body differs only in where its end is found.
+    for (const { name, frame } of stage.includes('file') ? framings : framings.slice(0, 1)) {
       await t.test(`for ${stage}, ${name}`, async () => {
         const [framing = '', bytes = ''] = frame(body)
         const client = await started.connect()

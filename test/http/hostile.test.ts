@@ -21,7 +21,13 @@ interface Row {
   readonly reply: readonly [status: number, code?: string]
 }
 
+const NO_ROUTES = [
+  ...['//', '/', '/%FF', '/%2F', '*', '/healthz/', '/HEALTHZ', '/a/../healthz', '/__proto__'],
+  ...['/api/v1', '/api/v2/items', '/api/v1//items', '/api/v1/items/', '/api/v1/items/a/b'],
+]
+
 const targets: Row[] = [
+  ...NO_ROUTES.map((target) => [target, 404, 'route_not_found'] as const),
   ['/api/v1/items/%2e%2e', 404, 'item_not_found'],
   ['/api/v1/items/..', 404, 'item_not_found'],
   ['/api/v1/items/.', 404, 'item_not_found'],
@@ -93,6 +99,7 @@ test('unusual targets and queries are not normalized', async (t) => {
       if (code) assertProblem(answer, status, code)
       else assert.equal(answer.status, status, answer.text)
       assert.ok(!answer.text.includes('xxx'), 'quotes the request')
+      if (code && target.length > 4) assert.ok(!answer.text.includes(target), 'quotes the target')
       assert.equal((await send('GET /healthz')).status, 200)
     })
   }

@@ -240,26 +240,6 @@ test('a 503 for load comes before the credential is verified, and releases nothi
   }
 })
 
-test('requests that fail in any way release their limit', async (t) => {
-  const storage = createMemoryStorage()
-  const limits = { readsInFlight: 1, writesInFlight: 1, uploadsInFlight: 1 }
-  const { send, token, account_key } = await serveShop(t, { storage, limits })
-  const { listItems } = storage
-  storage.listItems = async () => {
-    throw new Error('of the storage')
-  }
-
-  for (let i = 0; i < 3; i++) {
-    assert.equal((await send(LIST, { token })).status, 500)
-    assert.equal((await send(LIST, { token: 'x' })).status, 401)
-    assert.equal((await send('POST /api/v1/items', { account_key, body: '{' })).status, 400)
-    const text = { token, body: 'x', headers: { 'content-type': 'text/csv' } }
-    assert.equal((await send('POST /api/v1/purchases/import', text)).status, 415)
-  }
-  storage.listItems = listItems
-  assert.equal((await send(LIST, { token })).status, 200)
-})
-
 test('connections over the limit are closed until another one closes', async (t) => {
   const storage = createMemoryStorage()
   const options = { metrics: true }

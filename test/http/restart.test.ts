@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
 import { Agent, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
@@ -60,55 +59,6 @@ function newItem(name: string): object {
   return { store_id: 'main', name, display_name: `Item ${name}`, price: '1', type: 'consumable' }
 }
 
-test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', {
-  skip: soakOnly,
-}, async (t) => {
-  const { db: path, public_key, account } = await createShopFile(t)
-  const count = 12_000
-  const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
-  const csv = `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
-  const { child, closed, send } = await startProcess(t, path)
-  const token = await openSession(send, public_key)
-
-  const sizeBefore = statSync(`${path}-wal`).size
-  const importing = send('POST /api/v1/purchases/import', { token, body: importForm(csv) }).then(
-    ({ status }) => status,
-    () => 0,
-  )
-  await eventually(
-    () => statSync(`${path}-wal`).size > sizeBefore + 200_000 || undefined,
-    'rows in the database',
-  )
-  child.kill('SIGKILL')
-  const status = await importing
-  await closed
-
-  // Stays open: if it closed while it clears the import, the server would wait for the end of its lease.
-  const till = createTill({ storage: await openSqliteStorage(path) })
-  t.after(() => till.close())
-  const kept = await countPurchases(till, account)
-  assert.ok(status === 200 ? kept === count : [0, count].includes(kept), `${status}: ${kept} rows`)
-  const again = await startHere(t, path)
-  const reply = await again.send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
-  assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
-  assert.equal(await countPurchases(till, account), count)
-})
-
-async function countPurchases(
-  till: Till,
-  account: Parameters<Till['purchases']['list']>[0],
-): Promise<number> {
-  let count = 0
-  let cursor: string | undefined
-  do {
-    const from = cursor === undefined ? {} : { cursor }
-    const page = await till.purchases.list(account, { store_id: 'main', limit: 1000, ...from })
-    count += page.purchases.length
-    cursor = page.next
-  } while (cursor !== undefined)
-  return count
-}
-
 test('SIGTERM finishes a request in flight, accepts no other, and exits with 0', async (t) => {
   const { db: path, account_key, public_key } = await createShopFile(t)
   const { child, closed, url, send, log } = await startProcess(t, path)
@@ -148,24 +98,6 @@ async function untilRefused(url: string): Promise<void> {
   }
   throw new Error('the server never stopped to take connections')
 }
-
-test('SIGTERM exits with 0 despite open idle connections', async (t) => {
-  const { db: path } = await createShopFile(t)
-  const { child, closed, url } = await startProcess(t, path)
-  const silent = await connectTo(url)
-  const idle = await connectTo(url)
-  t.after(() => {
-    silent.socket.destroy()
-    idle.socket.destroy()
-  })
-  idle.write(rawRequest('GET /healthz', []))
-  await idle.reply()
-
-  child.kill('SIGTERM')
-
-  assert.equal(await closed, 0)
-  assert.equal(await idle.ended, '')
-})
 
 const CLIENTS = 16
 
