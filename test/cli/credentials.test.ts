@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type { AuditEntry } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { serveHere, tillkit } from '../support/cli.ts'
+import { logOfServe, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createShopFile } from '../support/served.ts'
 import { createClient } from '../support/server.ts'
@@ -160,12 +160,9 @@ describe('a server logs one startup warning for each insecure setting', () => {
   for (const [what, args, env, expected] of cases) {
     test(what, async (t) => {
       const free = ['--port', '0', '--no-webhooks', '--db', 'memory:']
-      const served = await serveHere(t, [...free, ...args], env)
-      served.stop('SIGTERM')
-      await served.closed
-      const entries = served.log.map((line) => JSON.parse(line))
+      const entries = await logOfServe(t, [...free, ...args], env)
       const warnings = entries.filter(({ level }) => level === 'warn')
-      assert.equal(warnings.length, expected.length, served.log.join('\n'))
+      assert.equal(warnings.length, expected.length, JSON.stringify(entries))
       for (const [index, said] of expected.entries()) assert.match(warnings[index]?.message, said)
     })
   }
@@ -236,16 +233,11 @@ test('a server with a master key names the secrets that are stored unencrypted',
   await tillkit(['store', 'update', '--store', 'main', ...config])
 
   const env = { TILLKIT_MASTER_KEY: KEY }
-  const served = await serveHere(t, ['--port', '0', '--lockdown', '--db', db], env)
-  served.stop('SIGTERM')
-  await served.closed
+  const entries = await logOfServe(t, ['--port', '0', '--lockdown', '--db', db], env)
 
   const names = `webhook_secret of ${project.id}, webhook_secret of ${project.id}/main`
   const message = `Secrets are stored unencrypted: ${names}; see secrets seal`
-  assert.ok(
-    served.log.some((line) => JSON.parse(line).message === message),
-    served.log.join(),
-  )
+  assert.ok(entries.some((entry) => entry.message === message))
 })
 
 test('secrets of a lost master key are listed, and dropped after a confirmation', async (t) => {

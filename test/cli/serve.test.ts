@@ -5,6 +5,7 @@ import { chmodSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
+  logOfServe,
   mayRun,
   serveHere,
   serveProcess,
@@ -121,11 +122,8 @@ test('serve warns of a database that other users of the machine may use', async 
   const db = join(temporaryFolder(t), 'till.db')
   await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   const warned = async () => {
-    const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', db])
-    stop('SIGTERM')
-    await closed
-    const messages = log.map((line) => JSON.parse(line).message)
-    return messages.filter((message) => message.includes('chmod'))
+    const entries = await logOfServe(t, [...SILENT, '--db', db])
+    return entries.map(({ message }) => message).filter((message) => message.includes('chmod'))
   }
   assert.deepEqual(await warned(), [])
   chmodSync(db, 0o640)
@@ -139,9 +137,6 @@ test('a message tells of a new database', async (t) => {
   assert.equal((await tillkit([...create, db])).stderr, `tillkit: created a new database ${db}\n`)
   assert.equal((await tillkit([...create, db])).stderr, '')
 
-  const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', `${db}2`])
-  stop('SIGTERM')
-  await closed
-  const messages = log.map((line) => JSON.parse(line).message)
-  assert.ok(messages.includes(`Created a new database ${db}2`))
+  const entries = await logOfServe(t, [...SILENT, '--db', `${db}2`])
+  assert.ok(entries.some(({ message }) => message === `Created a new database ${db}2`))
 })

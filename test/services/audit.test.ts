@@ -14,7 +14,7 @@ import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlit
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { describeFiles, type Place } from '../support/place.ts'
+import { describeFiles, type NewPlace, type Place } from '../support/place.ts'
 import { createClock, createShop, NOW } from '../support/till.ts'
 import {
   file,
@@ -28,8 +28,6 @@ import {
 
 const OPTIONS = { requestId: REQUEST_ID }
 const REQUEST = { request_id: REQUEST_ID }
-
-type NewPlace = (t: TestContext) => Place
 
 /** Every call of a session that changes something. */
 const sessionWrites: Record<string, Write> = {

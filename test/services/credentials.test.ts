@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { createTill, type Till } from '../../lib/index.ts'
 import type { KeyUse } from '../../lib/storage/records.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { describeFiles, type Place } from '../support/place.ts'
+import { describeFiles, type NewPlace } from '../support/place.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { failureOf } from '../support/till.ts'
 
 const USER = { user_id: 'player' }
-
-type NewPlace = (t: TestContext) => Place
 
 await describeFiles('account keys', describeAccountKeys)
 await describeFiles('public keys', describePublicKeys)

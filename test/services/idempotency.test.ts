@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { type Account, type CreateOptions, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { describeFiles, type Place } from '../support/place.ts'
+import { describeFiles, type NewPlace, type Place } from '../support/place.ts'
 import { createShop, failureOf } from '../support/till.ts'
 
 const DAY = 86_400_000
 const KEY = { idempotencyKey: 'k-1' }
 const SECRET = 'whs_do_not_show_this'
 
-type NewPlace = (t: TestContext) => Place
 type Create = (
   shop: Shop,
   change?: object,

@@ -13,7 +13,7 @@ import { createSealer, type Sealed, sealSecrets } from '../../lib/services/secre
 import type { Storage } from '../../lib/storage/port.ts'
 import { all, collect } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { describeFiles, type Place } from '../support/place.ts'
+import { describeFiles, type NewPlace, type Place } from '../support/place.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createShop } from '../support/till.ts'
 
@@ -26,8 +26,6 @@ const SECRETS = ['whs_of_project', 'shared_of_iap', 'whs_of_iap', 'api_of_custom
 function sealedOf(sealed: number, unreadable: number) {
   return { sealed, unreadable, idempotency_records: 0 }
 }
-
-type NewPlace = (t: TestContext) => Place
 
 describe('a sealer', () => {
   test('opens its sealed texts, which differ each time', () => {

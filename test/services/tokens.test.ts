@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
-import { describeFiles, type Place } from '../support/place.ts'
+import { describeFiles, type NewPlace } from '../support/place.ts'
 import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
 const ALL = ['items:read', 'projects:write', 'purchases:import']
-
-type NewPlace = (t: TestContext) => Place
 
 await describeFiles('lockdown', describeLockdown)
 await describeFiles('tokens that an account issues', describeIssuing)

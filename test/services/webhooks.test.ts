@@ -36,6 +36,16 @@ async function openHooks(till: Till, webhook_url = URL) {
 const subjectsOf = (messages: readonly OutgoingMessage[]) =>
   messages.map(({ body }) => JSON.parse(body).data.item?.name)
 
+/** Claims messages until `check` accepts all of them. */
+async function claimUntil(till: Till, holder: string, check: (found: OutgoingMessage[]) => void) {
+  const found: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    found.push(...(await till.outbox.claim({ holder })).messages)
+    check(found)
+  })
+  return found
+}
+
 /** Settles messages as delivered. */
 const settle = (till: Till, holder: string, messages: readonly OutgoingMessage[]) =>
   till.outbox.settle(
@@ -128,11 +138,7 @@ test('a new endpoint gets the changes of transactions that were open, and none o
   await open`COMMIT`
   open.release()
 
-  const found: OutgoingMessage[] = []
-  await eventuallyHolds(async () => {
-    found.push(...(await till.outbox.claim({ holder: 'one' })).messages)
-    assert.equal(found.length, 2)
-  })
+  const found = await claimUntil(till, 'one', ({ length }) => assert.equal(length, 2))
   assert.deepEqual(subjectsOf(found), [item.name, 'after'])
   await till.webhooks.replay(account, { endpoint_id: project.id, from: 1 })
   assert.ok((await till.webhooks.list(account)).endpoints[0]?.lag ?? 0 > 3)
@@ -143,11 +149,7 @@ test('a restored dump of another PostgreSQL server delivers what was not deliver
   const old = createTill({ storage: await openPostgres(t, url) })
   const { newItem } = await openHooks(old)
   await newItem('delivered')
-  const all: OutgoingMessage[] = []
-  await eventuallyHolds(async () => {
-    all.push(...(await old.outbox.claim({ holder: 'one' })).messages)
-    assert.equal(all.length, 1)
-  })
+  const all = await claimUntil(old, 'one', ({ length }) => assert.equal(length, 1))
   await settle(old, 'one', all)
   await old.outbox.release('one')
   await newItem('waiting')
@@ -160,11 +162,9 @@ test('a restored dump of another PostgreSQL server delivers what was not deliver
 
   const storage = await openPostgres(t, url)
   const till = createTill({ storage })
-  const found: OutgoingMessage[] = []
-  await eventuallyHolds(async () => {
-    found.push(...(await till.outbox.claim({ holder: 'two' })).messages)
-    assert.ok(subjectsOf(found).includes('waiting'))
-  })
+  const found = await claimUntil(till, 'two', (messages) =>
+    assert.ok(subjectsOf(messages).includes('waiting')),
+  )
   assert.deepEqual(subjectsOf(found), ['waiting'])
   const change = sql.unsafe("UPDATE audit SET actor = 'nobody'")
   await assert.rejects(async () => change, /append-only/)
@@ -184,11 +184,7 @@ test('a message that was sent before kill -9 and not settled is sent again with 
   assert.equal(await worker.ask('sendWebhooks', lease), 3)
   await worker.kill()
 
-  const found: OutgoingMessage[] = []
-  await eventuallyHolds(async () => {
-    found.push(...(await till.outbox.claim({ holder: 'two' })).messages)
-    assert.equal(found.length, 3)
-  })
+  const found = await claimUntil(till, 'two', ({ length }) => assert.equal(length, 3))
 
   const ids = found.map(({ headers }) => headers['webhook-id'])
   assert.deepEqual(

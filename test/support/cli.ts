@@ -111,6 +111,14 @@ export async function serveHere(
   return { ...(await readServer(io, closed)), closed, stop }
 }
 
+/** Starts `serve` in this process, stops it, and returns the entries of its log. */
+export async function logOfServe(...start: Parameters<typeof serveHere>) {
+  const { log, stop, closed } = await serveHere(...start)
+  stop('SIGTERM')
+  await closed
+  return log.map((line) => JSON.parse(line))
+}
+
 /** Starts `serve` in its own process, and kills it after the test. */
 export async function serveProcess(
   t: TestContext,

@@ -21,10 +21,13 @@ export interface Place {
   bytes(): Buffer
 }
 
+/** Makes a place for a test. */
+export type NewPlace = (t: TestContext) => Place
+
 /** Runs a suite in SQLite files with each driver. */
 export async function describeFiles(
   what: string,
-  suite: (newPlace: (t: TestContext) => Place) => void,
+  suite: (newPlace: NewPlace) => void,
 ): Promise<void> {
   for (const { driver, skip } of await sqliteDrivers()) {
     const open = (path: string) => openSqlite(path, { driver })
