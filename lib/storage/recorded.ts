@@ -3,12 +3,9 @@ import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { WriteOptions } from './records.ts'
 
 /**
- * Whether import `i` is a single recorded purchase. The id of such an import begins with `rec_`,
- * and lists of imports leave it out.
+ * The condition of the index `imports_listed`. The id of a single recorded purchase begins with
+ * `rec_`, and lists of imports leave it out.
  */
-export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
-
-/** The condition of the index `imports_listed`. SQLite would not use it for `NOT IS_RECORDING`. */
 export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
 
 /** The details of the import that holds one recorded purchase. Such an import has no file. */

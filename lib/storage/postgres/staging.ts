@@ -19,15 +19,14 @@ import { DIALECT, execute } from './sql.ts'
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
- * meanwhile, so a slow client occupies no connection. Writes two blocks at the same time if they
- * have no `transaction_id` in common, because the server uses only one core for each connection.
+ * meanwhile, so a slow client occupies no connection.
  */
 export interface Staging {
-  /** Adds rows. Resolves to the outcome of earlier blocks that it waited for. */
+  /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
   append(rows: readonly NewPurchase[], comparison?: Comparison): Promise<StagedRows>
   /** Advances the statuses of stored purchases. */
   advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
-  /** Writes the last block. Resolves to the outcome of all blocks that were not reported yet. */
+  /** Writes the last block. Resolves to the outcome of the blocks that were not reported yet. */
   finish(): Promise<StagedRows>
   /** Waits until no block is being written any more. */
   settle(): Promise<void>
@@ -37,24 +36,15 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 10_000
-/** The maximum number of characters of the texts in a block. At most three blocks are in memory. */
+/** The maximum number of characters of the texts in a block. At most two blocks are in memory. */
 const BLOCK_CHARS = 1024 * 1024
-
-/** The smallest pool that has a connection for a second block. */
-const LEAST_POOL = 4
-
-/** A block that is being written. */
-interface Write {
-  readonly ids: ReadonlySet<string>
-  readonly outcome: Promise<StagedRows>
-}
 
 export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {
   const itemsOf = createItemLookup(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
-  /** The blocks that are being written, oldest first. */
-  const writes: Write[] = []
+  /** The outcome of the block that is being written, or was the last one. */
+  let writing: Promise<StagedRows> | undefined
   let last = lastPurchase
   let expectsRepeats = false
   let comparison: Comparison = 'all'
@@ -64,43 +54,27 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
    */
   let hasErasures: boolean | undefined
 
-  /** Starts to write the block. May first wait for earlier blocks; resolves to their outcomes. */
-  const startWrite = async (): Promise<StagedRows[]> => {
+  /** Starts to write the block, once the one before is written. Resolves to the latter's outcome. */
+  const startWrite = async (): Promise<StagedRows> => {
     const entries = block
     block = []
     blockChars = 0
-    const ids = new Set(entries.map(({ transaction_id }) => transaction_id))
-    const results: StagedRows[] = []
-    while (writes.length > 0 && !mayStart(ids)) results.push(await nextOutcome())
-    const outcome = write(entries)
-    outcome.catch(() => {}) // ignored, because the same error rejects `nextOutcome`
-    writes.push({ ids, outcome })
-    return results
+    const result = await endWrite()
+    writing = write(entries)
+    writing.catch(() => {}) // ignored, because the same error rejects `endWrite`
+    return result
   }
 
-  /** Whether two blocks may be written at a time: only while the pool has no other work. */
-  const mayStart = (ids: ReadonlySet<string>): boolean => {
-    const { size, inUse } = db.poolState()
-    const isPoolFree = inUse <= 1 && size >= LEAST_POOL
-    return !expectsRepeats && isPoolFree && writes.length === 1 && !hasCommon(ids, writes[0]?.ids)
-  }
-
-  /** Resolves to the outcome of the oldest block that is being written. */
-  const nextOutcome = async (): Promise<StagedRows> => {
-    const result = (await writes[0]?.outcome) ?? NOTHING_STAGED
-    writes.shift()
+  const endWrite = async (): Promise<StagedRows> => {
+    const result = (await writing) ?? NOTHING_STAGED
+    writing = undefined
     return result
   }
 
   const write = async (sent: readonly Entry[]): Promise<StagedRows> => {
-    const first = last + 1
-    last += sent.length
-    const end = last
     const entries = await withoutDeleted(sent)
-    const result = await writeBlock(entries, first)
-    // Each row has reserved a `seq`, but skipped rows leave theirs unused. The next block starts
-    // with the unused numbers, unless a later block has already reserved the numbers after them.
-    if (last === end) last = first - 1 + result.added
+    const result = await writeBlock(entries, last + 1)
+    last += result.added
     return { ...result, skipped: result.skipped + sent.length - entries.length }
   }
 
@@ -116,8 +90,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   /**
    * Copies the block without a search for repeats, so a file without repeats takes no longer than a
    * plain COPY (bench/). If a transaction id is already stored, the COPY fails. The block is then
-   * compared with the stored purchases first. Verifies the lease last, because that locks a row
-   * which other blocks of the import lock too.
+   * compared with the stored purchases first. Verifies the lease last, because that locks its row.
    */
   const writeBlock = async (entries: readonly Entry[], first: number): Promise<StagedRows> => {
     if (!expectsRepeats) {
@@ -175,20 +148,19 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
         block.push(entry)
         blockChars += charsOf(entry)
         if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue
-        results.push(...(await startWrite()))
+        results.push(await startWrite())
       }
       return { ...sumStaged(results), unknown }
     },
     async finish() {
-      const results = block.length > 0 ? await startWrite() : []
-      while (writes.length > 0) results.push(await nextOutcome())
-      return sumStaged(results)
+      const earlier = block.length > 0 ? await startWrite() : NOTHING_STAGED
+      return sumStaged([earlier, await endWrite()])
     },
     async settle() {
-      await Promise.allSettled(writes.map(({ outcome }) => outcome))
+      await writing?.catch(() => {})
     },
     get isWaiting() {
-      return block.length > 0 || writes.length > 0
+      return block.length > 0 || writing !== undefined
     },
     get lastPurchase() {
       return last
@@ -199,11 +171,6 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
 /** Makes a new plan for each statement, because a cached plan may be for a smaller table. */
 async function planAnew(tx: Transaction): Promise<void> {
   await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
-}
-
-function hasCommon(ids: ReadonlySet<string>, others: ReadonlySet<string> = new Set()): boolean {
-  for (const id of ids) if (others.has(id)) return true
-  return false
 }
 
 export function entryOf(row: NewPurchase, item: number): Entry {

@@ -1,7 +1,7 @@
 import type { Authority } from '../../domain/authority.ts'
 import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
-import { IS_RECORDING, recordedDetails, storedPurchase } from '../recorded.ts'
+import { IS_LISTED, recordedDetails, storedPurchase } from '../recorded.ts'
 import type { PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../records.ts'
 import { IMPORT_DETAILS, PURCHASES } from '../tables.ts'
 import type { Sql } from './dialect.ts'
@@ -113,5 +113,5 @@ export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
  */
 const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)
-  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}
+  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND ${IS_LISTED}
   ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`

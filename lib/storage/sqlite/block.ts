@@ -1,6 +1,5 @@
 import { doubled, type Numbers, type PackedRows, textAt } from './packed-rows.ts'
 import type { Entry } from './repeats.ts'
-import { createSorting, type Sorting } from './sorting.ts'
 
 /**
  * Collects the transaction ids of rows, and returns them nearly sorted. Entries with the same id
@@ -58,7 +57,7 @@ export function createBlock(): Block {
     const keys = sortKeys(text, ends.subarray(0, size), places)
     // Decoding each id by itself takes 6 times as long as slices of one string.
     const ids = isAscii ? text.toString('latin1', 0, bytes) : undefined
-    return { places, keys, ids, sorting: createSorting(keys) }
+    return { places, keys: keys.sort(), ids }
   }
 
   const startOf = (i: number) => (i === 0 ? 0 : (ends[i - 1] as number))
@@ -94,9 +93,8 @@ export function createBlock(): Block {
         sorted = sort()
         return [] // this step has taken several ms already
       }
-      const { places, keys, ids, sorting } = sorted
+      const { places, keys, ids } = sorted
       const end = Math.min(taken + count, size)
-      while (sorting.sorted < end) sorting.advance()
       const entries: NewEntry[] = []
       let length = 0
       while (taken < end && length < TAKEN_BYTES) {
@@ -130,7 +128,6 @@ interface Sorted {
   readonly keys: Numbers
   /** The text of all ids, if it is ASCII. */
   readonly ids: string | undefined
-  readonly sorting: Sorting
 }
 
 /**

@@ -1,7 +1,6 @@
 import { memoize } from '../memoize.ts'
 import type { Connection } from './connection.ts'
 import { doubled, NONE, type Numbers, type PackedRows } from './packed-rows.ts'
-import { createSorting, type Sorting } from './sorting.ts'
 import { userKey } from './user-key.ts'
 
 /** Collects the users of purchases, and writes them into the index in sorted blocks. */
@@ -53,7 +52,7 @@ export function createUserBlock(db: Connection): UserBlock {
   let lastPlace = -1
   let runs: Run[] = []
   let verified: number | undefined
-  let sorting: Sorting | undefined
+  let isSorted = false
 
   const placeOf = (purchase: number) => {
     const run = runs.at(-1)
@@ -95,7 +94,7 @@ export function createUserBlock(db: Connection): UserBlock {
       return size - written
     },
     get isFull() {
-      return size >= BLOCK_ROWS || lastPlace >= FULL_PLACES || sorting !== undefined
+      return size >= BLOCK_ROWS || lastPlace >= FULL_PLACES || isSorted
     },
     addRows({ userKeys }, first) {
       for (let i = 0; i < userKeys.length; i++) {
@@ -107,16 +106,16 @@ export function createUserBlock(db: Connection): UserBlock {
       verified = importSeq
     },
     writeSlice() {
-      sorting ??= createSorting(keys.subarray(0, size))
-      if (sorting.sorted === written) sorting.advance()
-      const end = Math.min(written + ENTRIES_A_SLICE, sorting.sorted)
+      if (!isSorted) keys.subarray(0, size).sort() // takes 80 ms for a million
+      isSorted = true
+      const end = Math.min(written + ENTRIES_A_SLICE, size)
       while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
       if (written < size) return
       size = written = 0
       lastPlace = -1
       runs = []
       verified = undefined
-      sorting = undefined
+      isSorted = false
     },
   }
 }
