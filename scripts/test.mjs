@@ -25,7 +25,7 @@ import { compile, sources } from './compile.mjs'
 
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
-  /^test\/storage\/(contract|cache|folder|long-imports|sqlite|upkeep)/,
+  /^test\/storage\/(contract|cache|faults|folder|import|long-imports|queue|sqlite)/,
   /^test\/http\/(endpoints|expectation|import|transport)\.test/,
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]
@@ -175,7 +175,9 @@ function hasRoom(folder) {
 
 /** One PostgreSQL for all files that use one; undefined where none or a single one does. */
 async function startPostgres() {
-  const users = files.filter((file) => /startPostgres|allTargets/.test(readFileSync(file, 'utf8')))
+  const users = files.filter((file) =>
+    /startPostgres|allTargets|allPlaces/.test(readFileSync(file, 'utf8')),
+  )
   if (users.length < 2 || process.env.TILLKIT_TEST_PG) return undefined
   const server = spawn(process.execPath, [scriptOf('test/support/run-cluster.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -11,8 +11,8 @@ import {
   type Till,
 } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { newPath } from '../storage/fixtures/places.ts'
 import { newStore } from '../storage/fixtures/records.ts'
-import { newPath } from '../storage/fixtures/sqlite.ts'
 import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'

@@ -27,153 +27,11 @@ export interface CatalogItem {
 
 type Config = { readonly [key: string]: unknown }
 
-/** An operation and its input. It contains no ids or tokens, which differ between storages. */
-export type Action =
-  | { readonly do: 'wait'; readonly seconds: number }
-  | { readonly do: 'createAccount'; readonly name: string }
-  | { readonly do: 'addKey'; readonly account: Index }
-  | { readonly do: 'revokeKey'; readonly account: Index; readonly key: Index }
-  | { readonly do: 'listKeys'; readonly account: Index }
-  | {
-      readonly do: 'createProject'
-      readonly caller: AccountCaller
-      readonly account: Index
-      readonly name: string
-      readonly platform: string
-      readonly status: string | undefined
-      readonly config: Config | undefined
-      readonly key: string | undefined
-    }
-  | {
-      readonly do: 'updateProject'
-      readonly caller: AnyCaller
-      readonly project: Index
-      readonly name: string | undefined
-      readonly status: string | undefined
-      readonly config: Config | undefined
-    }
-  | {
-      readonly do: 'rotateKey'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly grace: number | undefined
-    }
-  | { readonly do: 'getProject'; readonly caller: AnyCaller; readonly project: Index }
-  | { readonly do: 'listProjects'; readonly caller: AccountCaller }
-  | {
-      readonly do: 'createStore'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly store_id: string | undefined
-      readonly store_type: 'web' | 'iap' | 'custom'
-      readonly is_sandbox: boolean | undefined
-      readonly status: string | undefined
-      readonly config: Config | undefined
-      readonly key: string | undefined
-    }
-  | { readonly do: 'getStore'; readonly caller: AnyCaller; readonly store_id: string }
-  | { readonly do: 'listStores'; readonly caller: AnyCaller; readonly project: Index }
-  | {
-      readonly do: 'createItem'
-      readonly caller: AccountCaller
-      readonly store_id: string
-      readonly name: string
-      readonly price: string
-      readonly key: string | undefined
-    }
-  | { readonly do: 'getItem'; readonly caller: AnyCaller; readonly item: Index }
-  | {
-      readonly do: 'updateItem'
-      readonly caller: AccountCaller
-      readonly item: Index
-      readonly price: string | undefined
-      readonly version: number | undefined
-    }
-  | { readonly do: 'archiveItem'; readonly caller: AccountCaller; readonly item: Index }
-  | { readonly do: 'restoreItem'; readonly caller: AccountCaller; readonly item: Index }
-  | {
-      readonly do: 'listItems'
-      readonly caller: AnyCaller
-      readonly store_id: string
-      readonly limit: number | undefined
-      readonly archived: boolean | undefined
-    }
-  | {
-      readonly do: 'catalog'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly store_id: string
-      readonly items: readonly CatalogItem[]
-      readonly archiveMissing: boolean
-      readonly applies: boolean
-    }
-  | {
-      readonly do: 'import'
-      readonly caller: AnyCaller
-      readonly store_id: string
-      readonly rows: readonly Row[]
-      readonly dry_run: boolean
-    }
-  | {
-      readonly do: 'listPurchases'
-      readonly caller: AccountCaller
-      readonly store_id: string
-      readonly limit: number | undefined
-      readonly filter: { readonly [field: string]: string }
-    }
-  | { readonly do: 'importExport'; readonly caller: AccountCaller; readonly store_id: string }
-  | {
-      readonly do: 'summarize'
-      readonly caller: AccountCaller
-      readonly store_id: string | undefined
-      readonly by: readonly ['store', 'month'] | undefined
-    }
-  | {
-      readonly do: 'open'
-      readonly public_key: Index
-      readonly how: 'accessToken' | 'init' | 'token'
-      readonly user_id: string
-    }
-  | { readonly do: 'authenticate'; readonly token: Index; readonly scope: Scope | undefined }
-  | {
-      readonly do: 'issue'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly user_id: string | undefined
-      readonly scopes: readonly Scope[] | undefined
-      readonly lifetime: number | undefined
-    }
-  | {
-      readonly do: 'revoke'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly user_id: string | undefined
-    }
-  | {
-      readonly do: 'eraseUser'
-      readonly caller: AccountCaller
-      readonly project: Index
-      readonly user_id: string
-      readonly deletes: boolean
-    }
-  | { readonly do: 'rotateSigningKeys' }
-  | { readonly do: 'listAudit'; readonly limit: number }
-
-type Named<D extends Action['do']> = Extract<Action, { readonly do: D }>
-
-const pick = fc.constantFrom
-
-/** Arbitraries for the fields of an action. Adds the action's name. */
-function action<D extends Action['do']>(
-  name: D,
-  fields: { [K in Exclude<keyof Named<D>, 'do'>]: fc.Arbitrary<Named<D>[K]> },
-): fc.Arbitrary<Action> {
-  return fc.record({ do: fc.constant(name), ...fields }) as unknown as fc.Arbitrary<Action>
-}
+const pick = <T>(...values: T[]) => fc.constantFrom(...values)
 
 const index = fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.nat({ max: 5 }))
 const latest = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, index)
-const account = fc.record({ by: pick('operator' as const, 'key' as const), index })
+const account = fc.record({ by: pick<'operator' | 'key'>('operator', 'key'), index })
 const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index: latest }))
 
 // Few values, so that names collide, keys repeat, and transactions repeat or conflict.
@@ -184,7 +42,7 @@ const key = pick(undefined, undefined, undefined, 'k1', 'k2', '')
 const limit = pick(undefined, 1, 2, 3, 1000, 0, 1001)
 const user = pick('ann', 'bob', '\u{1F600}')
 
-const projectConfig = pick<(Config | undefined)[]>(
+const projectConfig = pick<Config | undefined>(
   undefined,
   {},
   { webhook_secret: 'secret one' },
@@ -195,7 +53,7 @@ const projectConfig = pick<(Config | undefined)[]>(
   { own: '\ud800' },
 )
 
-const storeConfig = pick<(Config | undefined)[]>(
+const storeConfig = pick<Config | undefined>(
   undefined,
   { currency: 'USD' },
   { currency: 'EUR', shared_secret: 'secret two', own: { a: 1.5 } },
@@ -222,9 +80,9 @@ const consistentRow: fc.Arbitrary<Row> = row.map((each) => ({
   currency: '',
 }))
 
-const filter = fc.oneof(
+const filter: fc.Arbitrary<{ readonly [field: string]: string }> = fc.oneof(
   fc.constant({}),
-  pick<{ [field: string]: string }[]>(
+  pick<{ [field: string]: string }>(
     { sku: 'gold' },
     { user_id: 'ann' },
     { status: 'refunded' },
@@ -238,13 +96,14 @@ const seconds = pick(0, 7, 100, 4_000, 88_000)
 
 const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
 
-const kinds = {
-  wait: action('wait', { seconds }),
-  createAccount: action('createAccount', { name: pick('Studio', 'é', '') }),
-  addKey: action('addKey', { account: index }),
-  revokeKey: action('revokeKey', { account: index, key: fc.nat({ max: 5 }) }),
-  listKeys: action('listKeys', { account: index }),
-  createProject: action('createProject', {
+/** The fields of each operation. They contain no ids or tokens, which differ between storages. */
+const FIELDS = {
+  wait: { seconds },
+  createAccount: { name: pick('Studio', 'é', '') },
+  addKey: { account: index },
+  revokeKey: { account: index, key: fc.nat({ max: 5 }) },
+  listKeys: { account: index },
+  createProject: {
     caller: account,
     account: index,
     name: pick('Game', 'é', ''),
@@ -252,56 +111,56 @@ const kinds = {
     status,
     config: projectConfig,
     key,
-  }),
-  updateProject: action('updateProject', {
+  },
+  updateProject: {
     caller,
     project: index,
     name: pick(undefined, 'Other', '\ud800'),
     status,
     config: projectConfig,
-  }),
-  rotateKey: action('rotateKey', {
+  },
+  rotateKey: {
     caller: account,
     project: index,
     grace: pick(undefined, 0, 50, -1),
-  }),
-  getProject: action('getProject', { caller, project: index }),
-  listProjects: action('listProjects', { caller: account }),
-  createStore: action('createStore', {
+  },
+  getProject: { caller, project: index },
+  listProjects: { caller: account },
+  createStore: {
     caller: account,
     project: index,
     store_id: fc.oneof({ weight: 4, arbitrary: oddStoreId }, fc.constant(undefined)),
-    store_type: pick('web', 'iap', 'custom'),
+    store_type: pick<'web' | 'iap' | 'custom'>('web', 'iap', 'custom'),
     is_sandbox: pick(undefined, true, false),
     status,
     config: storeConfig,
     key,
-  }),
-  getStore: action('getStore', { caller, store_id }),
-  listStores: action('listStores', { caller, project: index }),
-  createItem: action('createItem', {
+  },
+  getStore: { caller, store_id },
+  listStores: { caller, project: index },
+  createItem: {
     caller: account,
     store_id: oddStoreId,
     name: pick('gold', 'gem', 'Silver_1', 'a', 'b', 'no name'),
     price: pick('0', '499', '00499', '4.99'),
     key,
-  }),
-  getItem: action('getItem', { caller, item: latest }),
-  updateItem: action('updateItem', {
+  },
+  getItem: { caller, item: latest },
+  updateItem: {
     caller: account,
     item: latest,
     price: pick(undefined, '499', '599', '0599', '4.99'),
     version: pick(undefined, undefined, undefined, 1, 2, 0),
-  }),
-  archiveItem: action('archiveItem', { caller: account, item: latest }),
-  restoreItem: action('restoreItem', { caller: account, item: latest }),
-  listItems: action('listItems', {
+  },
+  archiveItem: { caller: account, item: latest },
+  restoreItem: { caller: account, item: latest },
+  listItems: {
     caller,
     store_id: oddStoreId,
     limit,
     archived: pick(undefined, undefined, false, true),
-  }),
-  catalog: action('catalog', {
+  },
+  catalog: {
     caller: account,
     project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
     store_id,
@@ -315,47 +174,60 @@ const kinds = {
     ),
     archiveMissing: fc.boolean(),
     applies: pick(true, true, true, false),
-  }),
-  import: action('import', {
+  },
+  import: {
     caller,
     store_id: oddStoreId,
     rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(consistentRow, { maxLength: 6 })),
     dry_run: pick(false, false, true),
-  }),
-  listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
-  importExport: action('importExport', { caller: account, store_id }),
-  summarize: action('summarize', {
+  },
+  listPurchases: { caller: account, store_id, limit, filter },
+  importExport: { caller: account, store_id },
+  summarize: {
     caller: account,
     store_id: fc.option(store_id, { nil: undefined }),
-    by: pick(undefined, ['store', 'month'] as const),
-  }),
-  open: action('open', {
+    by: pick<readonly ['store', 'month'] | undefined>(undefined, ['store', 'month']),
+  },
+  open: {
     public_key: index,
     how: pick('accessToken', 'init', 'token'),
     user_id: fc.oneof({ weight: 6, arbitrary: user }, pick('', 'a\nb')),
-  }),
-  authenticate: action('authenticate', { token: latest, scope: pick(undefined, ...SCOPES) }),
-  issue: action('issue', {
+  },
+  authenticate: { token: latest, scope: pick<Scope | undefined>(undefined, ...SCOPES) },
+  issue: {
     caller: account,
     project: index,
     user_id: fc.option(user, { nil: undefined }),
-    scopes: pick<(Scope[] | undefined)[]>(undefined, ['items:read'], [...SCOPES], []),
+    scopes: pick<Scope[] | undefined>(undefined, ['items:read'], [...SCOPES], []),
     lifetime: pick(undefined, 60, 86_400, 59),
-  }),
-  revoke: action('revoke', {
+  },
+  revoke: {
     caller: account,
     project: index,
     user_id: fc.option(user, { nil: undefined }),
-  }),
-  eraseUser: action('eraseUser', {
+  },
+  eraseUser: {
     caller: account,
     project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
     user_id: pick('ann', 'ann', 'bob', ''),
     deletes: fc.boolean(),
-  }),
-  rotateSigningKeys: action('rotateSigningKeys', {}),
-  listAudit: action('listAudit', { limit: pick(1, 7, 1000) }),
+  },
+  rotateSigningKeys: {},
+  listAudit: { limit: pick(1, 7, 1000) },
 }
+
+type Fields = typeof FIELDS
+type Values<F> = { readonly [K in keyof F]: F[K] extends fc.Arbitrary<infer T> ? T : never }
+
+/** An operation and its input. */
+export type Action = { [D in keyof Fields]: { readonly do: D } & Values<Fields[D]> }[keyof Fields]
+
+const kinds = Object.fromEntries(
+  Object.entries(FIELDS).map(([name, fields]) => [
+    name,
+    fc.record({ do: fc.constant(name), ...fields }),
+  ]),
+) as unknown as { readonly [D in keyof Fields]: fc.Arbitrary<Action> }
 
 const operator = { by: 'operator', index: 0 } as const
 

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { createMemoryStorage } from '../../lib/index.ts'
 import type { Storage } from '../../lib/storage/port.ts'
-import { newPath } from '../storage/fixtures/sqlite.ts'
+import { newPath } from '../storage/fixtures/places.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 

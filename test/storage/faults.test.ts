@@ -4,78 +4,93 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statfsSync,
   statSync,
+  symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
-import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { prototypeOf, raw } from '../support/connections.ts'
+import { hurry } from '../support/clock.ts'
+import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { startWorker } from '../support/worker.ts'
-import { insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.ts'
+import { importRows, openImport, transactions } from './fixtures/imports.ts'
+import { newPath, rowsIn } from './fixtures/places.ts'
+import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
 import { findStale, insertLine } from './fixtures/steps.ts'
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`damaged files with ${driver}`, { skip }, () => {
-    describe('and checks', () => describeChecks(driver))
-    describe('and backups', () => describeBackups(driver))
-    describe('and file systems', () => describePlaces(driver))
-  })
+const UNAVAILABLE = { code: 'storage_unavailable' }
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+const largeItem = (name: string) => newItem(name, { metadata: { text: 'x'.repeat(30_000) } })
+const namesIn = async (storage: Storage) => (await itemsOf(storage, MAIN)).map(({ name }) => name)
+
+/** Opens a file with its own schema, and closes it after the test. */
+async function open(t: TestContext, path: string): Promise<Storage> {
+  const storage = await openSqliteStorage(path)
+  t.after(() => storage.close())
+  return storage
 }
 
-function describeChecks(driver: SqliteDriverName): void {
-  test('a check names rows with missing references', async (t) => {
-    const path = await filledFile(t, driver)
-    const damage: [sql: string, found: RegExp][] = [
-      [
-        "DELETE FROM accounts WHERE account_id = 'acc_1'",
-        /account_keys names a missing row of acc/,
-      ],
-      ["DELETE FROM projects WHERE id = 'prj_1'", /stores names a missing row of projects/],
-      ["DELETE FROM stores WHERE store_id = 'main'", /items names a missing row of stores/],
-      ['DELETE FROM items', /purchases name an item/],
-      ['DELETE FROM imports', /purchases name an import/],
-      [
-        'DELETE FROM purchases WHERE seq = (SELECT max(seq) FROM purchases)',
-        /1 transactions name a purchase/,
-      ],
-      ['DELETE FROM transactions', /3 purchases .* missing from the index/],
-      [
-        'UPDATE transactions SET purchase = purchase + 1 WHERE transaction_id = (SELECT min(transaction_id) FROM transactions)',
-        /missing from the index/,
-      ],
-      ["INSERT INTO transactions VALUES (1, 'ghost', 1)", /1 transactions name a purchase/],
-      ['UPDATE imports SET last_purchase = last_purchase - 1', /1 purchases .* outside the rows/],
-      ['UPDATE imports SET last_purchase = NULL', /3 purchases .* outside the rows/],
-      ['INSERT INTO purchase_changes VALUES (99, 99, 2)', /changes name a purchase/],
-      ['INSERT INTO purchase_changes VALUES (1, 99, 2)', /changes name an import/],
-    ]
-    for (const [index, [sql, found]] of damage.entries()) {
+/** Creates and closes a file with two shops and an import of three purchases. */
+async function filledFile(t: TestContext): Promise<string> {
+  const path = newPath(t)
+  const storage = await openSqliteStorage(path)
+  await insertShops(storage)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3), newRow(4)])
+  await storage.close()
+  return path
+}
+
+describe('a check of a damaged file', () => {
+  const DAMAGE: readonly (readonly [sql: string, found: RegExp])[] = [
+    ["DELETE FROM accounts WHERE account_id = 'acc_1'", /account_keys names a missing row of acc/],
+    ["DELETE FROM projects WHERE id = 'prj_1'", /stores names a missing row of projects/],
+    ["DELETE FROM stores WHERE store_id = 'main'", /items names a missing row of stores/],
+    ['DELETE FROM items', /purchases name an item/],
+    ['DELETE FROM imports', /purchases name an import/],
+    [
+      'DELETE FROM purchases WHERE seq = (SELECT max(seq) FROM purchases)',
+      /1 transactions name a purchase/,
+    ],
+    ['DELETE FROM transactions', /3 purchases .* missing from the index/],
+    [
+      "UPDATE transactions SET purchase = purchase + 1 WHERE transaction_id = 'tx_2'",
+      /missing from the index/,
+    ],
+    ["INSERT INTO transactions VALUES (1, 'ghost', 1)", /1 transactions name a purchase/],
+    ['UPDATE imports SET last_purchase = last_purchase - 1', /1 purchases .* outside the rows/],
+    ['UPDATE imports SET last_purchase = NULL', /3 purchases .* outside the rows/],
+    ['INSERT INTO purchase_changes VALUES (99, 99, 2)', /changes name a purchase/],
+    ['INSERT INTO purchase_changes VALUES (1, 99, 2)', /changes name an import/],
+  ]
+
+  test('names rows with missing references', async (t) => {
+    const path = await filledFile(t)
+    for (const [index, [sql, found]] of DAMAGE.entries()) {
       const copy = `${path}.${index}`
       copyFileSync(path, copy)
-      const db = await raw(t, copy, driver)
-      db.exec('PRAGMA foreign_keys = OFF')
-      db.exec(sql)
+      const db = await raw(t, copy)
+      db.exec(`PRAGMA foreign_keys = OFF; ${sql}`)
       db.close()
-      const storage = await open(t, copy, driver)
+      const storage = await open(t, copy)
       assert.match((await storage.check()).join('\n'), found, sql)
       await storage.close()
     }
   })
 
-  test('an overwritten page is found by a check, or the file does not open', async (t) => {
-    const path = await filledFile(t, driver)
+  test('finds an overwritten page, or the file does not open', async (t) => {
+    const path = await filledFile(t)
     const bytes = readFileSync(path)
     for (let page = 0; page < bytes.length / 4096; page++) {
       const copy = `${path}.${page}`
       writeFileSync(copy, Buffer.from(bytes).fill(0x41, page * 4096, (page + 1) * 4096))
-      const storage = await open(t, copy, driver).catch((error) => error)
+      const storage = await open(t, copy).catch((error) => error)
       if (storage instanceof Error) {
         assert.equal((storage as { code?: string }).code, 'storage_unavailable')
         assert.ok(storage.message.startsWith(`Cannot open the database ${copy}: `))
@@ -85,64 +100,77 @@ function describeChecks(driver: SqliteDriverName): void {
     }
   })
 
-  test('a check of a closed storage rejects and reports no damage', async (t) => {
-    const storage = await open(t, await filledFile(t, driver), driver)
+  test('rejects in a closed storage, and reports no damage', async (t) => {
+    const storage = await open(t, await filledFile(t))
     await storage.close()
 
-    await assert.rejects(storage.check(), { code: 'storage_unavailable' })
+    await assert.rejects(storage.check(), UNAVAILABLE)
+  })
+})
+
+async function assertNoBackup(storage: Storage, path: string, reason: string): Promise<void> {
+  const backup = async () => storage.backup?.(path)
+  await assert.rejects(backup, (error: Error & { code?: string }) => {
+    assert.equal(error.code, 'storage_unavailable')
+    assert.ok(error.message.startsWith(`Cannot write the backup ${path}: `), error.message)
+    assert.ok(error.message.includes(reason), error.message)
+    return true
   })
 }
 
-function describeBackups(driver: SqliteDriverName): void {
-  test('a backup during writes and an import is consistent', async (t) => {
-    const path = await filledFile(t, driver)
-    const storage = await open(t, path, driver)
+describe('a backup', () => {
+  test('during writes and an import is consistent, and has mode 0600', async (t) => {
+    const umask = process.umask(0)
+    t.after(() => process.umask(umask))
+    const path = await filledFile(t)
+    const storage = await open(t, path)
     await insertLine(storage, 'line')
-    const staged = (await storage.openImport(MAIN, 'imp_half')) ?? assert.fail()
-    await staged.stage([newRow(100), newRow(101)])
+    const staged = await openImport(storage, MAIN, 'imp_half')
+    await stage(staged, [newRow(100), newRow(101)])
     const worker = startWorker(t)
-    await worker.ask('open', path, driver)
+    await worker.ask('open', path)
     const reported = worker.takeSteps('line')
 
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       while (reported.steps < 3 * round + 2) await storage.ping().then(nextTurn)
       const copy = join(dirname(path), `copy-${round}.db`)
       const { steps } = reported
-      await backup(storage, copy)
+      await storage.backup?.(copy)
+      await storage.insertItem(newItem(`later_${round}`))
 
       assert.equal(statSync(copy).mode & 0o777, 0o600)
-      const restored = await open(t, copy, driver)
+      const restored = await open(t, copy)
       assert.deepEqual(await restored.check(), [])
       assert.deepEqual(await findStale(restored, 'line', steps), [])
-      const { purchases } = await restored.listPurchases(MAIN, {}, { limit: 100 })
-      assert.equal(purchases.length, 3)
+      assert.deepEqual(await transactions(restored, MAIN), ['tx_2', 'tx_3', 'tx_4'])
+      assert.ok(!(await namesIn(restored)).includes(`later_${round}`))
+      assert.equal(await restored.insertItem(newItem(`later_${round}`)), 'inserted')
       await restored.close()
     }
-    await staged.finish()
     await staged.commit()
-    assert.equal((await storage.listPurchases(MAIN, {}, { limit: 100 })).purchases.length, 5)
+    assert.equal((await transactions(storage, MAIN)).length, 5)
   })
 
-  test('a backup refuses an existing file and an impossible path', async (t) => {
-    const path = await filledFile(t, driver)
-    const storage = await open(t, path, driver)
+  test('refuses an existing file and an impossible path', async (t) => {
+    const path = await filledFile(t)
+    const storage = await open(t, path)
     const there = join(dirname(path), 'there.db')
     for (const text of ['kept', '']) {
       writeFileSync(there, text)
       await assertNoBackup(storage, there, 'it is there already')
       assert.equal(readFileSync(there, 'utf8'), text)
     }
-    await assertNoBackup(storage, path, 'it is there already')
-    await assertNoBackup(storage, dirname(path), 'it is there already')
-    await assertNoBackup(storage, '', 'it is there already')
+    for (const each of [path, dirname(path), '']) {
+      await assertNoBackup(storage, each, 'it is there already')
+    }
     await assertNoBackup(storage, join(dirname(path), 'none', 'copy.db'), 'ENOENT')
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('a backup on a full disk leaves no file', async (t) => {
+  test('on a full disk leaves no file', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
-    const storage = await open(t, await filledFile(t, driver), driver)
+    const storage = await open(t, await filledFile(t))
     const items = Array.from({ length: 80 }, (_, i) => largeItem(`large_${i}`))
     await Promise.all(items.map((item) => storage.insertItem(item)))
 
@@ -150,14 +178,60 @@ function describeBackups(driver: SqliteDriverName): void {
 
     assert.deepEqual(readdirSync(disk), [])
   })
-}
 
-function describePlaces(driver: SqliteDriverName): void {
-  test('on a full disk writes fail without loss, and succeed once there is space', async (t) => {
+  test('that replaces the open file makes writes fail', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path)
+    await insertShops(storage)
+    await storage.backup?.(`${path}.backup`)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await current.stage([newRow(2)])
+
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`)
+    const gone = { ...UNAVAILABLE, message: /was replaced or moved/ }
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    symlinkSync(path, path) // a cycle
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    unlinkSync(path)
+    renameSync(`${path}.backup`, path)
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    await assert.rejects(storage.ping(), gone)
+    await assert.rejects(current.commit(), gone)
+
+    const restored = await open(t, path)
+    await restored.insertItem(newItem('kept'))
+    assert.deepEqual(await restored.check(), [])
+  })
+})
+
+test('forget does not resolve while a reader keeps old data in the WAL', async (t) => {
+  const path = newPath(t)
+  const storage = await open(t, path)
+  await insertShops(storage)
+  const reader = await raw(t, path)
+  reader.exec('BEGIN')
+  reader.prepare('SELECT * FROM accounts').all()
+  for (const name of ['forget-me', 'New']) {
+    await storage.updateProject('prj_1', (project) => ({ ...project, name }))
+  }
+  hurry(t)
+
+  await assert.rejects(async () => storage.forget?.(), UNAVAILABLE)
+  assert.ok(readFileSync(`${path}-wal`).includes('forget-me'))
+
+  t.mock.restoreAll()
+  const forgetting = storage.forget?.()
+  reader.exec('COMMIT')
+  await forgetting
+  for (const file of [path, `${path}-wal`]) assert.ok(!readFileSync(file).includes('forget-me'))
+})
+
+describe('a full or read-only disk', () => {
+  test('makes writes fail without loss, and they succeed once there is space', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const path = join(disk, 'till.db')
-    const storage = await open(t, path, driver)
+    const storage = await open(t, path)
     await insertShops(storage)
     const ballast = join(disk, 'ballast')
     writeFileSync(ballast, Buffer.alloc(200_000))
@@ -169,36 +243,57 @@ function describePlaces(driver: SqliteDriverName): void {
       const results = await Promise.allSettled(
         names.map((name) => storage.insertItem(largeItem(name))),
       )
-      results.forEach((each, i) => {
+      for (const [i, each] of results.entries()) {
         if (each.status === 'fulfilled') kept.push(names[i] as string)
         else assert.equal(each.reason.code, 'storage_unavailable')
-        if (each.status === 'rejected') refused++
-      })
+        refused += Number(each.status === 'rejected')
+      }
     }
     assert.ok(refused > 0 && kept.length > 0)
-    const names = async (from: Storage) => (await itemsOf(from, MAIN)).map(({ name }) => name)
-    assert.deepEqual(await names(storage), ['gold', 'gem', ...kept])
+    assert.deepEqual(await namesIn(storage), ['gold', 'gem', ...kept])
     assert.deepEqual(await storage.check(), [])
 
     rmSync(ballast)
     assert.equal(await storage.insertItem(newItem('after')), 'inserted')
     await storage.close()
-    const again = await open(t, path, driver)
-    assert.deepEqual(await names(again), ['gold', 'gem', ...kept, 'after'])
+    const again = await open(t, path)
+    assert.deepEqual(await namesIn(again), ['gold', 'gem', ...kept, 'after'])
     assert.deepEqual(await again.check(), [])
   })
 
-  test('on a full disk opening fails at once, without the retries for a lock', async (t) => {
+  test('makes a slice of an import fail, which can be aborted, and reads work', async (t) => {
+    const path = newPath(t)
+    const connections = await watchConnections(t)
+    const storage = await open(t, path)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await stage(current, [newRow(2)])
+    for (const db of connections) {
+      db.exec(`PRAGMA max_page_count = ${Number(pragma(db, 'page_count')) + 4}`)
+    }
+
+    const rows = Array.from({ length: 5000 }, (_, index) => newRow(index + 3))
+    await assert.rejects(stage(current, rows), UNAVAILABLE)
+    await current.abort()
+
+    assert.deepEqual(await transactions(storage, MAIN), [])
+    const db = await raw(t, path)
+    assert.deepEqual(
+      await rowsIn({ run: async (sql) => db.prepare(sql).all() as never }),
+      [0, 0, 0],
+    )
+  })
+
+  test('makes opening fail at once, without the retries for a lock', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const { bavail, bsize } = statfsSync(disk)
     writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize))
-    const exec = t.mock.method(await prototypeOf(driver), 'exec')
+    const exec = t.mock.method(await prototypeOf(), 'exec')
 
-    await assert.rejects(openSqliteStorage(join(disk, 'till.db'), { driver }), {
-      code: 'storage_unavailable',
-      message: /^Cannot open the database .*till\.db: .*(full|disk I\/O error)/,
-    })
+    const message = /^Cannot open the database .*till\.db: .*(full|disk I\/O error)/
+    const opened = openSqliteStorage(join(disk, 'till.db'))
+    await assert.rejects(opened, { ...UNAVAILABLE, message })
 
     const tried = exec.mock.calls.filter(({ arguments: [sql] }) =>
       /auto_vacuum|journal_mode/.test(String(sql)),
@@ -206,76 +301,33 @@ function describePlaces(driver: SqliteDriverName): void {
     assert.equal(tried.length, 1)
   })
 
-  test('a file on a read-only disk is refused with one clear message', async (t) => {
+  test('is refused with one clear message when it is read-only', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const path = join(disk, 'till.db')
-    copyFileSync(await filledFile(t, driver), path)
+    copyFileSync(await filledFile(t), path)
     makeReadOnly(disk)
 
-    await assert.rejects(openSqliteStorage(path, { driver }), {
-      code: 'storage_unavailable',
-      message: /^Cannot open the database .*till\.db: .*(readonly|read-only|unable to open)/,
-    })
-    const missing = join(disk, 'new.db')
-    await assert.rejects(openSqliteStorage(missing, { driver }), {
-      code: 'storage_unavailable',
-      message: /^Cannot open the database .*new\.db: EROFS/,
-    })
+    const message = /^Cannot open the database .*till\.db: .*(readonly|read-only|unable to open)/
+    await assert.rejects(openSqliteStorage(path), { ...UNAVAILABLE, message })
+    const missing = { ...UNAVAILABLE, message: /^Cannot open the database .*new\.db: EROFS/ }
+    await assert.rejects(openSqliteStorage(join(disk, 'new.db')), missing)
   })
+})
 
-  test('opening a file again keeps the locks of its first connection', async (t) => {
-    if (!existsSync('/proc/locks')) return t.skip('only Linux lists the holders of locks')
-    const path = await filledFile(t, driver)
-    await open(t, path, driver)
-    const held = locksOn(path)
-    assert.ok(held > 0)
+test('opening a file again keeps the locks of its first connection', async (t) => {
+  if (!existsSync('/proc/locks')) return t.skip('only Linux lists the holders of locks')
+  const path = await filledFile(t)
+  const locks = () => {
+    const inode = `:${statSync(path).ino} `
+    const lines = readFileSync('/proc/locks', 'utf8').split('\n')
+    return lines.filter((line) => line.includes(inode)).length
+  }
+  await open(t, path)
+  const held = locks()
+  assert.ok(held > 0)
 
-    await open(t, path, driver)
+  await open(t, path)
 
-    assert.equal(locksOn(path), held)
-  })
-}
-
-function locksOn(path: string): number {
-  const inode = `:${statSync(path).ino} `
-  return readFileSync('/proc/locks', 'utf8')
-    .split('\n')
-    .filter((line) => line.includes(inode)).length
-}
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
-
-const largeItem = (name: string) => newItem(name, { metadata: { text: 'x'.repeat(30_000) } })
-
-async function backup(storage: Storage, path: string): Promise<void> {
-  await (storage.backup ?? assert.fail())(path)
-}
-
-async function assertNoBackup(storage: Storage, path: string, reason: string): Promise<void> {
-  await assert.rejects(backup(storage, path), (error: Error & { code?: string }) => {
-    assert.equal(error.code, 'storage_unavailable')
-    assert.ok(error.message.startsWith(`Cannot write the backup ${path}: `), error.message)
-    assert.ok(error.message.includes(reason), error.message)
-    return true
-  })
-}
-
-/** Creates and closes a file with two shops and an import of three purchases. */
-async function filledFile(t: TestContext, driver: SqliteDriverName): Promise<string> {
-  const path = join(temporaryFolder(t), 'till.db')
-  const storage = await openSqliteStorage(path, { driver })
-  await insertShops(storage)
-  const current = (await storage.openImport(MAIN, 'imp_1')) ?? assert.fail()
-  await current.stage([newRow(2), newRow(3), newRow(4)])
-  await current.finish()
-  await current.commit()
-  await storage.close()
-  return path
-}
-
-async function open(t: TestContext, path: string, driver: SqliteDriverName): Promise<Storage> {
-  const storage = await openSqliteStorage(path, { driver })
-  t.after(() => storage.close())
-  return storage
-}
+  assert.equal(locks(), held)
+})

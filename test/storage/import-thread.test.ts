@@ -8,23 +8,45 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSqliteStorage } from '../../lib/index.ts'
-import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
+import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
 import { start } from '../support/cli.ts'
 import { raw } from '../support/connections.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { soakOnly } from '../support/soak.ts'
-import { openSqlite } from '../support/sqlite.ts'
 import { threadsOf } from '../support/threads.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
-import { openImport } from './fixtures/imports.ts'
+import { openImport, transactions } from './fixtures/imports.ts'
+import { newPath, open, rowsIn } from './fixtures/places.ts'
 import { insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
-import { newPath, rowsIn } from './fixtures/sqlite.ts'
+
+const SLICE = 500
+const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `tx_${i}`)
+const rowOf = (transaction_id: string, i: number) => newRow(i + 2, { transaction_id })
+
+async function openShops(t: TestContext, importThreadRows: number) {
+  const path = newPath(t)
+  const storage = await open(t, path, { importThreadRows })
+  await insertShops(storage)
+  const db = await raw(t, path)
+  const run = async (sql: string) => db.prepare(sql).all() as Record<string, unknown>[]
+  return { storage, path, rows: () => rowsIn({ run }) }
+}
+
+async function stageAll(current: PurchaseImport, ids: readonly string[]) {
+  const results = []
+  const rows = ids.map(rowOf)
+  for (let i = 0; i < rows.length; i += SLICE) {
+    results.push(await current.stage(rows.slice(i, i + SLICE)))
+  }
+  return sumStaged([...results, await current.finish()])
+}
 
 describe('an import in a thread of its own', () => {
-  const open = async (t: TestContext) => (await openShops(t, 0, false)).storage
-  describe('stages rows', { skip: soakOnly }, () => describeImports(open))
-  describe('beside another one', () => describeTurns(open))
+  const openThreaded = (t: TestContext) => open(t, newPath(t), { importThreadRows: 0 })
+  describe('stages rows', { skip: soakOnly }, () => describeImports(openThreaded))
+  describe('beside another one', () => describeTurns(openThreaded))
 })
 
 test('an import that changes to the thread keeps each id once, and the order of its rows', async (t) => {
@@ -39,10 +61,7 @@ test('an import that changes to the thread keeps each id once, and the order of 
   assert.deepEqual([added, skipped], [6_000, 3_000])
   assert.deepEqual(await transactions(storage, MAIN), ids)
   assert.ok(threads.length > 0)
-  assert.ok(
-    threads.every(({ threadId }) => threadId === -1),
-    'the threads have ended',
-  )
+  assert.ok(threads.every(({ threadId }) => threadId === -1)) // the threads have ended
   assert.deepEqual(await storage.check(), [])
 })
 
@@ -68,13 +87,12 @@ test('the index of users is complete when imports take turns, with gaps between 
   const imports = [
     await openImport(storage, MAIN, 'imp_1'),
     await openImport(storage, SIDE, 'imp_2'),
-  ] as const
+  ]
   const rows = idsOf(700).map((id, i) => ({ ...rowOf(id, i), user_id: `user_${i % 350}` }))
   for (let turn = 0; turn < 8; turn++) {
     for (const current of imports) {
-      await current.stage(
-        rows.map((row) => ({ ...row, transaction_id: `${turn}_${row.transaction_id}` })),
-      )
+      const own = rows.map((row) => ({ ...row, transaction_id: `${turn}_${row.transaction_id}` }))
+      await current.stage(own)
       await current.stage(rows.slice(0, 3)) // repeats from the second turn on
     }
   }
@@ -84,12 +102,8 @@ test('the index of users is complete when imports take turns, with gaps between 
   }
 
   assert.deepEqual(await storage.check(), [])
-  const { purchases } = await storage.listPurchases(SIDE, { user_id: 'user_349' }, { limit: 100 })
   const expected = Array.from({ length: 16 }, (_, i) => `${i >> 1}_tx_${i % 2 ? 699 : 349}`)
-  assert.deepEqual(
-    purchases.map(({ transaction_id }) => transaction_id),
-    expected,
-  )
+  assert.deepEqual(await transactions(storage, SIDE, { user_id: 'user_349' }), expected)
 })
 
 test('writes go on beside the thread, and its commits leave the read cache filled', async (t) => {
@@ -97,26 +111,31 @@ test('writes go on beside the thread, and its commits leave the read cache fille
   const current = await openImport(storage, MAIN, 'imp_1')
   const gold = await storage.findItem('itm_gold')
   let isStaged = false
-  const staging = stageAll(current, idsOf(20_000)).finally(() => {
+  const staging = stageAll(current, idsOf(10_000)).finally(() => {
     isStaged = true
   })
   while (!isStaged) {
     assert.equal(await storage.findItem('itm_gold'), gold, 'the same frozen object')
     await setTimeout(1)
   }
-  assert.equal((await staging).added, 20_000)
+  assert.equal((await staging).added, 10_000)
 
-  const names = Array.from({ length: 20 }, (_, i) => `new_${i}`)
-  const again = stageAll(current, idsOf(20_000))
-  for (const name of names) await storage.insertItem(newItem(name))
-  assert.equal((await again).skipped, 20_000)
+  isStaged = false
+  const again = stageAll(current, idsOf(5_000)).finally(() => {
+    isStaged = true
+  })
+  const names: string[] = []
+  // Writes that follow each other without pause. The thread gets the lock too.
+  while (!isStaged) {
+    names.push(`new_${names.length}`)
+    await storage.insertItem(newItem(names.at(-1) as string))
+  }
+  assert.equal((await again).skipped, 5_000)
   await current.commit()
 
-  const items = await itemsOf(storage, MAIN)
-  assert.deepEqual(
-    items.map(({ name }) => name).filter((name) => name.startsWith('new_')),
-    names,
-  )
+  const items = (await itemsOf(storage, MAIN)).map(({ name }) => name)
+  assert.ok(names.length > 0)
+  assert.deepEqual(items.slice(2), names)
 })
 
 test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t) => {
@@ -130,7 +149,7 @@ test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t)
 })
 
 test('an import fails when its thread ends, and leaves nothing', async (t) => {
-  const { storage, path } = await openShops(t, 0)
+  const { storage, rows } = await openShops(t, 0)
   const threads = threadsOf(t)
   const current = await openImport(storage, MAIN, 'imp_1')
   await current.stage(idsOf(500).map(rowOf))
@@ -139,7 +158,7 @@ test('an import fails when its thread ends, and leaves nothing', async (t) => {
   await assert.rejects(stageAll(current, idsOf(2_000)), /thread .* has ended/)
   await current.abort()
 
-  assert.deepEqual(rowsIn(await raw(t, path)), { purchases: 0, imports: 0, changes: 0 })
+  assert.deepEqual(await rows(), [0, 0, 0])
   const next = await openImport(storage, MAIN, 'imp_2')
   await stageAll(next, idsOf(10))
   await next.commit()
@@ -174,33 +193,41 @@ test('an import goes on in the main thread when its thread dies before it takes 
   await current.stage(rows.slice(1_000, 1_500))
   assert.equal(threads.length, 1)
 
-  for (let i = 1_500; i < rows.length; i += 500) await current.stage(rows.slice(i, i + 500))
+  for (let i = 1_500; i < rows.length; i += SLICE) await current.stage(rows.slice(i, i + SLICE))
 
   await current.finish()
   await current.commit()
   assert.equal((await transactions(storage, MAIN)).length, 6_000)
 })
 
+/** Runs a program. Returns what it prints. */
+async function outputOf(script: string, ...args: string[]): Promise<string> {
+  const program = fileURLToPath(new URL(script, import.meta.url))
+  return (await promisify(execFile)(process.execPath, [program, ...args])).stdout
+}
+
 test('a program goes on when its thread becomes ready at the end of the import', async (t) => {
-  const program = fileURLToPath(new URL('./fixtures/late-thread.ts', import.meta.url))
-
-  const { stdout } = await promisify(execFile)(process.execPath, [program, newPath(t)])
-
-  assert.equal(stdout, 'done\n')
+  assert.equal(await outputOf('./fixtures/late-thread.ts', newPath(t)), 'done\n')
 })
 
-test('the thread and writes that follow each other without pause both get the lock', async (t) => {
-  const { storage } = await openShops(t, 0)
-  const current = await openImport(storage, MAIN, 'imp_1')
-  let isStaged = false
-  const staging = stageAll(current, idsOf(10_000)).finally(() => {
-    isStaged = true
-  })
-  let writes = 0
-  while (!isStaged) await storage.insertItem(newItem(`new_${writes++}`))
+// Three of these 24 programs ended early before the cause was found, which the test above repeats.
+test('a program that imports goes on, whenever its thread becomes ready', {
+  skip: soakOnly,
+}, async (t) => {
+  const folder = temporaryFolder(t)
+  const outputs: string[] = []
+  let started = 0
+  const run = async () => {
+    while (started < 24) {
+      const program = started++
+      const rows = String(8_000 + 500 * program)
+      outputs.push(await outputOf('./fixtures/importer.ts', join(folder, `${program}.db`), rows))
+    }
+  }
 
-  assert.equal((await staging).added, 10_000)
-  assert.ok(writes > 0)
+  await Promise.all(Array.from({ length: 4 }, run))
+
+  assert.deepEqual(outputs, Array(24).fill('done\n'))
 })
 
 test('importThreadRows must be a number that is not negative', async (t) => {
@@ -211,19 +238,17 @@ test('importThreadRows must be a number that is not negative', async (t) => {
 test('an import is not half visible after kill -9 while its thread stages rows', {
   skip: soakOnly,
 }, async (t) => {
-  const { storage, path } = await openShops(t, 0)
+  const { storage, path, rows } = await openShops(t, 0)
   const file = join(dirname(path), 'purchases.csv')
-  const rows = idsOf(200_000).map((id) => `${id},gold,2024-01-15T10:00:00Z\n`)
-  writeFileSync(file, `transaction_id,sku,purchased_at\n${rows.join('')}`)
-  const db = await raw(t, path)
-  const count = db.prepare('SELECT count(*) AS rows FROM purchases')
+  const lines = idsOf(200_000).map((id) => `${id},gold,2024-01-15T10:00:00Z\n`)
+  writeFileSync(file, `transaction_id,sku,purchased_at\n${lines.join('')}`)
   const args = ['purchases', 'import', file, '--store', 'main', '--account', 'acc_1', '--db', path]
   const child = start(args, {})
   t.after(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')
 
   // The thread takes over after 10,000 rows, or up to twice as many.
-  await eventuallyHolds(() => assert.ok((count.get() as { rows: number }).rows > 45_000))
+  await eventuallyHolds(async () => assert.ok(((await rows())[0] ?? 0) > 45_000))
   child.kill('SIGKILL')
   const [code] = await closed
 
@@ -236,30 +261,6 @@ test('an import is not half visible after kill -9 while its thread stages rows',
   })
   assert.equal((await stageAll(next as PurchaseImport, idsOf(10))).added, 10)
   await next?.commit()
-  assert.deepEqual(rowsIn(db), { purchases: 10, imports: 1, changes: 0 })
+  assert.deepEqual(await rows(), [10, 1, 0])
   assert.deepEqual(await storage.check(), [])
 })
-
-async function openShops(t: TestContext, importThreadRows: number, hasShops = true) {
-  const path = newPath(t)
-  const storage = await openSqlite(path, { importThreadRows })
-  t.after(() => storage.close())
-  if (hasShops) await insertShops(storage)
-  return { storage, path }
-}
-
-const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `tx_${i}`)
-const rowOf = (transaction_id: string, i: number) => newRow(i + 2, { transaction_id })
-
-async function stageAll(current: PurchaseImport, ids: readonly string[]) {
-  const results = []
-  const rows = ids.map(rowOf)
-  for (let i = 0; i < rows.length; i += 500)
-    results.push(await current.stage(rows.slice(i, i + 500)))
-  return sumStaged([...results, await current.finish()])
-}
-
-async function transactions(storage: Storage, store: StoreKey): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(store, {}, { limit: 10_000 })
-  return purchases.map(({ transaction_id }) => transaction_id)
-}

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { Sql } from 'postgres'
 import type { Authority } from '../../lib/domain/authority.ts'
 import type { Storage } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
+import { openImport } from './fixtures/imports.ts'
 import { AT, insertShops, MAIN, newItem, newRow } from './fixtures/records.ts'
 import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
 
@@ -18,68 +18,52 @@ const TOKEN: Authority = {
 
 type Act = (storage: Storage) => Promise<unknown>
 
-const auditedWrite = (authority: Authority) => ({ authority, audit: newEntry() })
+const audited = (authority: Authority) => ({ authority, audit: newEntry() })
 const importUnder =
-  (authority: Authority, import_id = 'imp_1'): Act =>
+  (authority: Authority): Act =>
   async (storage) => {
-    const current = await storage.openImport(MAIN, import_id)
-    assert.ok(current)
+    const current = await openImport(storage, MAIN, 'imp_1')
     try {
       await current.stage([newRow(2)])
       await current.finish()
-      await current.commit(auditedWrite(authority))
-    } catch (error) {
+      await current.commit(audited(authority))
+    } finally {
       await current.abort()
-      throw error
     }
   }
 const updateUnder =
   (authority: Authority): Act =>
   (storage) =>
-    storage.updateProject('prj_1', (each) => ({ ...each, name: 'New' }), auditedWrite(authority))
-
-const insertItem: Act = (storage) => storage.insertItem(newItem('new'), auditedWrite(KEY))
+    storage.updateProject('prj_1', (each) => ({ ...each, name: 'New' }), audited(authority))
+const insertItem: Act = (storage) => storage.insertItem(newItem('new'), audited(KEY))
 const insertOnce: Act = (storage) =>
-  storage.insertItem(newItem('new'), { ...auditedWrite(KEY), idempotency: newIdempotencyRecord() })
+  storage.insertItem(newItem('new'), { ...audited(KEY), idempotency: newIdempotencyRecord() })
 
 const revokeKey: Act = (storage) => storage.revokeAccountKey('acc_1', 'key_hash-1', AT)
-const revokeUser: Act = (storage) =>
-  storage.revokeTokens({ project_id: 'prj_1', user_id: 'ann', at: 9 })
-const revokeAll: Act = (storage) =>
-  storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 })
+const revokeTokens =
+  (user_id: string): Act =>
+  (storage) =>
+    storage.revokeTokens({ project_id: 'prj_1', user_id, at: 9 })
 const disableProject: Act = (storage) =>
   storage.updateProject('prj_1', (each) => ({ ...each, status: 'disabled' }))
 const disableStore: Act = (storage) =>
   storage.updateStore(MAIN, (each) => ({ ...each, status: 'disabled' }))
 
-const RACES: [string, Act, string, Act, string][] = [
-  ['an item', insertItem, 'its key is revoked', revokeKey, 'account_key_required'],
-  ['an idempotent item', insertOnce, 'its key is revoked', revokeKey, 'account_key_required'],
+const [NO_KEY, NO_TOKEN] = ['account_key_required', 'token_required']
+
+const RACES: readonly (readonly [what: string, Act, when: string, revoke: Act, code: string])[] = [
+  ['an item', insertItem, 'its key is revoked', revokeKey, NO_KEY],
+  ['an idempotent item', insertOnce, 'its key is revoked', revokeKey, NO_KEY],
+  ["an account's update", updateUnder(KEY), 'its key is revoked', revokeKey, NO_KEY],
+  ["an account's import", importUnder(KEY), 'its key is revoked', revokeKey, NO_KEY],
+  ['an update', updateUnder(TOKEN), "its user's are revoked", revokeTokens('ann'), NO_TOKEN],
+  ['an update', updateUnder(TOKEN), "its project's are revoked", revokeTokens(''), NO_TOKEN],
+  ['an update', updateUnder(TOKEN), 'its project is disabled', disableProject, NO_TOKEN],
+  ['an import', importUnder(TOKEN), "its user's are revoked", revokeTokens('ann'), NO_TOKEN],
+  ['an import', importUnder(TOKEN), 'its project is disabled', disableProject, NO_TOKEN],
   [
-    "an account's update",
-    updateUnder(KEY),
-    'its key is revoked',
-    revokeKey,
-    'account_key_required',
-  ],
-  [
-    "an account's import",
-    importUnder(KEY),
-    'its key is revoked',
-    revokeKey,
-    'account_key_required',
-  ],
-  ['an update', updateUnder(TOKEN), "its user's tokens are revoked", revokeUser, 'token_required'],
-  ['an update', updateUnder(TOKEN), "its project's are revoked", revokeAll, 'token_required'],
-  ['an update', updateUnder(TOKEN), 'its project is disabled', disableProject, 'token_required'],
-  ['an import', importUnder(TOKEN), "its user's tokens are revoked", revokeUser, 'token_required'],
-  ['an import', importUnder(TOKEN), 'its project is disabled', disableProject, 'token_required'],
-  [
-    'an import',
-    importUnder({ store: MAIN }),
-    'its store is disabled',
-    disableStore,
-    'store_inactive',
+    ...(['an import', importUnder({ store: MAIN })] as const),
+    ...(['its store is disabled', disableStore, 'store_inactive'] as const),
   ],
 ]
 
@@ -128,10 +112,10 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
   test('two revocations run one after the other, even without an earlier watermark', async (t) => {
     const { slow, fast, holdCommit, waiting } = await openBoth(t)
     const commit = holdCommit()
-    const first = revokeUser(slow)
+    const first = revokeTokens('ann')(slow)
     await commit.reached
 
-    const second = revokeAll(fast)
+    const second = revokeTokens('')(fast)
     await waiting()
     commit.release()
     await Promise.all([first, second])
@@ -140,10 +124,10 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     assert.equal(await fast.findWatermark('prj_1', 'bob'), 10)
   })
 
-  const HELD: [string, Authority, Act, string][] = [
-    ['an account key', KEY, revokeKey, 'account_key_required'],
-    ["a user's tokens", TOKEN, revokeUser, 'token_required'],
-    ['a project', TOKEN, disableProject, 'token_required'],
+  const HELD: readonly (readonly [what: string, Authority, Act, code: string])[] = [
+    ['an account key', KEY, revokeKey, NO_KEY],
+    ["a user's tokens", TOKEN, revokeTokens('ann'), NO_TOKEN],
+    ['a project', TOKEN, disableProject, NO_TOKEN],
     ['a store', { store: MAIN }, disableStore, 'store_inactive'],
   ]
   for (const [what, authority, revoke, code] of HELD) {
@@ -154,30 +138,28 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       let made = 0
       let isRevoked = false
       let acceptedLate = 0
-      const write = async () => {
-        const isLate = isRevoked
-        const name = `load_${made++}`
-        // With an account key, every other write is a single statement.
-        if (made % 2 === 0) await storage.insertItem(newItem(name), auditedWrite(authority))
-        else await storage.insertAudit(auditedWrite(authority))
-        if (isLate) acceptedLate++
-      }
       const writeOn = async (): Promise<unknown> => {
         try {
-          for (;;) await write()
+          for (;;) {
+            const isLate = isRevoked
+            const name = `load_${made++}`
+            // With an account key, every other write is a single statement.
+            if (made % 2 === 0) await storage.insertItem(newItem(name), audited(authority))
+            else await storage.insertAudit(audited(authority))
+            if (isLate) acceptedLate++
+          }
         } catch (error) {
-          return error
+          return (error as { code?: unknown }).code
         }
       }
       const writers = Array.from({ length: 80 }, writeOn)
-      await setTimeout(300)
+      await setTimeout(100)
 
       await revoke(await openPostgres(t, url))
       isRevoked = true
 
-      await assert.rejects(storage.insertItem(newItem('late'), auditedWrite(authority)), { code })
-      const codes = (await Promise.all(writers)).map((error) => (error as { code?: unknown }).code)
-      assert.deepEqual([...new Set(codes)], [code])
+      await assert.rejects(storage.insertItem(newItem('late'), audited(authority)), { code })
+      assert.deepEqual([...new Set(await Promise.all(writers))], [code])
       assert.equal(acceptedLate, 0)
     })
   }
@@ -200,19 +182,17 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     const kinds: Act[] = [
       updateUnder(TOKEN),
       updateUnder(KEY),
-      (each) => each.insertItem(newItem('new'), { audit, authority: KEY }),
-      (each) => each.updateStore(MAIN, (store) => store, { audit, authority: KEY }),
+      insertItem,
+      (each) => each.updateStore(MAIN, (store) => store, audited(KEY)),
       (each) =>
         each.revokeTokens({ project_id: 'prj_1', user_id: 'bob', at: 9 }, { authority: KEY }),
-      (each) =>
-        each.rotatePublicKey(
-          'prj_1',
-          { public_key: `pk_${++keys}`, former_until: AT },
-          { authority: KEY },
-        ),
+      (each) => {
+        const rotation = { public_key: `pk_${++keys}`, former_until: AT }
+        return each.rotatePublicKey('prj_1', rotation, { authority: KEY })
+      },
       (each) => each.insertAudit({ authority: TOKEN }),
       (each) => each.updateStore(MAIN, (store) => ({ ...store }), { audit, authority: TOKEN }),
-      (each) => each.revokeAccountKey('acc_1', 'key_none', AT, { audit, authority: KEY }),
+      (each) => each.revokeAccountKey('acc_1', 'key_none', AT, audited(KEY)),
     ]
 
     const all = Array.from({ length: 90 }, (_, n) => kinds[n % kinds.length]?.(storage))
@@ -249,17 +229,14 @@ async function openBoth(t: TestContext) {
       return { reached: reached.given, release: opened.give }
     },
     /** Resolves when a statement waits for a lock. */
-    waiting: () => eventuallyWaits(raw),
+    async waiting() {
+      for (let polls = 0; polls < 6_000; polls++) {
+        const [row] = await raw`SELECT 1 FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`
+        if (row) return
+        await setTimeout(10)
+      }
+      assert.fail('no statement waits for a lock')
+    },
   }
-}
-
-async function eventuallyWaits(raw: Sql): Promise<void> {
-  for (let polls = 0; polls < 6_000; polls++) {
-    const [row] = await raw`
-      SELECT 1 FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    if (row) return
-    await setTimeout(10)
-  }
-  assert.fail('no statement waits for a lock')
 }

@@ -2,18 +2,21 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import type { Storage } from '../../lib/index.ts'
+import { createTill, type Storage, type Till } from '../../lib/index.ts'
+import { hashAccountKey } from '../../lib/services/ids.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
+import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
+import { createShop, type Shop } from '../support/till.ts'
 import { AT, insertProjects } from './fixtures/records.ts'
-import { findStale, insertLine, READS_PER_ROUND, readsOf, takeStep } from './fixtures/steps.ts'
+import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
 
 const server = await startPostgres()
 const random = createRandom()
-const READS = soakOnly ? 500 : 2_000
+const READS = soakOnly ? 500 : 4_000
 
 /** Delays some results of checks and reads, so that more changes are committed meanwhile. */
 const driverWithLateAnswers = drivenBy((sql, send) => {
@@ -25,7 +28,15 @@ const driverWithLateAnswers = drivenBy((sql, send) => {
   })
 })
 
-type Step = (step: number) => Promise<void>
+/** A driver that lists the statements that it sends. */
+function watched() {
+  const sent: string[] = []
+  const postgres = drivenBy((sql, send) => {
+    sent.push(sql)
+    return send()
+  })
+  return { sent, postgres }
+}
 
 /**
  * Reads from all storages while each writer takes steps of its own line. No read may show less than
@@ -33,30 +44,27 @@ type Step = (step: number) => Promise<void>
  */
 async function assertFresh(
   t: TestContext,
-  storages: readonly Storage[],
+  storages: readonly [Storage, Storage],
   enough = READS,
 ): Promise<void> {
-  const [first = assert.fail(), second = assert.fail()] = storages
-  const takers: Record<string, Step> = {
-    one: (step) => takeStep(first, 'one', step),
-    two: (step) => takeStep(second, 'two', step),
-  }
-  for (const line of Object.keys(takers)) await insertLine(first, line)
-  const steps: Record<string, number> = { one: 0, two: 0 }
+  const lines = ['one', 'two'] as const
+  for (const line of lines) await insertLine(storages[0], line)
+  const steps = [0, 0]
   const stale: string[] = []
   let reads = 0
 
-  const writing = Object.entries(takers).map(async ([line, take]) => {
+  const writing = lines.map(async (line, i) => {
     while (reads < enough) {
-      await take((steps[line] as number) + 1)
-      steps[line] = (steps[line] as number) + 1
+      const next = (steps[i] ?? 0) + 1
+      await takeStep(storages[i] as Storage, line, next)
+      steps[i] = next
       await setTimeout(random() * 60)
     }
   })
   const reading = storages.flatMap((storage) =>
-    ['one', 'two'].map(async (line) => {
+    lines.map(async (line, i) => {
       while (reads < enough) {
-        stale.push(...(await findStale(storage, line, steps[line] as number)))
+        stale.push(...(await findStale(storage, line, steps[i] ?? 0)))
         reads += READS_PER_ROUND
       }
     }),
@@ -64,20 +72,11 @@ async function assertFresh(
   await Promise.all([...writing, ...reading])
 
   assert.deepEqual(stale, [])
-  assert.ok(Object.values(steps).every((step) => step > 0))
-  t.diagnostic(`${reads} reads, ${Object.values(steps).join(' + ')} steps`)
+  assert.ok(steps.every((step) => step > 0))
+  t.diagnostic(`${reads} reads, ${steps.join(' + ')} steps`)
 }
 
-/** Changes a project in a transaction that stays open for a while after its audit entry. */
-async function changeSlowly(sql: Sql, id: string, step: number): Promise<void> {
-  await sql.begin(async (tx) => {
-    await tx.unsafe(`UPDATE projects SET config = '{"step":${step}}' WHERE id = '${id}'`)
-    await insertEntry(tx)
-    await setTimeout(random() * 10)
-  })
-}
-
-function insertEntry(sql: { unsafe: Sql['unsafe'] }, action = 'project.update') {
+function insertEntry(sql: { unsafe: Sql['unsafe'] }, action: string) {
   return sql.unsafe(`INSERT INTO audit
     (at, actor, action, subject, account_id, project_id, store_id, request_id)
     VALUES ('${AT}', 'operator', '${action}', '', '', '', '', '')`)
@@ -87,16 +86,27 @@ describe('the read cache on PostgreSQL', () => {
   test('no read is older than the last acknowledged write of any server', async (t) => {
     const url = await server.emptySchema(t)
     const slow = { postgres: driverWithLateAnswers }
-    const storages = [await openPostgres(t, url, slow), await openPostgres(t, url, slow)]
 
-    await assertFresh(t, storages)
+    await assertFresh(t, [await openPostgres(t, url, slow), await openPostgres(t, url, slow)])
+  })
+
+  test('behind pgbouncer no read is older than the last acknowledged write', {
+    skip: pgbouncerPath === undefined && 'pgbouncer is not installed',
+  }, async (t) => {
+    const pgbouncer = await startPgbouncer(await server.createDatabase(t), { size: 4 })
+    t.after(() => pgbouncer.stop())
+    const open = () => openPostgres(t, pgbouncer.url)
+
+    await assertFresh(t, [await open(), await open()], READS / 2)
+
+    assert.doesNotMatch(pgbouncer.log(), /when not linked/)
   })
 
   test('no read is older than a transaction that was open during version checks', async (t) => {
     const url = await server.emptySchema(t)
     const slow = { postgres: driverWithLateAnswers }
-    const storages = [await openPostgres(t, url, slow), await openPostgres(t, url, slow)]
-    await insertProjects(storages[0] as Storage)
+    const storages = [await openPostgres(t, url, slow), await openPostgres(t, url, slow)] as const
+    await insertProjects(storages[0])
     const sql = rawPostgres(t, url)
     let steps = 0
     let reads = 0
@@ -104,7 +114,12 @@ describe('the read cache on PostgreSQL', () => {
 
     const changing = async () => {
       while (reads < READS) {
-        await changeSlowly(sql, 'prj_1', steps + 1)
+        await sql.begin(async (tx) => {
+          await tx`UPDATE projects SET config = ${JSON.stringify({ step: steps + 1 })}
+            WHERE id = 'prj_1'`
+          await insertEntry(tx, 'project.update')
+          await setTimeout(random() * 10)
+        })
         steps++
       }
     }
@@ -130,31 +145,104 @@ describe('the read cache on PostgreSQL', () => {
     t.diagnostic(`${reads} reads, ${steps} steps`)
   })
 
-  test('after each write of any server all reads return the same as without a cache', async (t) => {
+  test('after each change another server reads the same as without a cache', async (t) => {
     const url = await server.emptySchema(t)
-    const storages = [await openPostgres(t, url), await openPostgres(t, url)] as const
+    const by = createTill({ storage: await openPostgres(t, url) })
+    const storage = await openPostgres(t, url)
     const plain = await openPostgres(t, url, { cacheBytes: 0 })
-    await insertLine(storages[0], 'one')
+    const { account, account_id, project_id, public_key, item } = await createShop(by)
+    const { key_id, account_key } = await by.accounts.addKey(account)
+    const page = { limit: 100 }
+    /** Calls each cached method. */
+    const readAll = (of: Storage) =>
+      Promise.all([
+        of.findAccountByKeyHash(hashAccountKey(account_key)),
+        of.findProject(project_id),
+        of.findProjectByPublicKey(public_key),
+        of.findFormerPublicKey(public_key),
+        of.findStore(account_id, 'main'),
+        of.listStoreSummaries(project_id, page),
+        of.findItem(item.id),
+        of.listItems({ account_id, store_id: 'main' }, page),
+        of.findWatermark(project_id, 'player'),
+      ])
+    const readTwice = async () => {
+      await readAll(storage)
+      return readAll(storage) // shows what the first reads cached
+    }
+    const gem = { name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' as const }
+    const gold = { name: 'gold', price: '8' }
+    const store = { store_id: 'main', store_config: { currency: 'EUR' }, items: [gold] }
+    const catalog = { project: { name: 'Newer' }, stores: [store] }
+    const changes: Record<string, () => Promise<unknown>> = {
+      project: () => by.projects.update(account, { id: project_id, name: 'New' }),
+      store: () => by.stores.update(account, { store_id: 'main', status: 'disabled' }),
+      'new store': () =>
+        by.stores.create(account, { project_id, store_id: 'b', store_type: 'web' }),
+      item: () => by.items.update(account, { id: item.id, price: '7' }),
+      archive: () => by.items.archive(account, item.id),
+      restore: () => by.items.restore(account, item.id),
+      'new item': () => by.items.create(account, { store_id: 'main', ...gem }),
+      catalog: () => by.catalog.apply(account, { project_id, catalog }),
+      revocation: () => by.sessions.revoke(account, { project_id, user_id: 'player' }),
+      'public key': () => by.projects.rotateKey(account, { id: project_id }),
+      'account key': () => by.accounts.revokeKey(account, key_id),
+      erasure: () => by.users.erase(account, { project_id, user_id: 'player' }),
+    }
 
-    for (let step = 1; step <= 15; step++) {
-      await takeStep([...storages, plain][Math.floor(random() * 3)] as Storage, 'one', step)
-      for (const read of [1, 2]) {
-        const shown = await Promise.all(
-          storages.map((each) => Promise.all(readsOf(each, 'one', step))),
-        )
-        const truth = await Promise.all(readsOf(plain, 'one', step))
-        assert.deepEqual(shown, [truth, truth], `step ${step}, read ${read}`)
-      }
+    for (const [name, change] of Object.entries(changes)) {
+      const before = await readTwice()
+      await change()
+      const after = await readTwice()
+
+      assert.deepEqual(after, await readAll(plain), name)
+      if (name !== 'erasure') assert.notDeepEqual(after, before, name)
+    }
+  })
+
+  /** Reads what most requests need: sessions, projects, stores and items. */
+  const readSession = async (till: Till, { account, project, item, token }: Shop) => {
+    const session = await till.sessions.authenticate(token)
+    await Promise.all([
+      till.sessions.init(project.public_key, { user_id: 'player' }),
+      till.projects.get(session, project.id),
+      till.stores.get(session, 'main'),
+      till.items.get(account, item.id),
+      till.items.list(session, { store_id: 'main' }),
+    ])
+  }
+
+  test("one tenant's updates leave another's cached reads cached", async (t) => {
+    const url = await server.emptySchema(t)
+    const { sent, postgres } = watched()
+    const till = createTill({ storage: await openPostgres(t, url, { postgres }) })
+    const elsewhere = createTill({ storage: await openPostgres(t, url) })
+    const own = await createShop(till, 'Own')
+    const other = await createShop(elsewhere, 'Other')
+    const session = await elsewhere.sessions.authenticate(other.token)
+    const readsWithoutCache = async () => {
+      sent.length = 0
+      await readSession(till, own)
+      // Leaves out version checks, and the signing keys, which are read every few seconds.
+      return sent.filter((sql) => !/pg_current_snapshot|FROM signing_keys/.test(sql))
+    }
+    await eventuallyHolds(async () => assert.deepEqual(await readsWithoutCache(), []))
+
+    // More than the misses after which the cache rests.
+    for (let i = 1; i <= 20; i++) {
+      const by = i % 2 === 0 ? till : elsewhere
+      await by.projects.update(session, { id: other.project.id, name: `Game ${i}` })
+      await by.stores.update(other.account, { store_id: 'main', store_config: { step: i } })
+      await by.items.update(other.account, { id: other.item.id, price: `${i}` })
+      await readSession(till, other)
+
+      assert.deepEqual(await readsWithoutCache(), [], `step ${i}`)
     }
   })
 
   test('a cached read sends one small statement, and reads of one request share it', async (t) => {
-    const sent: string[] = []
-    const driver = drivenBy((sql, send) => {
-      sent.push(sql)
-      return send()
-    })
-    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
+    const { sent, postgres } = watched()
+    const storage = await openPostgres(t, await server.emptySchema(t), { postgres })
     await insertProjects(storage)
     const read = () => Promise.all([storage.findProject('prj_1'), storage.findProject('prj_2')])
     await eventuallyHolds(async () => {
@@ -207,15 +295,32 @@ describe('the read cache on PostgreSQL', () => {
   })
 })
 
-const skip = pgbouncerPath === undefined && 'pgbouncer is not installed'
+test("two accounts with eight summaries each leave connections for a third account's writes", async (t) => {
+  const { given, give: release } = createSignal()
+  let running = 0
+  const postgres = drivenBy((sql, send) => {
+    if (!sql.includes('count(DISTINCT')) return send()
+    running++
+    return given.then(send)
+  })
+  const options = { postgres, poolTimeout: 500 }
+  const till = createTill({ storage: await openPostgres(t, await server.emptySchema(t), options) })
+  const accounts = []
+  for (let i = 0; i < 3; i++) accounts.push((await createShop(till)).account)
+  const [first = assert.fail(), second = assert.fail(), third = assert.fail()] = accounts
+  const summaries = [first, second].flatMap((account) =>
+    Array.from({ length: 8 }, () => till.purchases.summarize(account, {})),
+  )
+  await eventuallyHolds(() => assert.equal(running, 3))
 
-test('behind pgbouncer no read is older than the last acknowledged write', { skip }, async (t) => {
-  const url = await server.createDatabase(t)
-  const pgbouncer = await startPgbouncer(url, { size: 4 })
-  t.after(() => pgbouncer.stop())
-  const storages = [await openPostgres(t, pgbouncer.url), await openPostgres(t, pgbouncer.url)]
+  const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '1' } as const
+  await till.items.create(third, { ...gem, type: 'consumable' })
+  const purchase = { transaction_id: 'T-1', sku: 'gem', purchased_at: '2026-01-01T00:00:00Z' }
+  await till.purchases.record(third, { store_id: 'main', ...purchase })
+  const file = [Buffer.from('transaction_id,sku,purchased_at\nT-2,gem,1700000000')]
+  await till.purchases.import(third, { store_id: 'main', file })
 
-  await assertFresh(t, storages, READS / 2)
-
-  assert.doesNotMatch(pgbouncer.log(), /when not linked/)
+  assert.equal(running, 3)
+  release()
+  assert.deepEqual(await Promise.all(summaries), Array(16).fill([]))
 })

@@ -1,78 +1,125 @@
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { describe, type TestContext, test } from 'node:test'
-import type { Sql } from 'postgres'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
-import type { Storage } from '../../lib/index.ts'
-import type { PurchaseImport, StagedRows } from '../../lib/storage/port.ts'
+import type { PostgresOptions } from '../../lib/index.ts'
+import type { PurchaseImport } from '../../lib/storage/port.ts'
+import { sumStaged } from '../../lib/storage/staged.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { importRows, openImport, purchasesIn, transactions } from './fixtures/imports.ts'
 import { insertShops, MAIN, newItem, newRow, newStore, stage } from './fixtures/records.ts'
 
 const server = await startPostgres()
+const BLOCK = 10_000
 const UNAVAILABLE = { code: 'storage_unavailable' }
 
-async function openImport(storage: Storage, import_id: string): Promise<PurchaseImport> {
-  const opened = await storage.openImport(MAIN, import_id)
-  return opened ?? assert.fail('another import is under way')
+/** A storage with shops. `whenOpen` delays the data of each COPY, which it gets by its number. */
+async function openShops(
+  t: TestContext,
+  whenOpen: (copy: number) => unknown = () => {},
+  options: PostgresOptions = {},
+  given?: string,
+) {
+  const url = given ?? (await server.emptySchema(t))
+  const copies = { started: 0 }
+  const postgres = drivenBy((text, send) => {
+    const query = send()
+    if (!text.startsWith('COPY')) return query
+    const copy = ++copies.started
+    const { writable } = query
+    query.writable = async () => {
+      const stream = await writable.call(query)
+      stream.on('error', () => {})
+      await whenOpen(copy)
+      return stream
+    }
+    return query
+  })
+  const storage = await openPostgres(t, url, { ...options, postgres })
+  await insertShops(storage)
+  await eventuallyHolds(() => assert.equal(storage.poolState?.()?.inUse, 0))
+  return { storage, copies, url, sql: rawPostgres(t, url) }
 }
 
-async function importRows(storage: Storage, import_id: string, rows: readonly NewPurchase[]) {
-  const current = await openImport(storage, import_id)
-  const outcome = await stage(current, rows)
-  await current.commit()
-  return outcome
+const rowsFrom = (line: number, count: number, change: Partial<NewPurchase> = {}) =>
+  Array.from({ length: count }, (_, index) => newRow(line + index, change))
+
+/** Stages rows in slices that do not end with a block. */
+async function stageAll(current: PurchaseImport, rows: readonly NewPurchase[]) {
+  const outcomes = []
+  for (let i = 0; i < rows.length; i += 1_700)
+    outcomes.push(await current.stage(rows.slice(i, i + 1_700)))
+  return sumStaged([...outcomes, await current.finish()])
 }
 
-async function transactions(storage: Storage): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 1000 })
-  return purchases.map(({ transaction_id }) => transaction_id)
-}
+describe('PostgreSQL imports', () => {
+  test('report the outcome of each of tens of thousands of rows, and keep their order', async (t) => {
+    const { storage } = await openShops(t)
+    const play = async (import_id: string, rows: readonly NewPurchase[]) => {
+      const current = await openImport(storage, MAIN, import_id)
+      const { added, skipped, updated, conflicts } = await stageAll(current, rows)
+      await current.commit()
+      return [added, skipped, updated, conflicts.map(({ line }) => line)]
+    }
 
-async function rowsIn(sql: Sql): Promise<unknown> {
-  const [row] = await sql`SELECT (SELECT count(*) FROM purchases)::int AS purchases,
-    (SELECT count(*) FROM imports)::int AS imports,
-    (SELECT count(*) FROM purchase_changes)::int AS changes`
-  return { ...row }
-}
+    const pending = rowsFrom(2, 12_500, { status: 'pending' })
+    assert.deepEqual(await play('imp_1', pending), [12_500, 0, 0, []])
+    const mixed = [
+      ...rowsFrom(2, 6_000, { status: 'purchased' }),
+      ...rowsFrom(6_002, 500, { status: 'pending' }),
+      ...rowsFrom(6_502, 3, { quantity: 7 }),
+      ...rowsFrom(50_000, 7_500, { status: 'pending' }),
+      ...rowsFrom(50_000, 7_500, { status: 'refunded' }),
+    ]
+    const lines = [6_502, 6_503, 6_504]
+    assert.deepEqual(await play('imp_2', mixed), [7_500, 500, 13_500, lines])
 
-/** Ends the lease of the running import. */
-async function expire(sql: Sql): Promise<void> {
-  await sql`UPDATE imports SET alive_at = now() - interval '1 minute' WHERE owner IS NOT NULL`
-}
+    const expected = [
+      ...rowsFrom(2, 6_000, { status: 'purchased' }),
+      ...rowsFrom(6_002, 6_500, { status: 'pending' }),
+      ...rowsFrom(50_000, 7_500, { status: 'refunded' }),
+    ]
+    const shown = (all: readonly Pick<NewPurchase, 'transaction_id' | 'status'>[]) =>
+      all.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
+    assert.deepEqual(shown(await purchasesIn(storage, MAIN)), shown(expected))
+    assert.deepEqual(await storage.check(), [])
+  })
 
-/** A process that has staged rows of an import, and waits. */
-async function startWorker(t: TestContext, url: string, from: number, count: number) {
-  const worker = fork(
-    new URL('./fixtures/postgres-worker.ts', import.meta.url),
-    [url, String(from), String(count)],
-    { execArgv: [] },
-  )
-  t.after(() => worker.kill('SIGKILL'))
-  const gone = once(worker, 'exit')
-  const died = gone.then(() => assert.fail('the worker died'))
-  const [outcome] = await Promise.race([once(worker, 'message'), died])
-  return {
-    outcome,
-    async kill() {
-      worker.kill('SIGKILL')
-      await gone
-    },
-  }
-}
+  test('keep the order of the rows of several blocks, and skip them in the next import', async (t) => {
+    const { storage, sql } = await openShops(t)
 
-describe('PostgreSQL imports in blocks', () => {
-  test('the size of large rows ends a block long before it has 10,000 rows', async (t) => {
-    const storage = await openPostgres(t, await server.emptySchema(t))
-    await insertShops(storage)
-    const current = await openImport(storage, 'imp_1')
+    const outcome = await importRows(storage, MAIN, 'imp_1', rowsFrom(1, 2 * BLOCK + 5))
+    const repeated = await importRows(storage, MAIN, 'imp_2', rowsFrom(1, 2 * BLOCK))
+
+    assert.equal(outcome.added, 2 * BLOCK + 5)
+    assert.equal(repeated.skipped, 2 * BLOCK)
+    const [found] = await sql`
+      SELECT count(*)::int AS n, bool_and(transaction_id = 'tx_' || place) AS is_in_order,
+        (SELECT rows::int FROM import_overlaps) AS overlaps
+      FROM (SELECT *, row_number() OVER (ORDER BY seq) AS place FROM purchases) p`
+    const expected = { n: 2 * BLOCK + 5, is_in_order: true, overlaps: 2 * BLOCK }
+    assert.deepEqual({ ...found }, expected)
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('compare a row with the row of an earlier block that has its transaction id', async (t) => {
+    const { storage } = await openShops(t)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    const repeat = newRow(BLOCK + 1, { transaction_id: 'tx_7', quantity: 2 })
+
+    const outcome = await stage(current, [...rowsFrom(1, BLOCK), repeat])
+    await current.abort()
+
+    assert.deepEqual(outcome.conflicts, [{ line: BLOCK + 1, field: 'quantity' }])
+  })
+
+  test('end a block of large rows long before it has 10,000 rows', async (t) => {
+    const { storage } = await openShops(t)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    const large = { metadata: { text: 'x'.repeat(60_000) } }
     let added = 0
-    for (let from = 0; from < 160; from += 8) {
-      const rows = Array.from({ length: 8 }, (_, i) =>
-        newRow(from + i + 2, { metadata: { text: 'x'.repeat(60_000) } }),
-      )
-      added += (await current.stage(rows)).added
+    for (let from = 2; from < 162; from += 8) {
+      added += (await current.stage(rowsFrom(from, 8, large))).added
     }
     // 9.6 MB in blocks of 2 MiB. The last two blocks are not yet stored.
     assert.ok(added >= 80, String(added))
@@ -80,217 +127,97 @@ describe('PostgreSQL imports in blocks', () => {
     await current.commit()
   })
 
-  test('report the outcome of each of tens of thousands of rows, and keep their order', async (t) => {
-    const storage = await openPostgres(t, await server.emptySchema(t))
-    await insertShops(storage)
-    const rows = (from: number, count: number, change: Partial<NewPurchase>) =>
-      Array.from({ length: count }, (_, index) => newRow(from + index, change))
-    const slices = (all: readonly NewPurchase[]) =>
-      Array.from({ length: Math.ceil(all.length / 1700) }, (_, i) =>
-        all.slice(i * 1700, (i + 1) * 1700),
-      )
-    const play = async (import_id: string, all: readonly NewPurchase[]) => {
-      const current = await openImport(storage, import_id)
-      const outcomes: StagedRows[] = []
-      for (const slice of slices(all)) outcomes.push(await current.stage(slice))
-      outcomes.push(await current.finish())
-      await current.commit()
-      const sum = (count: 'added' | 'skipped' | 'updated') =>
-        outcomes.reduce((total, each) => total + each[count], 0)
-      const conflicts = outcomes.flatMap((each) => each.conflicts.map(({ line }) => line))
-      return [sum('added'), sum('skipped'), sum('updated'), conflicts]
-    }
-
-    const pending = rows(2, 25_000, { status: 'pending' })
-    assert.deepEqual(await play('imp_1', pending), [25_000, 0, 0, []])
-    const mixed = [
-      ...rows(2, 12_000, { status: 'purchased' }),
-      ...rows(12_002, 1_000, { status: 'pending' }),
-      ...rows(13_002, 3, { quantity: 7 }),
-      ...rows(50_000, 15_000, { status: 'pending' }),
-      ...rows(50_000, 15_000, { status: 'refunded' }),
+  test('store text with special characters of COPY, and an empty text, unchanged', async (t) => {
+    const { storage } = await openShops(t)
+    const odd = [
+      ...['\\N', '\\.', '\\', 'a\tb', 'a\nb', 'a\rb', '\\n', '\\\\', '\\\t\\\n\\', '\\x41\\101'],
+      ...['日本 \u{1f600} e\u0301', '"', ' ', '\u2028', '\b\f\v\x7f'],
     ]
-    const lines = [13_002, 13_003, 13_004]
-    assert.deepEqual(await play('imp_2', mixed), [15_000, 1_000, 27_000, lines])
+    const rows = odd.map((text, index) =>
+      newRow(index + 2, { transaction_id: text, user_id: text, metadata: { text } }),
+    )
+    rows.push(newRow(98, { user_id: '', currency: '' }), newRow(99))
 
-    const seen: string[] = []
-    for (let after: string | undefined; ; ) {
-      const page = await storage.listPurchases(MAIN, {}, { limit: 1000, ...(after && { after }) })
-      seen.push(
-        ...page.purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`),
-      )
-      after = page.next
-      if (after === undefined) break
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const again = await importRows(storage, MAIN, 'imp_2', rows)
+
+    const found = await purchasesIn(storage, MAIN)
+    const shown = ({ transaction_id, user_id, currency, metadata }: Partial<NewPurchase>) => {
+      return [transaction_id, user_id, currency, metadata]
     }
-    const expected = [
-      ...rows(2, 12_000, { status: 'purchased' }),
-      ...rows(12_002, 13_000, { status: 'pending' }),
-      ...rows(50_000, 15_000, { status: 'refunded' }),
-    ].map(({ transaction_id, status }) => `${transaction_id} ${status}`)
-    assert.deepEqual(seen, expected)
-    assert.deepEqual(await storage.check(), [])
+    assert.deepEqual(found.map(shown), rows.map(shown))
+    assert.equal(again.skipped, rows.length)
   })
 
   test('of slow clients hold no connection', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 2 })
-    await insertShops(storage)
+    const { storage, sql } = await openShops(t, undefined, { max: 2 }, url)
     const imports = []
     for (let i = 0; i < 5; i++) {
-      await storage.insertStore(newStore(`store_${i}`))
-      await storage.insertItem(newItem('gold', { id: `itm_${i}`, store_id: `store_${i}` }))
       const key = { account_id: 'acc_1', store_id: `store_${i}` }
-      const current = await storage.openImport(key, `imp_${i}`)
-      assert.ok(current)
+      await storage.insertStore(newStore(key.store_id))
+      await storage.insertItem(newItem('gold', { id: `itm_${i}`, store_id: key.store_id }))
+      const current = await openImport(storage, key, `imp_${i}`)
       await stage(current, [newRow(2), newRow(3)])
       imports.push(current)
     }
 
-    const open = await rawPostgres(t, url)`SELECT 1 FROM pg_stat_activity
+    const open = await sql`SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
     assert.equal(open.length, 0)
     await storage.insertStore(newStore('meanwhile'))
     for (const current of imports) await current.commit()
   })
 
-  test('store text with special characters of COPY unchanged', async (t) => {
-    const storage = await openPostgres(t, await server.emptySchema(t))
-    await insertShops(storage)
-    const odd = [
-      '\\N',
-      '\\.',
-      '\\',
-      'a\tb',
-      'a\nb',
-      'a\rb',
-      '\\n',
-      '\\\\',
-      '\\\t\\\n\\',
-      '\\x41\\101',
-      '日本 \u{1f600} e\u0301',
-      '"',
-      ' ',
-      '\u2028',
-      '\b\f\v\x7f',
-    ]
-    const rows = odd.map((text, index) =>
-      newRow(index + 2, { transaction_id: text, user_id: text, metadata: { text } }),
-    )
-
-    await importRows(storage, 'imp_1', rows)
-    const again = await importRows(storage, 'imp_2', rows)
-
-    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 100 })
-    assert.deepEqual(
-      purchases.map(({ transaction_id, user_id, metadata }) => [transaction_id, user_id, metadata]),
-      odd.map((text) => [text, text, { text }]),
-    )
-    assert.equal(again.skipped, odd.length)
-  })
-})
-
-describe('interrupted PostgreSQL imports', () => {
-  test('rows staged by a killed process are never visible, and are deleted after the next open', async (t) => {
-    const url = await server.emptySchema(t)
-    const witness = await openPostgres(t, url)
-    await insertShops(witness)
-    await importRows(witness, 'imp_1', [newRow(2, { status: 'pending' })])
-    const worker = await startWorker(t, url, 2, 7000)
-    assert.deepEqual([worker.outcome.added, worker.outcome.updated], [6999, 1])
-    const sql = rawPostgres(t, url)
-    assert.deepEqual(await rowsIn(sql), { purchases: 7000, imports: 2, changes: 1 })
-
-    await worker.kill()
-    assert.deepEqual(await transactions(witness), ['tx_2'])
-    await expire(sql)
-    const next = await openPostgres(t, url)
-
-    await eventuallyHolds(async () =>
-      assert.deepEqual(await rowsIn(sql), { purchases: 1, imports: 1, changes: 0 }),
-    )
-    assert.deepEqual(await transactions(next), ['tx_2'])
-  })
-
-  test('an open storage takes over the store of a killed import, but only when its lease has expired', async (t) => {
-    const url = await server.emptySchema(t)
-    const witness = await openPostgres(t, url)
-    await insertShops(witness)
-    const worker = await startWorker(t, url, 2, 3)
-    await worker.kill()
-    assert.equal(await witness.openImport(MAIN, 'imp_2'), undefined)
-
-    await expire(rawPostgres(t, url))
-    await importRows(witness, 'imp_2', [newRow(3, { sku: 'gem' })])
-
-    const { purchases } = await witness.listPurchases(MAIN, {}, { limit: 10 })
-    assert.deepEqual(
-      purchases.map(({ transaction_id, sku }) => [transaction_id, sku]),
-      [['tx_3', 'gem']],
-    )
-  })
-
-  test('an import whose lease was taken over cannot continue or commit, or abort its successor', async (t) => {
-    const url = await server.emptySchema(t)
-    const storage = await openPostgres(t, url)
-    await insertShops(storage)
-    const lost = await openImport(storage, 'imp_1')
-    await stage(lost, [newRow(2)])
-    await expire(rawPostgres(t, url))
-    const other = await openImport(storage, 'imp_2')
-    await stage(other, [newRow(9)])
-
-    await assert.rejects(stage(lost, [newRow(3)]), UNAVAILABLE)
-    await assert.rejects(lost.commit(), Error)
-    await lost.abort()
-    await other.commit()
-
-    assert.deepEqual(await transactions(storage), ['tx_9'])
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('an abort after the commit has no effect', async (t) => {
-    const storage = await openPostgres(t, await server.emptySchema(t))
-    await insertShops(storage)
-    const current = await openImport(storage, 'imp_1')
-    await stage(current, [newRow(2)])
-    await current.commit()
+  test('leave nothing after an abort while a block is being written', async (t) => {
+    const { storage, copies, sql } = await openShops(t)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await current.stage(rowsFrom(1, BLOCK))
+    await eventuallyHolds(() => assert.equal(copies.started, 1))
 
     await current.abort()
 
-    assert.deepEqual(await transactions(storage), ['tx_2'])
+    assert.deepEqual([...(await sql`SELECT 1 FROM purchases`)], [])
+    assert.equal((await importRows(storage, MAIN, 'imp_2', rowsFrom(1, 3))).added, 3)
   })
 
-  test('a connection killed while a block is copied fails the import and leaves nothing', async (t) => {
+  test('leave nothing if the connection of the second block is lost', async (t) => {
     const url = await server.createDatabase(t)
     const sql = rawPostgres(t, url)
-    let kills = false
-    const driver = drivenBy((text, send) => {
-      const query = send()
-      if (!kills || !text.startsWith('COPY')) return query
-      const { writable } = query
-      query.writable = async () => {
-        const stream = await writable.call(query)
-        stream.on('error', () => {})
-        await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE application_name = 'tillkit' AND query LIKE 'COPY%' AND state = 'active'
-            AND datname = current_database()`
-        return stream
-      }
-      return query
-    })
-    const storage = await openPostgres(t, url, { postgres: driver })
-    await insertShops(storage)
-    const current = await openImport(storage, 'imp_1')
-    const rows = Array.from({ length: 25_000 }, (_, index) => newRow(index + 2))
-    await current.stage(rows.slice(0, 15_000))
+    const killLast = async (copy: number) => {
+      if (copy !== 2) return
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE query LIKE 'COPY%' AND state = 'active' AND datname = current_database()`
+    }
+    const { storage } = await openShops(t, killLast, {}, url)
+    const current = await openImport(storage, MAIN, 'imp_1')
 
-    kills = true
-    await assert.rejects(stage(current, rows.slice(15_000)), UNAVAILABLE)
-    kills = false
+    await assert.rejects(stage(current, rowsFrom(1, 3 * BLOCK)), UNAVAILABLE)
+    await assert.rejects(current.commit(), Error)
     await current.abort()
 
-    assert.deepEqual(await rowsIn(sql), { purchases: 0, imports: 0, changes: 0 })
-    await importRows(storage, 'imp_2', [newRow(2)])
-    assert.deepEqual(await transactions(storage), ['tx_2'])
+    for (const table of ['purchases', 'imports', 'purchase_changes']) {
+      assert.deepEqual([...(await sql.unsafe(`SELECT 1 FROM ${table}`))], [])
+    }
+    await importRows(storage, MAIN, 'imp_2', [newRow(2)])
+    assert.deepEqual(await transactions(storage, MAIN), ['tx_2'])
+  })
+
+  test('add no rows if another import took the lease during the COPY', async (t) => {
+    const url = await server.emptySchema(t)
+    const sql = rawPostgres(t, url)
+    const witness = await openPostgres(t, url)
+    const takeOver = async (copy: number) => {
+      if (copy > 1) return
+      await sql`UPDATE imports SET alive_at = 'epoch'`
+      await (await openImport(witness, MAIN, 'imp_2')).commit()
+    }
+    const { storage } = await openShops(t, takeOver, {}, url)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+
+    await assert.rejects(stage(lost, rowsFrom(1, 3)), UNAVAILABLE)
+
+    assert.deepEqual([...(await sql`SELECT 1 FROM purchases`)], [])
+    assert.deepEqual(await storage.check(), [])
   })
 })

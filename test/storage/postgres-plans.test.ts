@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { createTill, type Storage } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createShop } from '../support/till.ts'
@@ -151,66 +151,63 @@ function readWhole(plan: Plan): string[] {
   return [...own, ...(plan.Plans ?? []).flatMap(readWhole)]
 }
 
-test('every query uses an index', async (t) => {
+/** A storage, and the statements that it sends. */
+async function openWatched(t: TestContext) {
   const url = await server.createSchema(t)
   const sent = new Map<string, Statement>()
-  const driver = drivenBy((sql, send, values) => {
+  const postgres = drivenBy((sql, send, values) => {
     sent.set(sql, { sql, values: [...values] })
     return send()
   })
-  const storage = await openPostgres(t, url, { postgres: driver })
-  await insertShops(storage)
+  const storage = await openPostgres(t, url, { postgres })
   const raw = rawPostgres(t, url)
+  /** Lists the sequential scans of the statements that match, each with its table. */
+  const findScans = async (pattern: RegExp, least: number) => {
+    const asking = [...sent.values()].filter(({ sql }) => pattern.test(sql))
+    assert.ok(asking.length >= least, String(asking.length))
+    const scans: string[] = []
+    for (const { sql, values } of asking) {
+      const [row = assert.fail()] = await raw.unsafe(
+        `EXPLAIN (FORMAT JSON) ${sql}`,
+        values as never[],
+      )
+      const [{ Plan: plan }] = row['QUERY PLAN'] as [{ Plan: Plan }]
+      for (const table of readWhole(plan)) scans.push(`${table}: ${sql}`)
+    }
+    return scans
+  }
+  return { storage, raw, sent, findScans }
+}
+
+test('every query uses an index', async (t) => {
+  const { storage, raw, sent, findScans } = await openWatched(t)
+  await insertShops(storage)
   await raw.unsafe(OTHERS)
   sent.clear()
   await useAll(storage)
 
-  const asking = [...sent.values()].filter(({ sql }) => / (WHERE|JOIN|VALUES) /.test(sql))
-  assert.ok(asking.length > 40, String(asking.length))
-  assert.deepEqual(await findScans(raw, asking), [])
+  assert.deepEqual(await findScans(/ (WHERE|JOIN|VALUES) /, 40), [])
 })
 
 test('the webhook sender never reads the whole audit log', async (t) => {
-  const url = await server.createSchema(t)
-  const sent = new Map<string, Statement>()
-  const driver = drivenBy((sql, send, values) => {
-    sent.set(sql, { sql, values: [...values] })
-    return send()
-  })
-  await using till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
-  const { account, project } = await createShop(till)
-  const raw = rawPostgres(t, url)
+  const { storage, raw, sent, findScans } = await openWatched(t)
+  const till = createTill({ storage })
+  const { account, account_id, project_id } = await createShop(till)
   await raw.unsafe(`
     INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id)
-      SELECT '', '', 'item.create', '', '${project.account_id}', '${project.id}', 'main', ''
+      SELECT '', '', 'item.create', '', '${account_id}', '${project_id}', 'main', ''
       FROM generate_series(1, 20000);
     ANALYZE`)
   const config = { webhook_url: 'https://hooks.example.com/' }
-  await till.projects.update(account, { id: project.id, config })
-  await till.webhooks.test(account, project.id)
+  await till.projects.update(account, { id: project_id, config })
+  await till.webhooks.test(account, project_id)
   sent.clear()
   await till.outbox.claim({ holder: 'sender' })
   await till.outbox.backlog()
 
-  const asking = [...sent.values()].filter(({ sql }) => / audit /.test(sql))
-  assert.ok(asking.length >= 3, String(asking.length))
-  const scans = await findScans(raw, asking)
+  const scans = await findScans(/ audit /, 3)
   assert.deepEqual(
     scans.filter((each) => each.startsWith('audit:')),
     [],
   )
 })
-
-/** Lists the sequential scans of statements, each with its table. */
-async function findScans(raw: Raw, statements: readonly Statement[]): Promise<string[]> {
-  const scans: string[] = []
-  for (const { sql, values } of statements) {
-    const [row] = await raw.unsafe(`EXPLAIN (FORMAT JSON) ${sql}`, values as never[])
-    assert.ok(row)
-    const [{ Plan: plan }] = row['QUERY PLAN'] as [{ Plan: Plan }]
-    for (const table of readWhole(plan)) scans.push(`${table}: ${sql}`)
-  }
-  return scans
-}
-
-type Raw = ReturnType<typeof rawPostgres>

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import type { Item } from '../../lib/domain/item.ts'
-import { openPostgresStorage, type Storage } from '../../lib/index.ts'
-import { all } from '../support/collect.ts'
+import { openPostgresStorage, type PostgresOptions, type Storage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { soakOnly } from '../support/soak.ts'
+import { openImport, purchasesIn } from './fixtures/imports.ts'
 import {
   AT,
   insertProjects,
@@ -19,7 +20,6 @@ import {
   newAccount,
   newItem,
   newKey,
-  newProject,
   newRow,
   newStore,
   stage,
@@ -28,56 +28,66 @@ import { auditOf, newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres({ restarts: !soakOnly })
 
-function failure(code: string): Error {
-  return Object.assign(new Error(`failed with ${code}`), { code })
+const UNAVAILABLE = { code: 'storage_unavailable' }
+const OWN = "application_name = 'tillkit' AND datname = current_database()"
+
+const failure = (code: string) => Object.assign(new Error(`failed with ${code}`), { code })
+
+const rename = (storage: Storage, name: string) =>
+  storage.updateProject('prj_1', (project) => ({ ...project, name }))
+const nameOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.name
+/** Increments a counter in a project. */
+const count = (storage: Storage) =>
+  storage.updateProject('prj_1', ({ config: { count = 0 }, ...project }) => {
+    return { ...project, config: { count: Number(count) + 1 } }
+  })
+const countOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.config.count
+
+/** A storage with projects in a schema or a database of its own, and a connection without it. */
+async function openProjects(
+  t: TestContext,
+  options: PostgresOptions = {},
+  create: 'emptySchema' | 'createDatabase' = 'emptySchema',
+) {
+  const url = await server[create](t)
+  const storage = await openPostgres(t, url, options)
+  await insertProjects(storage)
+  return { url, storage, sql: rawPostgres(t, url) }
 }
 
-const UNAVAILABLE = { code: 'storage_unavailable' }
-
 /** Locks a project until the returned function is called. */
-async function lockProject(t: TestContext, url: string, id: string): Promise<() => Promise<void>> {
-  const sql = rawPostgres(t, url)
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let done: Promise<unknown> = Promise.resolve()
-  await new Promise<void>((resolve, reject) => {
-    done = sql.begin(async (tx) => {
-      await tx`SELECT 1 FROM projects WHERE id = ${id} FOR UPDATE`
-      resolve()
-      await held
-    })
-    done.catch(reject)
-  })
+async function lockProject(sql: Sql): Promise<() => Promise<void>> {
+  const held = await sql.reserve()
+  await held`BEGIN`
+  await held`SELECT 1 FROM projects WHERE id = 'prj_1' FOR UPDATE`
   return async () => {
-    release()
-    await done
+    await held`COMMIT`
+    held.release()
   }
 }
 
-async function untilWaiting(t: TestContext, url: string, count: number): Promise<void> {
-  const sql = rawPostgres(t, url)
+async function untilWaiting(sql: Sql): Promise<void> {
   for (;;) {
-    const [row] = await sql`SELECT count(*)::int AS n FROM pg_stat_activity
-      WHERE application_name = 'tillkit' AND wait_event_type = 'Lock'
-        AND datname = current_database()`
-    if (row?.n === count) return
+    const [row] = await sql.unsafe(
+      `SELECT 1 FROM pg_stat_activity WHERE ${OWN} AND wait_event_type = 'Lock'`,
+    )
+    if (row) return
     await setTimeout(20)
   }
 }
 
 /** Terminates tillkit's connections to a database on the server, and waits until they are gone. */
-async function killConnections(t: TestContext, url: string): Promise<void> {
-  const sql = rawPostgres(t, url)
-  await sql`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-    WHERE application_name = 'tillkit' AND datname = current_database()`
+const killConnections = (sql: Sql) =>
+  sql.unsafe(`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE ${OWN}`)
+
+/** A driver that fails some statements before or after they were sent. */
+function failing(fails: (sql: string) => false | 'before' | 'after', code: () => string) {
+  return drivenBy((sql, send) => {
+    const when = fails(sql)
+    if (when === 'before') return Promise.reject(failure(code()))
+    return when === 'after' ? send().then(() => Promise.reject(failure(code()))) : send()
+  })
 }
-
-const rename = (storage: Storage, name: string) =>
-  storage.updateProject('prj_1', (project) => ({ ...project, name }))
-
-const nameOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.name
 
 describe('shared PostgreSQL databases', () => {
   test('ten storages that open an empty database concurrently migrate it once', async (t) => {
@@ -108,15 +118,17 @@ describe('shared PostgreSQL databases', () => {
     const file = join(temporaryFolder(t), 'audit.jsonl')
     assert.equal(await storage.archiveAudit({ before: AT, file }), 1)
     const sql = rawPostgres(t, url)
+    const changes = [
+      ...["actor = 'nobody'", "actor = 'erased:x', at = ''", "project_id = 'x'", "store_id = 'x'"],
+      ...["data = '{}'", "xid = '1'"],
+    ]
     const attacks = [
       "UPDATE audit SET actor = 'nobody'",
       'UPDATE audit SET actor = actor WHERE false',
       'DELETE FROM audit',
       'DELETE FROM audit WHERE seq = 2',
       'INSERT INTO audit SELECT * FROM audit',
-      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'nobody'",
-      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'erased:x', at = ''",
-      ...["project_id = 'x'", "store_id = 'x'", "data = '{}'", "xid = '1'"].map(
+      ...changes.map(
         (change) => `INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET ${change}`,
       ),
       'TRUNCATE audit',
@@ -127,36 +139,6 @@ describe('shared PostgreSQL databases', () => {
     }
 
     assert.deepEqual(await auditOf(storage), [newEntry()])
-  })
-
-  test('each of two servers sees the writes of the other at once', async (t) => {
-    const url = await server.emptySchema(t)
-    const a = await openPostgres(t, url)
-    const b = await openPostgres(t, url)
-
-    await insertStores(a)
-    await b.insertItem(newItem('gold'))
-    assert.deepEqual(await itemsOf(a, MAIN), [newItem('gold')])
-    await rename(b, 'By b')
-    await a.updateProject('prj_1', (project) => ({ ...project, platform: 'web' }))
-    const expected = newProject('prj_1', { name: 'By b', platform: 'web' })
-    assert.deepEqual(await b.findProject('prj_1'), expected)
-  })
-
-  test('one of many concurrent creates of one SKU on three servers succeeds', async (t) => {
-    const url = await server.emptySchema(t)
-    const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 3 })))
-    await insertStores(servers[0] as Storage)
-
-    const outcomes = await Promise.all(
-      Array.from({ length: 30 }, (_, i) =>
-        (servers[i % 3] as Storage).insertItem(newItem('gold', { id: `itm_${i}` })),
-      ),
-    )
-
-    assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 1)
-    assert.equal(outcomes.filter((outcome) => outcome === 'taken').length, 29)
-    assert.equal((await itemsOf(servers[2] as Storage, MAIN)).length, 1)
   })
 
   test('concurrent new items of one key share statements, and fail separately', async (t) => {
@@ -173,91 +155,43 @@ describe('shared PostgreSQL databases', () => {
       const authority = { key_id: 'key_hash-1' }
       return storage.insertItem(item, { audit: newEntry({ subject: item.id }), authority })
     }
-    statements = 0
 
-    const outcomes = await Promise.allSettled(
+    const settled = await Promise.allSettled(
       Array.from({ length: 40 }, (_, i) =>
         i === 20 ? insert('bad', { description: '\0' }) : insert(`sku_${i % 30}`, { price: i }),
       ),
     )
+    const outcomes = settled.map((each) => (each.status === 'rejected' ? 'rejected' : each.value))
     const found = await itemsOf(storage, MAIN)
-    const counts = [0, 0, 0]
-    for (const outcome of outcomes) {
-      const kind = outcome.status === 'rejected' ? 2 : outcome.value === 'inserted' ? 0 : 1
-      counts[kind] = (counts[kind] as number) + 1
-    }
 
-    assert.deepEqual(counts, [29, 10, 1])
-    assert.equal(found.length, 29)
-    const entries = await auditOf(storage)
-    assert.deepEqual(
-      entries.map(({ subject }) => subject).toSorted(),
-      found.map(({ id }) => id).toSorted(),
-    )
+    const expected = [...Array(29).fill('inserted'), 'rejected', ...Array(10).fill('taken')]
+    assert.deepEqual(outcomes.toSorted(), expected)
+    const subjects = (await auditOf(storage)).map(({ subject }) => subject)
+    assert.deepEqual(subjects.toSorted(), found.map(({ id }) => id).toSorted())
     statements = 0
     await Promise.all(Array.from({ length: 40 }, (_, i) => insert(`more_${i}`, {})))
     assert.ok(statements < 10, `${statements} statements`)
   })
 
-  test('one of many concurrent inserts of one idempotency record on three servers succeeds', async (t) => {
-    const url = await server.emptySchema(t)
-    const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 4 })))
-    await insertStores(servers[0] as Storage)
-    const created_at = '2024-03-01T00:00:00.000Z'
-    const expires_at = '2024-03-02T00:00:00.000Z'
-    const idempotency = { account_id: 'acc_1', key: 'k', fingerprint: 'f', answer: '{}' }
-
-    const outcomes = await Promise.all(
-      Array.from({ length: 12 }, (_, i) => {
-        const write = { idempotency: { ...idempotency, created_at, expires_at } }
-        return (servers[i % 3] as Storage).insertItem(newItem(`sku_${i}`), write)
-      }),
-    )
-
-    assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 1)
-    assert.equal(outcomes.filter((outcome) => outcome === 'repeated').length, 11)
-    assert.equal((await itemsOf(servers[1] as Storage, MAIN)).length, 1)
-  })
-
   test('several tillkits can share a database by a search path in the URL', async (t) => {
-    const a = await openPostgres(t, await server.emptySchema(t))
-    const b = await openPostgres(t, await server.emptySchema(t))
+    const { url, sql } = await openProjects(t)
+    const other = await openPostgres(t, await server.emptySchema(t))
+    assert.deepEqual((await other.listAccounts({ limit: 9 })).records, [])
 
-    await a.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
-
-    assert.deepEqual(await all((page) => b.listAccounts(page)), [])
-  })
-
-  test('a manual change from another search path is counted in its own schema', async (t) => {
-    const url = await server.emptySchema(t)
-    await insertShops(await openPostgres(t, url))
-    const sql = rawPostgres(t, url)
+    // A manual change from another search path is counted in its own schema.
     const [here] = await sql`SELECT current_schema() AS name`
-    const other = new URL(url)
-    other.searchParams.set('search_path', 'pg_catalog')
-
-    await rawPostgres(t, other.href).unsafe(
+    const elsewhere = new URL(url)
+    elsewhere.searchParams.set('search_path', 'pg_catalog')
+    const raw = rawPostgres(t, elsewhere.href)
+    await raw.unsafe(
       `UPDATE ${here?.name}.projects SET config = '{"text":"0123"}' WHERE id = 'prj_1'`,
     )
-
     const [counted] = await sql`SELECT
       (SELECT config_bytes FROM accounts WHERE account_id = 'acc_1')::int AS bytes,
-      ((SELECT sum(octet_length(config::text)) FROM projects WHERE account_id = 'acc_1') +
-       (SELECT sum(octet_length(store_config::text)) FROM stores
-        WHERE account_id = 'acc_1'))::int AS expected`
+      (SELECT sum(octet_length(config::text)) FROM projects
+       WHERE account_id = 'acc_1')::int AS expected`
     assert.ok(counted?.expected > 10)
     assert.equal(counted?.bytes, counted?.expected)
-  })
-
-  test('the storage works without prepared statements, as pgbouncer requires', async (t) => {
-    const url = new URL(await server.emptySchema(t))
-    url.searchParams.set('prepare', 'false')
-    const storage = await openPostgres(t, url.href)
-    await insertShops(storage)
-
-    assert.equal((await itemsOf(storage, MAIN)).length, 2)
-    const prepared = await rawPostgres(t, url.href)`SELECT 1 FROM pg_prepared_statements`
-    assert.equal(prepared.length, 0)
   })
 
   test('a search for text that PostgreSQL cannot store finds nothing', async (t) => {
@@ -268,64 +202,39 @@ describe('shared PostgreSQL databases', () => {
   })
 })
 
-describe('unusable PostgreSQL databases', () => {
-  async function assertRefused(url: string, reason: RegExp): Promise<void> {
-    await assert.rejects(openPostgresStorage(url), (error: Error & { code?: string }) => {
-      assert.equal(error.code, 'storage_unavailable')
-      assert.match(error.message, reason)
-      return true
-    })
+test('unusable PostgreSQL databases are refused with the reason, and not changed', async (t) => {
+  const assertRefused = (url: string, message: RegExp) =>
+    assert.rejects(openPostgresStorage(url), { ...UNAVAILABLE, message })
+  const url = new URL(await server.createSchema(t))
+  const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href
+  await assertRefused(changed({ port: '1' }), /ECONNREFUSED/)
+  await assertRefused(changed({ password: 'wrong' }), /password/)
+  await assertRefused(changed({ pathname: '/none' }), /none/)
+
+  const how = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+  await assertRefused(await server.createDatabase(t, how), /LATIN1/)
+  for (const max of ['0', 'many']) {
+    await assert.rejects(openPostgresStorage(`postgres://127.0.0.1/none?max=${max}`), TypeError)
   }
 
-  test('an unreachable server, a wrong password and an unknown database have clear errors', async (t) => {
-    const url = new URL(await server.createSchema(t))
-    const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href
-
-    await assertRefused(changed({ port: '1' }), /ECONNREFUSED/)
-    await assertRefused(changed({ password: 'wrong' }), /password/)
-    await assertRefused(changed({ pathname: '/none' }), /none/)
-  })
-
-  test('a schema that a newer tillkit has written is refused', async (t) => {
-    const url = await server.createSchema(t)
-    await (await openPostgresStorage(url)).close()
-    await rawPostgres(t, url)`INSERT INTO tillkit_migrations (version) VALUES (99)`
-
-    await assertRefused(url, /newer tillkit/)
-  })
-
-  test('a database whose encoding cannot store all text is refused', async (t) => {
-    const how = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
-
-    await assertRefused(await server.createDatabase(t, how), /LATIN1/)
-  })
-
-  test('a pool without connections throws a TypeError', async () => {
-    await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=0'), TypeError)
-    await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=many'), TypeError)
-  })
-
-  test("a schema with another program's tables is refused and not changed", async (t) => {
-    const url = await server.createSchema(t)
-    const sql = rawPostgres(t, url)
-    await sql`CREATE TABLE stores (note text)`
-
-    await assertRefused(url, /stores/)
-
-    const tables = await sql`SELECT relname FROM pg_class
-      WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`
-    assert.deepEqual([...tables], [{ relname: 'stores' }])
-  })
+  const sql = rawPostgres(t, url.href)
+  await sql`CREATE TABLE stores (note text)` // of another program
+  await assertRefused(url.href, /stores/)
+  const tables = await sql`SELECT relname FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`
+  assert.deepEqual([...tables], [{ relname: 'stores' }])
+  await sql`DROP TABLE stores`
+  await (await openPostgresStorage(url.href)).close()
+  await sql`INSERT INTO tillkit_migrations (version) VALUES (99)`
+  await assertRefused(url.href, /newer tillkit/)
 })
 
 describe('PostgreSQL connections', () => {
   test('when all are in use, writes wait until poolTimeout, and reads continue', async (t) => {
-    const url = await server.createSchema(t)
-    const storage = await openPostgres(t, url, { max: 2, poolTimeout: 300 })
-    await insertProjects(storage)
-    const unlock = await lockProject(t, url, 'prj_1')
+    const { storage, sql } = await openProjects(t, { max: 2, poolTimeout: 300 }, 'createDatabase')
+    const unlock = await lockProject(sql)
     const first = rename(storage, 'First')
-    await untilWaiting(t, url, 1)
+    await untilWaiting(sql)
 
     await assert.rejects(storage.insertStore(newStore('main')), UNAVAILABLE)
     assert.equal(await nameOf(storage), 'Game')
@@ -337,14 +246,12 @@ describe('PostgreSQL connections', () => {
   })
 
   test('a connection killed during a write rejects the write, and is replaced', async (t) => {
-    const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url)
-    await insertProjects(storage)
-    const unlock = await lockProject(t, url, 'prj_1')
+    const { storage, sql } = await openProjects(t, {}, 'createDatabase')
+    const unlock = await lockProject(sql)
     const write = assert.rejects(rename(storage, 'Lost'), UNAVAILABLE)
-    await untilWaiting(t, url, 1)
+    await untilWaiting(sql)
 
-    await killConnections(t, url)
+    await killConnections(sql)
     await write
     await unlock()
 
@@ -355,24 +262,22 @@ describe('PostgreSQL connections', () => {
   })
 
   test('after a connection is killed between two statements, the second does not run alone', async (t) => {
-    const url = await server.createDatabase(t)
-    let kills = false
-    const driver = drivenBy((sql, send) => {
-      if (!kills || !sql.includes('FOR NO KEY UPDATE')) return send()
+    let kill: undefined | (() => PromiseLike<unknown>)
+    const postgres = drivenBy((sql, send) => {
+      if (!kill || !sql.includes('FOR NO KEY UPDATE')) return send()
       const late = async () => {
         const rows = await send()
-        await killConnections(t, url)
+        await kill?.()
         await setTimeout(100)
         return rows
       }
       return late()
     })
-    const storage = await openPostgres(t, url, { postgres: driver })
-    await insertProjects(storage)
+    const { storage, sql } = await openProjects(t, { postgres }, 'createDatabase')
 
-    kills = true
+    kill = () => killConnections(sql)
     await assert.rejects(rename(storage, 'Alone'), UNAVAILABLE)
-    kills = false
+    kill = undefined
 
     assert.equal(await nameOf(storage), 'Game')
     await rename(storage, 'Later')
@@ -380,15 +285,13 @@ describe('PostgreSQL connections', () => {
   })
 
   test('a connection lost during a commit rejects the write, although the commit may have succeeded', async (t) => {
-    let loses = false
     let commits = 0
-    const driver = drivenBy((sql, send) => {
-      if (!loses || sql !== 'COMMIT') return send()
-      commits++
-      return send().then(() => Promise.reject(failure('CONNECTION_CLOSED')))
-    })
-    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
-    await insertProjects(storage)
+    let loses = false
+    const postgres = failing(
+      (sql) => loses && sql === 'COMMIT' && ++commits > 0 && 'after',
+      () => 'CONNECTION_CLOSED',
+    )
+    const { storage } = await openProjects(t, { postgres })
 
     loses = true
     await assert.rejects(rename(storage, 'Perhaps'), UNAVAILABLE)
@@ -398,83 +301,58 @@ describe('PostgreSQL connections', () => {
   })
 
   test('reads while connections are killed are correct or fail with storage_unavailable', async (t) => {
-    const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url)
-    await insertProjects(storage)
-
-    const outcomes: string[] = []
+    const { storage, sql } = await openProjects(t, {}, 'createDatabase')
+    const outcomes = new Set<unknown>()
     const reading = Array.from({ length: 20 }, async () => {
       for (let i = 0; i < 40; i++) {
-        const outcome = await nameOf(storage).catch((error) => error.code)
-        outcomes.push(String(outcome))
+        outcomes.add(await nameOf(storage).catch((error) => error.code))
         await setTimeout(1)
       }
     })
     for (let i = 0; i < 3; i++) {
       await setTimeout(30)
-      await killConnections(t, url)
+      await killConnections(sql)
     }
     await Promise.all(reading)
 
-    const others = outcomes.filter((each) => each !== 'Game' && each !== 'storage_unavailable')
-    assert.deepEqual(others, [])
+    outcomes.delete('storage_unavailable')
+    assert.deepEqual([...outcomes], ['Game'])
     assert.equal(await nameOf(storage), 'Game')
   })
 
   test('idle connections are closed after a while, and reopened', async (t) => {
-    const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { idleTimeout: 100 })
-    await all((page) => storage.listAccounts(page))
-    const sql = rawPostgres(t, url)
-    const open = () => sql`SELECT 1 FROM pg_stat_activity
-      WHERE application_name = 'tillkit' AND datname = current_database()`
+    const { storage, sql } = await openProjects(t, { idleTimeout: 100 }, 'createDatabase')
+    const open = () => sql.unsafe(`SELECT 1 FROM pg_stat_activity WHERE ${OWN}`)
 
     while ((await open()).length > 0) await setTimeout(50)
 
-    assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
+    assert.equal(await nameOf(storage), 'Game')
   })
 
-  test('a storage closed under load rejects waiting calls, and opens no connections for them', async (t) => {
-    const url = await server.createDatabase(t)
-    const storage = await openPostgresStorage(url, { max: 2 })
-    await insertProjects(storage)
-    const unlock = await lockProject(t, url, 'prj_1')
+  test('a storage closed under load rejects waiting and later calls, and opens no connections for them', async (t) => {
+    const { storage, sql } = await openProjects(t, { max: 2 }, 'createDatabase')
+    const unlock = await lockProject(sql)
     const [first, ...others] = Array.from({ length: 20 }, (_, i) => rename(storage, `Name ${i}`))
     const ended = Promise.allSettled([first])
     const refused = Promise.all(others.map((write) => assert.rejects(write, UNAVAILABLE)))
-    await untilWaiting(t, url, 1)
+    await untilWaiting(sql)
 
     const closed = storage.close()
     await refused
     await unlock()
     await Promise.all([closed, ended])
 
-    const sql = rawPostgres(t, url)
-    const countOwn = async () => {
-      const own = await sql`SELECT 1 FROM pg_stat_activity
-        WHERE application_name = 'tillkit' AND datname = current_database()`
-      return own.length
-    }
-    while ((await countOwn()) > 0) await setTimeout(20) // the server ends them a little later
-  })
-
-  test('calls to a closed storage say that it is closed', async (t) => {
-    const storage = await openPostgresStorage(await server.createSchema(t))
     await storage.close()
-    await storage.close()
-
-    await assert.rejects(
-      all((page) => storage.listAccounts(page)),
-      UNAVAILABLE,
-    )
+    await assert.rejects(storage.listAccounts({ limit: 1 }), UNAVAILABLE)
     await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
+    // The server ends the connections a little later.
+    const open = () => sql.unsafe(`SELECT 1 FROM pg_stat_activity WHERE ${OWN}`)
+    while ((await open()).length > 0) await setTimeout(20)
   })
 
   test('a statement that takes too long fails with storage_unavailable', async (t) => {
-    const url = await server.createSchema(t)
-    const storage = await openPostgres(t, url, { statementTimeout: 2_000 })
-    await insertProjects(storage)
-    const unlock = await lockProject(t, url, 'prj_1')
+    const { storage, sql } = await openProjects(t, { statementTimeout: 2_000 })
+    const unlock = await lockProject(sql)
 
     await assert.rejects(rename(storage, 'Too late'), UNAVAILABLE)
     await unlock()
@@ -487,123 +365,84 @@ describe('PostgreSQL connections', () => {
     test(`with the default isolation ${level}, concurrent updates and migrations succeed`, async (t) => {
       const url = new URL(await server.createSchema(t))
       url.searchParams.set('default_transaction_isolation', level)
-      const [storage] = await Promise.all(
+      const [storage = assert.fail()] = await Promise.all(
         Array.from({ length: 4 }, () => openPostgres(t, url.href, { max: 4 })),
       )
-      assert.ok(storage)
       await insertProjects(storage)
-      await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
 
-      const count = () =>
-        storage.updateProject('prj_1', ({ config, ...project }) => {
-          return { ...project, config: { count: Number(config.count) + 1 } }
-        })
-      await Promise.all(Array.from({ length: 50 }, count))
+      await Promise.all(Array.from({ length: 50 }, () => count(storage)))
 
-      assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 50 })
+      assert.equal(await countOf(storage), 50)
     })
   }
 
   test('settings of a database do not change stored values', async (t) => {
     const url = new URL(await server.createSchema(t))
-    for (const [name, value] of [
-      ['bytea_output', 'escape'],
-      ['standard_conforming_strings', 'off'],
-      ['TimeZone', 'Pacific/Apia'],
-      ['DateStyle', 'SQL, DMY'],
-      ['IntervalStyle', 'sql_standard'],
-      ['client_encoding', 'LATIN1'],
-    ] as const) {
-      url.searchParams.set(name, value)
+    const settings = {
+      ...{ bytea_output: 'escape', standard_conforming_strings: 'off', TimeZone: 'Pacific/Apia' },
+      ...{ DateStyle: 'SQL, DMY', IntervalStyle: 'sql_standard', client_encoding: 'LATIN1' },
     }
+    for (const [name, value] of Object.entries(settings)) url.searchParams.set(name, value)
     const storage = await openPostgres(t, url.href)
     await insertShops(storage)
     const secret = Uint8Array.from({ length: 32 }, (_, i) => 7 * i)
     await storage.insertFirstSigningKey({ kid: 'k', secret, created_at: AT })
     const row = newRow(2, { transaction_id: "\\' \\\\ \t 日本 \\x41", metadata: { a: '\\n"' } })
-    const current = await storage.openImport(MAIN, 'imp_1')
-    assert.ok(current)
+    const current = await openImport(storage, MAIN, 'imp_1')
     await stage(current, [row])
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
     await current.commit()
 
     const [key] = await storage.listSigningKeys()
     assert.deepEqual(Uint8Array.from(key?.secret ?? []), secret)
-    const [purchase] = (await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases
-    assert.equal(purchase?.transaction_id, row.transaction_id)
-    assert.deepEqual(purchase?.metadata, row.metadata)
+    const [purchase] = await purchasesIn(storage, MAIN)
+    const { transaction_id, metadata } = purchase ?? {}
+    assert.deepEqual([transaction_id, metadata], [row.transaction_id, row.metadata])
   })
 
   test('a serialization failure is retried, and no update is lost', async (t) => {
     let left = 4
-    const driver = drivenBy((sql, send) => {
-      return sql.includes('FOR NO KEY UPDATE') && left-- > 0
-        ? Promise.reject(failure('40001'))
-        : send()
-    })
-    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
-    await insertProjects(storage)
-    await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
+    const postgres = failing(
+      (sql) => sql.includes('FOR NO KEY UPDATE') && left-- > 0 && 'before',
+      () => '40001',
+    )
+    const { storage } = await openProjects(t, { postgres })
 
-    const count = () =>
-      storage.updateProject('prj_1', ({ config, ...project }) => {
-        return { ...project, config: { count: Number(config.count) + 1 } }
-      })
-    await Promise.all([count(), count(), count()])
+    await Promise.all([count(storage), count(storage), count(storage)])
 
-    assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 3 })
+    assert.equal(await countOf(storage), 3)
   })
 
   test('a write that conflicts repeatedly fails with storage_unavailable', async (t) => {
     let attempts = 0
-    const driver = drivenBy((sql, send) => {
-      if (!sql.includes('FOR NO KEY UPDATE')) return send()
-      attempts++
-      return Promise.reject(failure('40P01'))
-    })
-    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
-    await insertProjects(storage)
+    const postgres = failing(
+      (sql) => sql.includes('FOR NO KEY UPDATE') && ++attempts > 0 && 'before',
+      () => '40P01',
+    )
+    const { storage } = await openProjects(t, { postgres })
 
     await assert.rejects(rename(storage, 'Never'), UNAVAILABLE)
 
     assert.equal(attempts, 5)
   })
 
-  for (const code of ['53100', '25006', '53300', '57P03', '40001', '08006', 'ECONNRESET']) {
-    test(`an error ${code} of the server becomes storage_unavailable`, async (t) => {
-      let fails = false
-      const driver = drivenBy((_, send) => (fails ? Promise.reject(failure(code)) : send()))
-      const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
+  test('errors of the server become storage_unavailable', async (t) => {
+    let code = ''
+    const postgres = failing(
+      () => code !== '' && 'before',
+      () => code,
+    )
+    const { storage } = await openProjects(t, { postgres })
 
-      fails = true
-
-      await assert.rejects(
-        all((page) => storage.listAccounts(page)),
-        UNAVAILABLE,
-      )
-      await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
-    })
-  }
+    for (code of ['53100', '25006', '53300', '57P03', '40001', '08006', 'ECONNRESET']) {
+      await assert.rejects(storage.listAccounts({ limit: 1 }), UNAVAILABLE, code)
+      await assert.rejects(rename(storage, 'New'), UNAVAILABLE, code)
+    }
+    code = ''
+  })
 })
 
 describe('a PostgreSQL server', { skip: server.isForeign }, () => {
-  test('that stops makes calls fail with storage_unavailable, and works again after its start', {
-    skip: soakOnly,
-  }, async (t) => {
-    const storage = await openPostgres(t, await server.createDatabase(t))
-    await insertProjects(storage)
-    await server.stop()
-
-    await assert.rejects(storage.ping(), UNAVAILABLE)
-    await assert.rejects(nameOf(storage), UNAVAILABLE)
-    await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
-    await server.start()
-
-    assert.equal(await nameOf(storage), 'Game')
-    await rename(storage, 'New')
-    assert.equal(await nameOf(storage), 'New')
-  })
-
   test('that restarts under load neither loses nor duplicates acknowledged writes', {
     skip: soakOnly,
   }, async (t) => {
@@ -625,34 +464,27 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
 
     await setTimeout(150)
     await server.stop()
+    await assert.rejects(storage.ping(), UNAVAILABLE)
+    await assert.rejects(nameOf(storage), UNAVAILABLE)
+    await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
     await server.start()
     const before = acknowledged.length
     while (acknowledged.length < before + 20) await setTimeout(20)
     goesOn = false
     await Promise.all(creators)
 
-    const names = new Set<string>()
-    for (let after: string | undefined; ; ) {
-      const page = await storage.listItems(MAIN, { limit: 1000, ...(after && { after }) })
-      for (const { name } of page.items) {
-        assert.ok(!names.has(name))
-        names.add(name)
-      }
-      after = page.next
-      if (after === undefined) break
-    }
+    const names = (await itemsOf(storage, MAIN)).map(({ name }) => name)
+    assert.equal(new Set(names).size, names.length)
     assert.deepEqual(
-      acknowledged.filter((name) => !names.has(name)),
+      acknowledged.filter((name) => !names.includes(name)),
       [],
     )
   })
 
   test('that hangs is abandoned after a timeout, and calls continue on another connection', async (t) => {
-    const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 1, statementTimeout: 2_000 })
-    await insertProjects(storage)
-    const [hung] = await rawPostgres(t, url)`SELECT pid FROM pg_stat_activity
-      WHERE application_name = 'tillkit' AND datname = current_database()`
+    const options = { max: 1, statementTimeout: 2_000 }
+    const { storage, sql } = await openProjects(t, options, 'createDatabase')
+    const [hung] = await sql.unsafe(`SELECT pid FROM pg_stat_activity WHERE ${OWN}`)
     process.kill(hung?.pid, 'SIGSTOP')
     t.after(() => process.kill(hung?.pid, 'SIGCONT'))
 

@@ -1,81 +1,29 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { describe, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import type { Storage } from '../../lib/storage/port.ts'
+import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { userKey } from '../../lib/storage/sqlite/user-key.ts'
 import { hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
-import { eventuallyHolds } from '../support/eventually.ts'
-import { startWorker } from '../support/worker.ts'
-import { openImport } from './fixtures/imports.ts'
+import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
+import { createSchema, giveAway, newPath, open, rowsIn } from './fixtures/places.ts'
 import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
-import {
-  createSchema,
-  giveAway,
-  importOne,
-  NO_ROWS,
-  newPath,
-  open,
-  rowsIn,
-  transactions,
-} from './fixtures/sqlite.ts'
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`SQLite files with ${driver}`, { skip }, () => {
-    describe('and interrupted imports', () => describeInterruptions(driver))
-    describe('and the space that imports use', () => describeRoom(driver))
-    describe('and imports whose lease is taken over', () => describeTakeOver(driver))
-  })
-}
-
+const UNAVAILABLE = { code: 'storage_unavailable' }
 const LONG = 'x'.repeat(200)
 /** Rows of about 1 MiB in total. */
 const ROWS = Array.from({ length: 5_000 }, (_, i) => newRow(i + 2, { metadata: { i, x: LONG } }))
 
-function describeRoom(driver: SqliteDriverName): void {
-  test('aborted imports, sequential and concurrent, do not enlarge the file', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const db = await raw(t, path, driver)
-    const before = sizeOf(db, path)
-
-    for (let i = 0; i < 3; i++) {
-      const both = [MAIN, SIDE].map(async (store) => {
-        const current = await openImport(storage, store, `imp_${store.store_id}_${i}`)
-        await stage(current, ROWS)
-        await current.abort()
-      })
-      await Promise.all(both)
-    }
-
-    assert.ok(sizeOf(db, path) < before + 64 * 1024, `${before}, then ${sizeOf(db, path)}`)
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when secrets are sealed', async (t) => {
-    const path = newPath(t)
-    const old = await raw(t, path, driver)
-    createSchema(old)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const abortOne = async (import_id: string) => {
-      const current = await openImport(storage, MAIN, import_id)
-      await stage(current, ROWS)
-      await current.abort()
-      return sizeOf(old, path)
-    }
-    const first = await abortOne('imp_1')
-
-    const second = await abortOne('imp_2')
-    await storage.forget?.()
-    const third = await abortOne('imp_3')
-
-    assert.ok(second < first + 64 * 1024, `${first}, then ${second}`)
-    assert.ok(third < first / 2, `${first}, then ${third}`)
-  })
+async function openShops(t: TestContext) {
+  const path = newPath(t)
+  const storage = await open(t, path)
+  await insertShops(storage)
+  const db = await raw(t, path)
+  const run = async (sql: string) => db.prepare(sql).all() as Record<string, unknown>[]
+  return { path, storage, db, rows: () => rowsIn({ run }) }
 }
 
 /** The size of the file after a checkpoint empties its WAL. */
@@ -85,228 +33,191 @@ function sizeOf(db: SqliteDriver, path: string): number {
   return statSync(path).size
 }
 
-function describeInterruptions(driver: SqliteDriverName): void {
-  test('rows staged by a killed process are never visible, and are deleted after the next open', async (t) => {
-    const path = newPath(t)
-    const witness = await open(t, path, driver)
-    await insertShops(witness)
-    await importOne(witness, 'imp_1', newRow(2, { status: 'pending' }))
-    const worker = startWorker(t)
-    await worker.ask('open', path, driver)
-    await worker.ask('openImport', 'imp_2')
-    await worker.ask('stage', 2, 7000)
-    const db = await raw(t, path, driver)
-    assert.deepEqual(rowsIn(db), { purchases: 7000, imports: 2, changes: 1 })
+test('aborted imports, sequential and concurrent, do not enlarge the file', async (t) => {
+  const { path, storage, db } = await openShops(t)
+  const before = sizeOf(db, path)
 
-    await worker.kill()
+  for (let i = 0; i < 3; i++) {
+    const both = [MAIN, SIDE].map(async (store) => {
+      const current = await openImport(storage, store, `imp_${store.store_id}_${i}`)
+      await stage(current, ROWS)
+      await current.abort()
+    })
+    await Promise.all(both)
+  }
 
-    assert.deepEqual(await transactions(witness), ['tx_2'])
-    const next = await open(t, path, driver)
-    await eventuallyHolds(() =>
-      assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 }),
-    )
-    const { purchases } = await next.listPurchases(MAIN, {}, { limit: 10 })
-    assert.deepEqual(
-      purchases.map(({ transaction_id, status }) => [transaction_id, status]),
-      [['tx_2', 'pending']],
-    )
-  })
+  assert.ok(sizeOf(db, path) < before + 64 * 1024, `${before}, then ${sizeOf(db, path)}`)
+  assert.deepEqual(await storage.check(), [])
+})
 
-  test('an open storage takes over the store of a killed import', async (t) => {
-    const path = newPath(t)
-    const witness = await open(t, path, driver)
-    await insertShops(witness)
-    const worker = startWorker(t)
-    await worker.ask('open', path, driver)
-    await worker.ask('openImport', 'imp_1')
-    await worker.ask('stage', 2, 3)
-    assert.equal(await witness.openImport(MAIN, 'imp_2'), undefined)
+test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when secrets are sealed', async (t) => {
+  const path = newPath(t)
+  const old = await raw(t, path)
+  createSchema(old)
+  const storage = await open(t, path)
+  await insertShops(storage)
+  const abortOne = async (import_id: string) => {
+    const current = await openImport(storage, MAIN, import_id)
+    await stage(current, ROWS)
+    await current.abort()
+    return sizeOf(old, path)
+  }
+  const first = await abortOne('imp_1')
 
-    await worker.kill()
-    await importOne(witness, 'imp_2', newRow(3, { sku: 'gem' }))
+  const second = await abortOne('imp_2')
+  await storage.forget?.()
+  const third = await abortOne('imp_3')
 
-    const { purchases } = await witness.listPurchases(MAIN, {}, { limit: 10 })
-    assert.deepEqual(
-      purchases.map(({ transaction_id, sku, import_id }) => [transaction_id, sku, import_id]),
-      [['tx_3', 'gem', 'imp_2']],
-    )
-  })
+  assert.ok(second < first + 64 * 1024, `${first}, then ${second}`)
+  assert.ok(third < first / 2, `${first}, then ${third}`)
+})
 
-  test('an import committed before its process was killed is stored', async (t) => {
-    const path = newPath(t)
-    const witness = await open(t, path, driver)
-    await insertShops(witness)
-    const worker = startWorker(t)
-    await worker.ask('open', path, driver)
-    await worker.ask('openImport', 'imp_1')
-    await worker.ask('stage', 2, 3)
-    await worker.ask('commit')
-
-    await worker.kill()
-
-    const next = await open(t, path, driver)
-    assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
-  })
-
-  test('opening a file does not end the import of a running process', async (t) => {
-    const path = newPath(t)
-    const witness = await open(t, path, driver)
-    await insertShops(witness)
-    const worker = startWorker(t)
-    await worker.ask('open', path, driver)
-    await worker.ask('openImport', 'imp_1')
-    await worker.ask('stage', 2, 3)
-
-    const next = await open(t, path, driver)
-    assert.equal(await next.openImport(MAIN, 'imp_2'), undefined)
-    assert.deepEqual(await transactions(next), [])
-    await worker.ask('commit')
-
-    assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
-  })
-
-  test('an import on another machine is not ended before its lease expires', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const lost = await openImport(storage, MAIN, 'imp_1')
-    await stage(lost, [newRow(2)])
-    const db = await raw(t, path, driver)
+test('an import on another machine is not ended before its lease expires, unless it is dated in the future', async (t) => {
+  const { storage, db } = await openShops(t)
+  await stage(await openImport(storage, MAIN, 'imp_1'), [newRow(2)])
+  for (const [i, age] of [31_000, -3_600_000].entries()) {
     giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 25_000 })
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - age })
 
-    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 31_000 })
-    await (await openImport(storage, MAIN, 'imp_2')).commit()
-    assert.deepEqual(await transactions(storage), [])
+    await openImport(storage, MAIN, `imp_next_${i}`)
+    assert.deepEqual(await transactions(storage, MAIN), [])
+  }
+})
+
+test('another thread of the process does not take over a running import', async (t) => {
+  const { path, storage } = await openShops(t)
+  const running = await openImport(storage, MAIN, 'imp_1')
+  await stage(running, [newRow(2)])
+
+  const thread = new Worker(new URL('./fixtures/thread.ts', import.meta.url), {
+    workerData: { path, store: MAIN },
   })
+  const [isTaken] = await once(thread, 'message')
+  await once(thread, 'exit')
 
-  test('an import that the clock dates in the future does not block its store', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    await openImport(storage, MAIN, 'imp_1')
-    giveAway(await raw(t, path, driver), { host: 'elsewhere', aliveAt: Date.now() + 3_600_000 })
+  assert.equal(isTaken, false)
+  await stage(running, [newRow(3)])
+  await running.commit()
+  assert.equal((await transactions(storage, MAIN)).length, 2)
+})
 
-    await (await openImport(storage, MAIN, 'imp_2')).commit()
-  })
+test('an import that is being deleted can no longer be committed', async (t) => {
+  const { storage, db, rows } = await openShops(t)
+  const lost = await openImport(storage, MAIN, 'imp_1')
+  const many = Array.from({ length: 12_000 }, (_, index) => newRow(index + 2))
+  await stage(lost, many)
+  giveAway(db)
 
-  test('an import whose lease was taken over can neither continue nor commit', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const lost = await openImport(storage, MAIN, 'imp_1')
-    await stage(lost, [newRow(2)])
-    giveAway(await raw(t, path, driver))
-    await importOne(storage, 'imp_2', newRow(9))
+  const taking = openImport(storage, MAIN, 'imp_2') // has deleted a first slice when it returns
+  await assert.rejects(lost.commit(), UNAVAILABLE)
 
-    await assert.rejects(stage(lost, [newRow(3)]), { code: 'storage_unavailable' })
-    await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
+  assert.deepEqual(await transactions(storage, MAIN), [])
+  await (await taking).abort()
+  assert.deepEqual(await rows(), [0, 0, 0])
+})
 
-    assert.deepEqual(await transactions(storage), ['tx_9'])
-  })
+test('a commit succeeds when its status changes cannot be applied yet, and the next import applies them', async (t) => {
+  const { storage, db, rows } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2)])
+  db.exec(`CREATE TRIGGER full BEFORE DELETE ON purchase_changes
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`)
 
-  test('an import whose lease was taken over does not abort its successor', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const lost = await openImport(storage, MAIN, 'imp_1')
-    await stage(lost, [newRow(2)])
-    giveAway(await raw(t, path, driver))
-    await importOne(storage, 'imp_2', newRow(9))
+  await importRows(storage, MAIN, 'imp_2', [newRow(2, { status: 'refunded' })])
 
-    await lost.abort()
+  assert.deepEqual(await statuses(storage, MAIN), ['refunded'])
+  db.exec('DROP TRIGGER full')
+  await importRows(storage, MAIN, 'imp_3', [newRow(3)])
+  assert.deepEqual(await rows(), [2, 3, 0])
+})
 
-    assert.deepEqual(await transactions(storage), ['tx_9'])
-  })
+test('an abort that fails does not block other imports after its lease', async (t) => {
+  hurry(t)
+  const { storage, db, rows } = await openShops(t)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  await stage(current, [newRow(2)])
+  db.exec('BEGIN IMMEDIATE')
+  await assert.rejects(current.abort(), UNAVAILABLE)
+  db.exec('ROLLBACK')
+  t.mock.restoreAll()
+  db.exec(`UPDATE imports SET alive_at = ${Date.now() - 31_000}`)
+
+  await importRows(storage, MAIN, 'imp_2', [newRow(3)])
+
+  assert.deepEqual(await transactions(storage, MAIN), ['tx_3'])
+  assert.deepEqual(await rows(), [1, 1, 0])
+})
+
+const ofUser = (storage: Storage, user_id: string) => transactions(storage, MAIN, { user_id })
+
+function indexed(db: SqliteDriver, user_id: string): number {
+  const query = db.prepare('SELECT count(*) AS n FROM purchase_users WHERE user_key = ?')
+  return (query.get(userKey(1, user_id)) as { n: number }).n
 }
 
-function describeTakeOver(driver: SqliteDriverName): void {
-  test('another thread of the process does not take over a running import', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const running = await openImport(storage, MAIN, 'imp_1')
-    await stage(running, [newRow(2)])
+const rowsOf = (user_id: string, ...lines: number[]) =>
+  lines.map((line) => newRow(line, { user_id }))
 
-    const thread = new Worker(new URL('./fixtures/thread.ts', import.meta.url), {
-      workerData: { path, store: MAIN, driver },
-    })
-    const [isTaken] = await once(thread, 'message')
-    await once(thread, 'exit')
-
-    assert.equal(isTaken, false)
-    await stage(running, [newRow(3)])
-    await running.commit()
-    assert.equal((await transactions(storage)).length, 2)
-  })
-
-  test('an import that is being deleted can no longer be committed', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const lost = await openImport(storage, MAIN, 'imp_1')
-    await stage(
-      lost,
-      Array.from({ length: 12_000 }, (_, index) => newRow(index + 2)),
-    )
-    const db = await raw(t, path, driver)
-    giveAway(db)
-
-    const taking = openImport(storage, MAIN, 'imp_2') // has deleted a first slice when it returns
-    await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
-
-    assert.deepEqual(await transactions(storage), [])
-    await (await taking).abort()
-    assert.deepEqual(rowsIn(db), NO_ROWS)
-  })
-
-  test('a commit succeeds when its status changes cannot be applied yet, and the next import applies them', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    await importOne(storage, 'imp_1', newRow(2))
-    const db = await raw(t, path, driver)
-    db.exec(`CREATE TRIGGER full BEFORE DELETE ON purchase_changes
-      BEGIN SELECT RAISE(ABORT, 'no room'); END`)
-
-    await importOne(storage, 'imp_2', newRow(2, { status: 'refunded' }))
-
-    const [changed] = (await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases
-    assert.equal(changed?.status, 'refunded')
-    db.exec('DROP TRIGGER full')
-    await importOne(storage, 'imp_3', newRow(3))
-    assert.deepEqual(rowsIn(db), { purchases: 2, imports: 3, changes: 0 })
-  })
-
-  test('an abort after the commit has no effect', async (t) => {
-    const storage = await open(t, newPath(t), driver)
-    await insertShops(storage)
-    const current = await openImport(storage, MAIN, 'imp_1')
-    await stage(current, [newRow(2)])
-    await current.commit()
-
-    await current.abort()
-
-    assert.deepEqual(await transactions(storage), ['tx_2'])
-  })
-
-  test('an abort that fails does not block other imports after its lease', async (t) => {
-    const path = newPath(t)
-    hurry(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const current = await openImport(storage, MAIN, 'imp_1')
-    await stage(current, [newRow(2)])
-    const db = await raw(t, path, driver)
-    db.exec('BEGIN IMMEDIATE')
-    await assert.rejects(current.abort(), { code: 'storage_unavailable' })
-    db.exec('ROLLBACK')
-    t.mock.restoreAll()
-    db.exec(`UPDATE imports SET alive_at = ${Date.now() - 31_000}`)
-
-    await importOne(storage, 'imp_2', newRow(3))
-
-    assert.deepEqual(await transactions(storage), ['tx_3'])
-    assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
-  })
+/** The first two ids of a series that share a key: some 50,000 ids are enough. */
+function usersWithOneKey(): [string, string] {
+  const seen = new Map<number, string>()
+  for (let i = 0; ; i++) {
+    const user_id = `user_${i}`
+    const other = seen.get(userKey(1, user_id))
+    if (other) return [other, user_id]
+    seen.set(userKey(1, user_id), user_id)
+  }
 }
+
+test('two users with the same key have their own purchases', async (t) => {
+  const { storage, db } = await openShops(t)
+  const [ann, bob] = usersWithOneKey()
+
+  const rows = [...rowsOf(ann, 2), ...rowsOf(bob, 3), ...rowsOf(ann, 4)]
+  await importRows(storage, MAIN, 'imp_1', rows)
+
+  assert.equal(indexed(db, ann), 3)
+  assert.deepEqual(await ofUser(storage, ann), ['tx_2', 'tx_4'])
+  assert.deepEqual(await ofUser(storage, bob), ['tx_3'])
+})
+
+test('only rows that stay are in the index of users: not repeats, not those of an aborted import', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', rowsOf('ann', 2, 3, 4))
+  await importRows(storage, MAIN, 'imp_2', rowsOf('ann', 2, 3, 4, 5))
+  await importRows(storage, MAIN, 'imp_3', rowsOf('ann', 9, 8, 5)) // descending
+  assert.equal(indexed(db, 'ann'), 6)
+
+  const current = await openImport(storage, MAIN, 'imp_4')
+  await stage(current, rowsOf('ann', 11, 10))
+  assert.equal(indexed(db, 'ann'), 8)
+  await current.abort()
+
+  assert.equal(indexed(db, 'ann'), 6)
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('a repeat is not in the index of users, even if another store has used its seq again', async (t) => {
+  const { storage } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', rowsOf('ann', 5, 6, 7))
+
+  const current = await openImport(storage, MAIN, 'imp_2')
+  await current.stage(rowsOf('ann', 4, 5, 6, 7))
+  await storage.recordPurchase(SIDE, 'imp_3', newRow(1, { user_id: 'bob' }))
+  await current.finish()
+  await current.commit()
+
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('check names rows that are missing from the index of users, and entries without a row', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', rowsOf('ann', 2))
+
+  db.exec('UPDATE purchase_users SET user_key = 0')
+
+  const problems = await storage.check()
+  assert.equal(problems.length, 2)
+  assert.match(problems[0] ?? '', /^1 purchases are missing from the index of users/)
+  assert.match(problems[1] ?? '', /^1 entries of the index of users/)
+})

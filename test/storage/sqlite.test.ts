@@ -1,128 +1,164 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
-import { openSqliteStorage } from '../../lib/index.ts'
+import { setImmediate } from 'node:timers/promises'
+import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { takeInventory } from '../../lib/storage/copy.ts'
 import type { Storage } from '../../lib/storage/port.ts'
-import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { all } from '../support/collect.ts'
+import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { hurry } from '../support/clock.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
-import { eventuallyHolds } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { startWorker } from '../support/worker.ts'
-import { openImport } from './fixtures/imports.ts'
+import { importRows, openImport, transactions } from './fixtures/imports.ts'
+import { createSchema, NEWEST, newPath, open } from './fixtures/places.ts'
 import {
   AT,
   awkwardObject,
   insertShops,
-  insertStores,
-  itemsOf,
   MAIN,
+  newAccount,
   newItem,
+  newKey,
   newProject,
   newRow,
-  newStore,
   SIDE,
   stage,
 } from './fixtures/records.ts'
-import {
-  createSchema,
-  NEWEST,
-  NO_ROWS,
-  newPath,
-  open,
-  rowsIn,
-  transactions,
-} from './fixtures/sqlite.ts'
 import { LATER, newIdempotencyRecord } from './fixtures/writes.ts'
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`SQLite files with ${driver}`, { skip }, () => {
-    describe('that are shared and reopened', () => describeSharing(driver))
-    describe('and their settings', () => describeSettings(driver))
-    describe('and many processes', () => describeProcesses(driver))
-  })
-}
+const UNAVAILABLE = { code: 'storage_unavailable' }
+/** `PRAGMA synchronous=FULL`, as SQLite returns it. */
+const FULL = 2
 
-function describeSharing(driver: SqliteDriverName): void {
-  test('each of two connections sees the writes of the other at once', async (t) => {
+describe('a shared SQLite file', () => {
+  test('shows each connection the writes of the others at once, but no import before its commit', async (t) => {
     const path = newPath(t)
-    const a = await open(t, path, driver)
-    const b = await open(t, path, driver)
-
-    await insertStores(a)
-    assert.deepEqual(await b.findStore('acc_1', 'main'), newStore('main'))
-    await b.insertItem(newItem('gold'))
-    assert.deepEqual(await itemsOf(a, MAIN), [newItem('gold')])
+    const [a, b] = [await open(t, path), await open(t, path)]
+    await insertShops(a)
     await b.updateProject('prj_1', (project) => ({ ...project, name: 'By b' }))
     await a.updateProject('prj_1', (project) => ({ ...project, platform: 'web' }))
-    assert.deepEqual(await b.findProject('prj_1'), {
-      ...newProject('prj_1'),
-      name: 'By b',
-      platform: 'web',
-    })
-    await a.insertFirstSigningKey({ kid: 'k1', secret: new Uint8Array(32), created_at: AT })
-    assert.deepEqual(
-      (await b.listSigningKeys()).map(({ kid }) => kid),
-      ['k1'],
-    )
-  })
-
-  test('an authority is verified while another connection holds the write lock', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-    const other = await raw(t, path, driver)
-    other.exec('BEGIN IMMEDIATE')
-    await storage.verifyAuthority({ store: MAIN })
-    await assert.rejects(storage.verifyAuthority({ key_id: 'none' }), {
-      code: 'account_key_required',
-    })
-    other.exec('ROLLBACK')
-  })
-
-  test('an import of one connection is invisible to the other before its commit', async (t) => {
-    const path = newPath(t)
-    const a = await open(t, path, driver)
-    const b = await open(t, path, driver)
-    await insertShops(a)
+    const expected = newProject('prj_1', { name: 'By b', platform: 'web' })
+    assert.deepEqual(await b.findProject('prj_1'), expected)
 
     const current = await openImport(a, MAIN, 'imp_1')
     await stage(current, [newRow(2)])
-    assert.deepEqual(await transactions(b), [])
+    assert.deepEqual(await transactions(b, MAIN), [])
     assert.equal(await b.openImport(MAIN, 'imp_2'), undefined)
     await current.commit()
 
-    assert.deepEqual(await transactions(b), ['tx_2'])
+    assert.deepEqual(await transactions(b, MAIN), ['tx_2'])
     await (await openImport(b, MAIN, 'imp_2')).abort()
   })
 
-  test('a restart keeps everything', async (t) => {
+  test('verifies an authority while another connection holds the write lock', async (t) => {
     const path = newPath(t)
-    const before = await openSqliteStorage(path, { driver })
+    const storage = await open(t, path)
+    await insertShops(storage)
+    const other = await raw(t, path)
+    other.exec('BEGIN IMMEDIATE')
+    await storage.verifyAuthority({ store: MAIN })
+    const refused = storage.verifyAuthority({ key_id: 'none' })
+    await assert.rejects(refused, { code: 'account_key_required' })
+    other.exec('ROLLBACK')
+  })
+
+  test('keeps everything over a restart', async (t) => {
+    const path = newPath(t)
+    const before = await openSqliteStorage(path)
     await insertShops(before)
     await before.updateProject('prj_1', (project) => ({ ...project, config: awkwardObject() }))
-    await before.insertItem(newItem('sword', { metadata: awkwardObject() }))
-    await before.insertFirstSigningKey({
-      kid: 'k1',
-      secret: new Uint8Array(32).fill(7),
-      created_at: AT,
-    })
-    const current = await openImport(before, MAIN, 'imp_1')
-    await stage(current, [newRow(2), newRow(3, { price: 499, currency: 'USD', user_id: 'player' })])
-    await current.commit()
-    const kept = await everything(before)
+    const secret = new Uint8Array(32).fill(7)
+    await before.insertFirstSigningKey({ kid: 'k1', secret, created_at: AT })
+    await importRows(before, MAIN, 'imp_1', [newRow(2), newRow(3, { user_id: 'player' })])
+    const kept = await takeInventory(before, AT)
     await before.close()
 
-    const after = await open(t, path, driver)
+    const after = await open(t, path)
 
-    assert.deepEqual(await everything(after), kept)
-    assert.equal(kept.purchases.purchases.length, 2)
-    assert.equal(kept.stores.length, 2)
+    assert.deepEqual(await takeInventory(after, AT), kept)
+    assert.deepEqual(await transactions(after, MAIN), ['tx_2', 'tx_3'])
+  })
+
+  for (const statement of [1, 2, 3]) {
+    test(`opens when another process creates its schema before statement ${statement}`, async (t) => {
+      const path = newPath(t)
+      const other = await raw(t, path)
+      const prototype = await prototypeOf()
+      const { prepare } = prototype
+      let statements = 0
+      t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
+        if (++statements === statement) createSchema(other)
+        return prepare.call(this, sql)
+      })
+
+      const storage = await open(t, path)
+
+      assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [])
+    })
+  }
+
+  test('is created once by six processes, which lose no update', async (t) => {
+    const workers = Array.from({ length: 6 }, () => startWorker(t))
+    const paths = [newPath(t), newPath(t)]
+    for (const path of paths) {
+      await Promise.all(workers.map((worker) => worker.ask('open', path)))
+      await Promise.all(workers.map((worker, i) => worker.ask('insertAccount', `acc_${i}`)))
+    }
+
+    for (const path of paths) {
+      const storage = await open(t, path)
+      const { records } = await storage.listAccounts({ limit: 9 })
+      const ids = records.map(({ account_id }) => account_id).sort()
+      assert.deepEqual(ids, ['acc_0', 'acc_1', 'acc_2', 'acc_3', 'acc_4', 'acc_5'])
+      assert.equal(pragma(await raw(t, path), 'user_version'), NEWEST)
+    }
+
+    const last = await open(t, paths.at(-1) ?? '')
+    await last.insertProject(newProject('prj_1', { config: { count: 0 } }))
+    await Promise.all(workers.map((worker) => worker.ask('count', 'prj_1', 10)))
+    assert.deepEqual((await last.findProject('prj_1'))?.config, { count: 60 })
+  })
+})
+
+describe('the settings of a SQLite file', () => {
+  test('other users of the machine cannot read the file or its WAL', async (t) => {
+    const path = newPath(t)
+    const umask = process.umask(0)
+    t.after(() => process.umask(umask))
+
+    await insertShops(await openSqliteStorage(path))
+
+    const modes = ['', '-wal', '-shm'].map((suffix) => statSync(path + suffix).mode & 0o777)
+    assert.deepEqual(modes, [0o600, 0o600, 0o600])
+  })
+
+  test('every connection uses a WAL, syncs it at each commit and checks foreign keys', async (t) => {
+    const path = newPath(t)
+    const connections = await watchConnections(t)
+
+    for (let i = 0; i < 2; i++) await open(t, path)
+
+    const names = ['journal_mode', 'synchronous', 'foreign_keys']
+    const settings = [...connections].map((db) => names.map((name) => pragma(db, name)))
+    assert.deepEqual(settings.slice(-2), Array(2).fill(['wal', FULL, 1]))
+  })
+
+  test('the schema is created once, and opening it again changes nothing', async (t) => {
+    const path = newPath(t)
+    await (await openSqliteStorage(path)).close()
+    const before = readFileSync(path)
+
+    await (await openSqliteStorage(path)).close()
+
+    assert.ok(readFileSync(path).equals(before))
+    assert.equal(pragma(await raw(t, path), 'user_version'), NEWEST)
   })
 
   test('many expired idempotency records are deleted by many writes, not by one', async (t) => {
-    const storage = await open(t, newPath(t), driver)
-    await insertStores(storage)
+    const storage = await open(t, newPath(t))
+    await insertShops(storage)
     const old = Array.from({ length: 250 }, (_, i) => newIdempotencyRecord({ key: `old-${i}` }))
     await storage.insertAudit(...old.map((idempotency) => ({ idempotency })))
 
@@ -138,134 +174,205 @@ function describeSharing(driver: SqliteDriverName): void {
 
   test('a list of imports uses its index, and does not read each recorded purchase', async (t) => {
     const path = newPath(t)
-    const storage = await open(t, path, driver)
-    const { mock } = t.mock.method(await prototypeOf(driver), 'prepare')
+    const storage = await open(t, path)
+    const { mock } = t.mock.method(await prototypeOf(), 'prepare')
     await storage.listImports(MAIN, { limit: 10 })
 
     const sql = mock.calls.map(({ arguments: [sql] }) => sql).find((each) => /ORDER BY/.test(each))
-    const plan = (await raw(t, path, driver)).prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    const plan = (await raw(t, path)).prepare(`EXPLAIN QUERY PLAN ${sql}`)
     const steps = plan.all('acc_1', 'main', '0', 11) as { readonly detail: string }[]
-    const { detail } = steps.at(-1) ?? {}
-    assert.match(detail ?? '', /imports_listed \(store=\? AND seq>\?\)$/)
+    assert.match(steps.at(-1)?.detail ?? '', /imports_listed \(store=\? AND seq>\?\)$/)
   })
+})
 
-  test('an import left open by its own process is deleted by a restart', async (t) => {
-    const path = newPath(t)
-    const worker = startWorker(t)
-    const first = await open(t, path, driver)
-    await insertShops(first)
-    await worker.ask('open', path, driver)
-    await worker.ask('openImport', 'imp_1')
-    await worker.ask('stage', 2, 3)
-    await worker.end()
+describe('an unusable SQLite file', () => {
+  interface Unusable {
+    create(path: string, db: (path: string) => Promise<SqliteDriver>): Promise<unknown>
+    readonly reason: RegExp
+    readonly options?: { readonly create: false }
+  }
 
-    const after = await open(t, path, driver)
-
-    const db = await raw(t, path, driver)
-    await eventuallyHolds(() => assert.deepEqual(rowsIn(db), NO_ROWS))
-    assert.deepEqual(await transactions(after), [])
-  })
-}
-
-function describeSettings(driver: SqliteDriverName): void {
-  test('other users of the machine cannot read the file or its WAL', async (t) => {
-    const path = newPath(t)
-    const umask = process.umask(0)
-    t.after(() => process.umask(umask))
-
-    const storage = await open(t, path, driver)
-    await insertShops(storage)
-
-    const modes = ['', '-wal', '-shm'].map((suffix) => statSync(path + suffix).mode & 0o777)
-    assert.deepEqual(modes, [0o600, 0o600, 0o600])
-  })
-
-  test('every connection uses a WAL, syncs it at each commit and checks foreign keys', async (t) => {
-    const path = newPath(t)
-    const connections = await watchConnections(t, driver)
-
-    await open(t, path, driver)
-    await open(t, path, driver)
-
-    const settings = [...connections].map((db) => [
-      pragma(db, 'journal_mode'),
-      pragma(db, 'synchronous'),
-      pragma(db, 'foreign_keys'),
-    ])
-    assert.deepEqual(settings, [
-      ['wal', FULL, 1],
-      ['wal', FULL, 1],
-    ])
-  })
-
-  test('the schema is created once, and opening it again changes nothing', async (t) => {
-    const path = newPath(t)
-    await (await openSqliteStorage(path, { driver })).close()
-    const before = readFileSync(path)
-
-    await (await openSqliteStorage(path, { driver })).close()
-
-    assert.ok(readFileSync(path).equals(before))
-    assert.equal(pragma(await raw(t, path, driver), 'user_version'), NEWEST)
-  })
-}
-
-function describeProcesses(driver: SqliteDriverName): void {
-  for (const statement of [1, 2, 3]) {
-    test(`opening a file succeeds when another process creates its schema before statement ${statement}`, async (t) => {
+  const UNUSABLE: Record<string, Unusable> = {
+    'that a newer tillkit has written': {
+      async create(path, db) {
+        await (await openSqliteStorage(path)).close()
+        const newer = await db(path)
+        newer.exec(`PRAGMA user_version = ${NEWEST + 1}`)
+        newer.close()
+      },
+      reason: /newer tillkit/,
+    },
+    'of another program': {
+      async create(path, db) {
+        const other = await db(path)
+        other.exec('CREATE TABLE notes (text TEXT); PRAGMA user_version = 1')
+        other.close()
+      },
+      reason: /another program/,
+    },
+    'with text': {
+      create: async (path) => writeFileSync(path, 'A letter, not a database.\n'.repeat(1000)),
+      reason: /not a database/,
+    },
+    'that is damaged': {
+      async create(path) {
+        const storage = await openSqliteStorage(path)
+        await insertShops(storage)
+        await storage.close()
+        writeFileSync(path, readFileSync(path).fill(0xff, 100, 8192))
+      },
+      reason: /./,
+    },
+    'that is a folder': { create: async (path) => mkdirSync(path), reason: /unable to open/ },
+    'that is empty, with create: false': {
+      create: async (path) => writeFileSync(path, ''),
+      reason: /: the file is empty$/,
+      options: { create: false },
+    },
+    'that is missing, with create: false': {
+      create: async () => {},
+      reason: /: there is no such file$/,
+      options: { create: false },
+    },
+  }
+  for (const [what, { create, reason, options = {} }] of Object.entries(UNUSABLE)) {
+    test(`${what} is refused and not changed`, async (t) => {
       const path = newPath(t)
-      const other = await raw(t, path, driver)
-      const prototype = await prototypeOf(driver)
-      const { prepare } = prototype
-      let statements = 0
-      t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
-        if (++statements === statement) createSchema(other)
-        return prepare.call(this, sql)
+      await create(path, (path) => raw(t, path))
+      const read = () =>
+        existsSync(path) && statSync(path).isFile() ? readFileSync(path).toString('latin1') : ''
+      const [before, files] = [read(), readdirSync(dirname(path))]
+
+      const opened = openSqliteStorage(path, options)
+
+      await assert.rejects(opened, (error: Error & { code?: string }) => {
+        assert.equal(error.code, 'storage_unavailable')
+        assert.ok(error.message.startsWith(`Cannot open the database ${path}: `), error.message)
+        assert.match(error.message, reason)
+        return true
       })
-
-      const storage = await open(t, path, driver)
-
-      assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
+      assert.ok(read() === before)
+      assert.deepEqual(readdirSync(dirname(path)), files)
     })
   }
 
-  test('six processes open new files concurrently, and no update is lost', async (t) => {
-    const workers = Array.from({ length: 6 }, () => startWorker(t))
-    const paths = Array.from({ length: 4 }, () => newPath(t))
+  test('in a folder that does not exist is refused, and the folder is not created', async (t) => {
+    const folder = join(temporaryFolder(t), 'missing')
 
-    for (const path of paths) {
-      await Promise.all(workers.map((worker) => worker.ask('open', path, driver)))
-      await Promise.all(workers.map((worker, i) => worker.ask('insertAccount', `acc_${i}`)))
-    }
+    const refused = openSqliteStorage(join(folder, 'till.db'))
+    await assert.rejects(refused, { ...UNAVAILABLE, message: /ENOENT/ })
 
-    for (const path of paths) {
-      const storage = await open(t, path, driver)
-      const ids = (await all((page) => storage.listAccounts(page))).map(
-        ({ account_id }) => account_id,
-      )
-      assert.deepEqual(ids.sort(), ['acc_0', 'acc_1', 'acc_2', 'acc_3', 'acc_4', 'acc_5'])
-      assert.equal(pragma(await raw(t, path, driver), 'user_version'), NEWEST)
-    }
-
-    const last = await open(t, paths.at(-1) ?? '', driver)
-    await last.insertProject(newProject('prj_1', { config: { count: 0 } }))
-    await Promise.all(workers.map((worker) => worker.ask('count', 'prj_1', 10)))
-    assert.deepEqual((await last.findProject('prj_1'))?.config, { count: 60 })
+    assert.equal(existsSync(folder), false)
   })
-}
 
-/** `PRAGMA synchronous=FULL`, as SQLite returns it. */
-const FULL = 2
+  test('that is locked makes a write fail with storage_unavailable, which succeeds later', async (t) => {
+    const path = newPath(t)
+    hurry(t)
+    const storage = await open(t, path)
+    const other = await raw(t, path)
+    other.exec('BEGIN IMMEDIATE')
 
-async function everything(storage: Storage) {
-  return {
-    accounts: await all((page) => storage.listAccounts(page)),
-    byKey: await storage.findAccountByKeyHash('hash-2'),
-    projects: await all((page) => storage.listProjects('acc_1', page)),
-    stores: await all((page) => storage.listStores('prj_1', page)),
-    items: await itemsOf(storage, MAIN),
-    purchases: await storage.listPurchases(MAIN, {}, { limit: 10 }),
-    side: await storage.listPurchases(SIDE, {}, { limit: 10 }),
-    keys: await storage.listSigningKeys(),
+    const insert = () => storage.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
+    await assert.rejects(insert, UNAVAILABLE)
+    assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [])
+    other.exec('ROLLBACK')
+    t.mock.restoreAll()
+
+    await insert()
+    assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [newAccount('acc_1')])
+  })
+})
+
+/** Node 20 runs no TypeScript in threads: the query runs in the calling thread. */
+const RUNS_THREADS = process.features.typescript || import.meta.url.endsWith('.js')
+
+/** More rows than are summarized in the calling thread. */
+const ROWS = Array.from({ length: 6_000 }, (_, i) =>
+  newRow(i + 2, {
+    ...{ user_id: `user_${i % 70}`, purchased_at: 1_709_296_496_789 + i * 7_000_000 },
+    ...{ price: i, currency: i % 3 ? 'USD' : 'EUR', sku: i % 5 ? 'gold' : 'gem' },
+  }),
+)
+
+describe('queries of many purchases in SQLite', () => {
+  const fill = async (storage: Storage) => {
+    await insertShops(storage)
+    await importRows(storage, MAIN, 'imp_1', ROWS)
+    await importRows(storage, SIDE, 'imp_2', [newRow(2)])
   }
-}
+  /** Counts the turns of the event loop in which a call runs. */
+  const countTurns = async <T>(call: () => Promise<T>): Promise<{ found: T; turns: number }> => {
+    let turns = 0
+    let isDone = false
+    const counting = (async () => {
+      for (; !isDone; turns++) await setImmediate()
+    })()
+    const found = await call().finally(() => {
+      isDone = true
+    })
+    await counting
+    return { found, turns }
+  }
+  const ACCOUNT = { account_id: 'acc_1' }
+
+  test('do not block the event loop, are correct, and run concurrently with different filters', async (t) => {
+    const storage = await open(t, newPath(t))
+    const memory = createMemoryStorage()
+    for (const each of [storage, memory]) await fill(each)
+    const summarize = (of: Storage) => of.summarizePurchases(ACCOUNT, {}, ['day', 'sku'])
+
+    const { found, turns } = await countTurns(() => summarize(storage))
+
+    if (RUNS_THREADS) assert.ok(turns > 1)
+    assert.ok(found.length > 400) // more than one batch of rows
+    assert.deepEqual(found, await summarize(memory))
+    const totals = await memory.readTotals(MAIN, {}, 'day')
+    assert.deepEqual(await storage.readTotals(MAIN, {}, 'day'), totals)
+    const counts = await Promise.all(
+      ['gold', 'gem', 'gold'].map(async (sku) => {
+        const rows = await storage.summarizePurchases(MAIN, { sku }, [])
+        return rows.reduce((sum, { purchased }) => sum + purchased, 0)
+      }),
+    )
+    assert.deepEqual(counts, [4_800, 1_200, 4_800])
+  })
+
+  test('with many recorded purchases in one store do not block, and include the other stores', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path)
+    await insertShops(storage)
+    const db = await raw(t, path)
+    // The imports of 10,001 recorded purchases, without purchases.
+    db.exec(`
+      WITH RECURSIVE n (seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 10001)
+      INSERT INTO imports (import_id, store, alive_at, first_purchase, last_purchase, created_at, added)
+      SELECT 'rec_' || n.seq, s.seq, 0, n.seq, n.seq, '', 1
+      FROM n, stores s WHERE s.account_id = 'acc_1' AND s.store_id = 'main'`)
+
+    const { found, turns } = await countTurns(() => storage.countPurchases('acc_1', 20_000))
+
+    assert.equal(found, 10_001)
+    if (RUNS_THREADS) assert.ok(turns > 1)
+    for (const store of [MAIN, SIDE]) {
+      await importRows(storage, store, `imp_${store.store_id}`, [newRow(2)])
+    }
+    const byStore = await storage.summarizePurchases(ACCOUNT, {}, ['store'])
+    const shown = byStore.map(({ store_id, purchased }) => `${store_id} ${purchased}`)
+    assert.deepEqual(shown, ['main 1', 'side 1'])
+  })
+
+  test('reject when the statement fails, and later ones succeed', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path)
+    await fill(storage)
+    const db = await raw(t, path)
+    const summarize = () => storage.summarizePurchases(MAIN, {}, [])
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO hidden')
+    db.exec('ALTER TABLE purchases RENAME COLUMN price TO quantity')
+
+    await assert.rejects(summarize(), ({ code }) => /SQLITE_ERROR/.test(code))
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO price')
+
+    assert.equal((await summarize()).length, 2)
+  })
+})

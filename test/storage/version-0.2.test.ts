@@ -12,11 +12,10 @@ import {
 import { tillkit } from '../support/cli.ts'
 import { pragma, raw } from '../support/connections.ts'
 import { smallDisk } from '../support/disk.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { fileOf } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
-import { newPath } from './fixtures/sqlite.ts'
+import { newPath } from './fixtures/places.ts'
 
 // The databases were made by version 0.2.0: see fixtures/version-0.2.mjs.
 const fixture = (name: string) =>
@@ -33,29 +32,27 @@ interface Place {
 
 const places: readonly {
   readonly name: string
-  readonly skip: string | false
   readonly facts: 'sqlite' | 'postgres'
   /** A database of version 0.2.0, or an empty one. */
   readonly create: (t: TestContext, isEmpty?: boolean) => Promise<Place>
 }[] = [
-  ...(await sqliteDrivers()).map(({ driver, skip }) => ({
-    name: `SQLite with ${driver}`,
-    skip,
-    facts: 'sqlite' as const,
+  {
+    name: 'SQLite',
+    facts: 'sqlite',
     async create(t: TestContext, isEmpty = false) {
       const path = newPath(t)
       if (!isEmpty) writeFileSync(path, fixture('db'))
       const all = async (sql: string) => {
-        const db = await raw(t, path, driver)
+        const db = await raw(t, path)
         const rows = db.prepare(sql).all()
         db.close()
         const text = JSON.stringify(rows)
         return JSON.parse(text.replaceAll(/(\\n| )+/g, ' '))
       }
       return {
-        open: (options: object = {}) => openSqliteStorage(path, { driver, ...options }),
+        open: (options: object = {}) => openSqliteStorage(path, options),
         async run(sql: string) {
-          const db = await raw(t, path, driver)
+          const db = await raw(t, path)
           db.exec(sql)
           db.close()
         },
@@ -69,10 +66,9 @@ const places: readonly {
         ],
       }
     },
-  })),
+  },
   {
     name: 'PostgreSQL',
-    skip: false,
     facts: 'postgres',
     async create(t: TestContext, isEmpty = false) {
       const url = await server.createDatabase(t)
@@ -100,25 +96,9 @@ const places: readonly {
   },
 ]
 
-for (const { name, skip, facts, create } of places) {
+for (const { name, facts, create } of places) {
   const known = JSON.parse(fixture(`${facts}.json`).toString())
-  const main = { store_id: 'main' }
-
-  const openOld = async (t: TestContext) => {
-    const storage = await (await create(t)).open()
-    let time = Date.parse(known.at)
-    const masterKeys = [Buffer.from(known.master_key, 'hex')]
-    const till = createTill({ storage, masterKeys, now: () => ++time })
-    t.after(() => till.close())
-    const account = await till.accounts.authenticate(known.account_key)
-    const [{ id: project_id }] = known.read.projects
-    const pass = (ms: number) => {
-      time += ms
-    }
-    return { till, account, project_id, pass }
-  }
-
-  describe(`a database of version 0.2 in ${name}`, { skip }, () => {
+  describe(`a database of version 0.2 in ${name}`, () => {
     test('has the schema of a new database after its upgrade, and is sound', async (t) => {
       const [old, fresh] = [await create(t), await create(t, true)]
       for (const place of [old, old, fresh]) {
@@ -129,38 +109,38 @@ for (const { name, skip, facts, create } of places) {
       assert.deepEqual(await old.schema(), await fresh.schema())
     })
 
-    test('is not changed by an open without an upgrade, which names the command', async (t) => {
+    test('is as it was after a refused or failed upgrade', async (t) => {
       const place = await create(t)
       const before = await place.schema()
       await assert.rejects(place.open({ upgrade: false }), /run "tillkit upgrade"/)
       assert.deepEqual(await place.schema(), before)
-    })
 
-    test('is as it was after an upgrade that failed in the middle', async (t) => {
-      const place = await create(t)
-      const before = await place.schema()
-      await place.run('CREATE TABLE key_check (id integer)')
+      await place.run('CREATE TABLE key_check (id integer)') // makes the upgrade fail in the middle
       await assert.rejects(place.open(), { code: 'storage_unavailable' })
       await place.run('DROP TABLE key_check')
       assert.deepEqual(await place.schema(), before)
-      await (await place.open()).close()
-    })
 
-    test('of an earlier version is refused', async (t) => {
-      const place = await create(t)
       const set =
         facts === 'sqlite'
           ? 'PRAGMA user_version = 13'
           : 'DELETE FROM tillkit_migrations WHERE version = 14'
       await place.run(set)
-      const before = await place.schema()
+      const earlier = await place.schema()
       await assert.rejects(place.open(), /open it once with version 0.2.0/)
-      assert.deepEqual(await place.schema(), before)
+      assert.deepEqual(await place.schema(), earlier)
     })
 
-    test('reads the same', async (t) => {
-      const { till, account, project_id } = await openOld(t)
-      const [endpoint] = (await till.webhooks.list(account)).endpoints
+    test('keeps its records, credentials, idempotency records, webhook backlog and imports', async (t) => {
+      const storage = await (await create(t)).open()
+      let time = Date.parse(known.at)
+      const masterKeys = [Buffer.from(known.master_key, 'hex')]
+      const till = createTill({ storage, masterKeys, now: () => ++time })
+      t.after(() => till.close())
+      const account = await till.accounts.authenticate(known.account_key)
+      const [{ id: project_id }] = known.read.projects
+      const { endpoints } = await till.webhooks.list(account)
+      const endpoint_id = endpoints[0]?.endpoint_id as string
+      const main = { store_id: 'main' }
       assert.deepEqual(
         {
           accounts: (await till.accounts.list()).accounts,
@@ -173,41 +153,48 @@ for (const { name, skip, facts, create } of places) {
           imports: (await till.imports.list(account, main)).imports,
           sums: await till.purchases.summarize(account, main),
           audit: (await till.operations.listAudit({ limit: 1000 })).entries,
-          log: (await till.webhooks.log(account, { endpoint_id: endpoint?.endpoint_id as string }))
-            .deliveries,
+          log: (await till.webhooks.log(account, { endpoint_id })).deliveries,
         },
         known.read,
       )
-    })
 
-    test('keeps account keys, sealed secrets, public keys, tokens and revocations', async (t) => {
-      const { till, account } = await openOld(t)
       const revoked = till.accounts.authenticate(known.revoked_account_key)
       await assert.rejects(revoked, { code: 'account_key_required' })
       await till.accounts.addKey(account)
       assert.deepEqual(await till.operations.listUnreadableSecrets(), [])
-
       for (const key of [known.public_key, known.former_public_key]) {
         const { session } = await till.sessions.init(key, { user_id: 'cat' })
         assert.equal((await till.sessions.authenticate(session.token)).user_id, 'cat')
       }
       assert.equal((await till.sessions.authenticate(known.valid_token)).user_id, 'bob')
-      await assert.rejects(till.sessions.authenticate(known.revoked_token), {
-        code: 'token_required',
-      })
-    })
+      const old = till.sessions.authenticate(known.revoked_token)
+      await assert.rejects(old, { code: 'token_required' })
 
-    test('answers a repeated call with the first record', async (t) => {
-      const { till, account } = await openOld(t)
       const repeat = { idempotencyKey: 'item-1' }
       const item = await till.items.create(account, known.item, repeat)
       assert.equal(item.id, known.item_id)
       const changed = till.items.create(account, { ...known.item, price: '500' }, repeat)
       await assert.rejects(changed, { code: 'invalid_request' })
-    })
 
-    test('undoes an import, and an import adds to the purchases', async (t) => {
-      const { till, account } = await openOld(t)
+      await till.items.create(account, { ...known.item, name: 'new' })
+      const sent: string[] = []
+      for (let i = 0; i < 10; i++) {
+        time += 3_600_000
+        const { messages } = await till.outbox.claim({ holder: 'two' })
+        const settled = messages.map(({ endpoint_id, sequence, part, body }) => {
+          const { type, data } = JSON.parse(body)
+          sent.push(data.item ? `${type} ${data.item.name}` : type)
+          return { endpoint_id, sequence, part, status: 204 }
+        })
+        await till.outbox.settle('two', settled)
+      }
+      assert.deepEqual(sent, [
+        ...['store.created', 'store.created', 'item.created gold', 'item.created pet'],
+        ...['item.updated pet', 'item.created cup', 'item.archived cup', 'purchases.imported'],
+        ...['purchases.imported', 'purchases.refunded', 'purchases.imported', 'purchases.undone'],
+        ...['purchase.recorded', 'user.erased', 'item.created new'],
+      ])
+
       const list = async () => {
         const { purchases } = await till.purchases.list(account, main)
         return purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
@@ -223,28 +210,6 @@ T-6,pet,2026-01-30T00:00:00Z,2026-02-01T00:00:00Z
       assert.deepEqual([added, updated], [1, 1])
       assert.deepEqual((await list()).slice(2), ['T-3 purchased', 'R-1 purchased', 'T-6 purchased'])
       assert.deepEqual(await till.operations.check(), [])
-    })
-
-    test('delivers its webhook backlog in order, and each new change', async (t) => {
-      const { till, account, pass } = await openOld(t)
-      await till.items.create(account, { ...known.item, name: 'new' })
-      const sent: string[] = []
-      for (let i = 0; i < 10; i++) {
-        pass(3_600_000)
-        const { messages } = await till.outbox.claim({ holder: 'two' })
-        const settled = messages.map(({ endpoint_id, sequence, part, body }) => {
-          const { type, data } = JSON.parse(body)
-          sent.push(data.item ? `${type} ${data.item.name}` : type)
-          return { endpoint_id, sequence, part, status: 204 }
-        })
-        await till.outbox.settle('two', settled)
-      }
-      assert.deepEqual(sent, [
-        ...['store.created', 'store.created', 'item.created gold', 'item.created pet'],
-        ...['item.updated pet', 'item.created cup', 'item.archived cup', 'purchases.imported'],
-        ...['purchases.imported', 'purchases.refunded', 'purchases.imported', 'purchases.undone'],
-        ...['purchase.recorded', 'user.erased', 'item.created new'],
-      ])
     })
   })
 }
@@ -282,28 +247,26 @@ test('only "upgrade" and "serve" change a file of version 0.2', async (t) => {
   assert.match(stdout, /sound/)
 })
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  test(`a killed upgrade leaves a file as it was, with ${driver}`, { skip }, async (t) => {
-    const path = newPath(t)
-    writeFileSync(path, fixture('db'))
-    await assert.rejects(startWorker(t).ask('openAndDie', path, driver), /died of openAndDie/)
-    assert.equal(pragma(await raw(t, path, driver), 'user_version'), 14)
-    const refused = openSqliteStorage(path, { driver, upgrade: false })
-    await assert.rejects(refused, /an earlier tillkit wrote it/)
-    await (await openSqliteStorage(path, { driver })).close()
-  })
+test('a killed upgrade leaves a file as it was', async (t) => {
+  const path = newPath(t)
+  writeFileSync(path, fixture('db'))
+  await assert.rejects(startWorker(t).ask('openAndDie', path), /died of openAndDie/)
+  assert.equal(pragma(await raw(t, path), 'user_version'), 14)
+  const refused = openSqliteStorage(path, { upgrade: false })
+  await assert.rejects(refused, /an earlier tillkit wrote it/)
+  await (await openSqliteStorage(path)).close()
+})
 
-  test(`an upgrade on a full disk leaves a file as it was, with ${driver}`, { skip }, async (t) => {
-    const disk = smallDisk(t)
-    if (!disk) return
-    const path = join(disk, 'till.db')
-    writeFileSync(path, fixture('db'))
-    const filler = join(disk, 'filler')
-    assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * 2 ** 20)), { code: 'ENOSPC' })
-    truncateSync(filler, statSync(filler).size - 80 * 1024) // has room for a part of the upgrade
-    await assert.rejects(openSqliteStorage(path, { driver }), { code: 'storage_unavailable' })
-    rmSync(filler)
-    assert.equal(pragma(await raw(t, path, driver), 'user_version'), 14)
-    await (await openSqliteStorage(path, { driver })).close()
-  })
-}
+test('an upgrade on a full disk leaves a file as it was', async (t) => {
+  const disk = smallDisk(t)
+  if (!disk) return
+  const path = join(disk, 'till.db')
+  writeFileSync(path, fixture('db'))
+  const filler = join(disk, 'filler')
+  assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * 2 ** 20)), { code: 'ENOSPC' })
+  truncateSync(filler, statSync(filler).size - 80 * 1024) // has room for a part of the upgrade
+  await assert.rejects(openSqliteStorage(path), { code: 'storage_unavailable' })
+  rmSync(filler)
+  assert.equal(pragma(await raw(t, path), 'user_version'), 14)
+  await (await openSqliteStorage(path)).close()
+})

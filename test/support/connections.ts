@@ -28,7 +28,7 @@ export function pragma(db: SqliteDriver, name: string): unknown {
 /** Collects the connections that the adapter opens from now on, to read their settings. */
 export async function watchConnections(
   t: TestContext,
-  driver: SqliteDriverName,
+  driver?: SqliteDriverName,
 ): Promise<Set<SqliteDriver>> {
   const seen = new Set<SqliteDriver>()
   const prototype = await prototypeOf(driver)
@@ -40,7 +40,9 @@ export async function watchConnections(
   return seen
 }
 
-export async function prototypeOf(driver: SqliteDriverName): Promise<SqliteDriver> {
-  if (driver === 'node:sqlite') return (await import('node:sqlite')).DatabaseSync.prototype
-  return (await import('better-sqlite3')).default.prototype
+/** The prototype of a driver's connections, by default of the driver that a storage chooses. */
+export async function prototypeOf(driver?: SqliteDriverName): Promise<SqliteDriver> {
+  const db = openSqliteDriver(':memory:', driver)
+  db.close()
+  return Object.getPrototypeOf(db)
 }

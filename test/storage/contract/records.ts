@@ -408,7 +408,10 @@ export function describeKeys(open: OpenStorage): void {
     const keys = ['k1', 'k2', 'k3'].map(signingKey)
     await Promise.all(keys.map((key) => storage.insertFirstSigningKey(key)))
 
-    assert.deepEqual(await kidsOf(storage), ['k1'])
+    const kids = await kidsOf(storage)
+    assert.equal(kids.length, 1)
+    await storage.insertFirstSigningKey(signingKey('k4'))
+    assert.deepEqual(await kidsOf(storage), kids)
   })
 
   test('a rotation passes all keys to drop, the new one last, and deletes those it returns', async (storage) => {
