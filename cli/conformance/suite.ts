@@ -136,12 +136,9 @@ export class Unreachable extends Error {}
  * the server does not answer, or if it refuses all three requests with one of the keys.
  */
 async function assertReachable({ call, newSession, session }: World, url: string): Promise<void> {
-  const sessions = await settle([call(1), session(), call(3, { json: newSession() })])
-  const [lost] = sessions.lost
-  if (lost && sessions.answers.length === 0) {
-    throw new Unreachable(`${url} does not answer: ${lost.message}`)
-  }
-  const statuses = sessions.answers.map(({ status }) => status)
+  const sessions = await statusesOf([call(1), session(), call(3, { json: newSession() })])
+  const statuses = sessions.filter((each) => typeof each === 'number')
+  if (statuses.length === 0) throw new Unreachable(`${url} does not answer: ${sessions[0]}`)
   if (!statuses.some((status) => status <= 299)) {
     throw new Unreachable(
       `${url} opens no session: endpoints 1 to 3 answer ${statuses.join(', ')}. ` +
@@ -149,21 +146,19 @@ async function assertReachable({ call, newSession, session }: World, url: string
     )
   }
   // Empty requests create nothing: with a valid key, the server refuses them with 400.
-  const { answers } = await settle([4, 8, 10].map((number) => call(number, { json: {} })))
-  if (answers.length === 3 && answers.every(({ status }) => status === 401)) {
+  const creations = await statusesOf([4, 8, 10].map((number) => call(number, { json: {} })))
+  if (creations.every((status) => status === 401)) {
     throw new Unreachable(
       `${url} refuses the account key: endpoints 4, 8 and 10 answer 401. Check --account-key`,
     )
   }
 }
 
-async function settle(requests: readonly Promise<Answer>[]) {
-  const answers: Answer[] = []
-  const lost: NoAnswer[] = []
-  for (const result of await Promise.allSettled(requests)) {
-    if (result.status === 'fulfilled') answers.push(result.value)
-    else if (result.reason instanceof NoAnswer) lost.push(result.reason)
-    else throw result.reason
+/** The status of each answer; where there is none, the reason. */
+function statusesOf(requests: readonly Promise<Answer>[]): Promise<(number | string)[]> {
+  const reasonOf = (error: unknown) => {
+    if (error instanceof NoAnswer) return error.message
+    throw error
   }
-  return { answers, lost }
+  return Promise.all(requests.map((request) => request.then(({ status }) => status, reasonOf)))
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import {
-  createMemoryStorage,
   createTill,
   DEFAULT_QUOTAS,
   openPostgresStorage,
@@ -181,17 +180,9 @@ async function init(url: string, public_key: string) {
   return { status: response.status, stores }
 }
 
-const rowPlaces = [
-  { name: 'memory', openNew: async () => createMemoryStorage() },
-  ...places.map(({ name, newDb, open }) => ({
-    name,
-    openNew: async (t: TestContext) => open(await newDb(t)),
-  })),
-]
-
-for (const { name, openNew } of rowPlaces) {
+for (const { name, newDb, open } of places) {
   const start = async (t: TestContext, quotas: Partial<Quotas>) => {
-    const storage = await openNew(t)
+    const storage = await open(await newDb(t))
     const till = createTill({ storage, quotas })
     t.after(() => till.close())
     return createShop(till)
@@ -248,12 +239,9 @@ for (const { name, openNew } of rowPlaces) {
       await assert.rejects(importRows('T-7'), exceeded)
     })
 
-    test('another process on the database counts the same rows', {
-      skip: name === 'memory' && 'one process',
-    }, async (t) => {
+    test('another process on the database counts the same rows', async (t) => {
       const quotas = { items: 40 }
-      const db = await (places.find((each) => each.name === name) as Place).newDb(t)
-      const open = (places.find((each) => each.name === name) as Place).open
+      const db = await newDb(t)
       const tills = [await open(db), await open(db)].map((storage) =>
         createTill({ storage, quotas }),
       )

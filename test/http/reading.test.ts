@@ -44,12 +44,12 @@ test('the Link headers lead through all pages, which contain the whole list in o
   }
 })
 
-for (const query of ['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'limit=', 'limit=-1']) {
-  test(`a page of ${query} is refused`, async (t) => {
-    const { read } = await start(t)
-    assertProblem(await read(`/items?store_id=main&${query}`), 400, 'invalid_request')
-  })
-}
+test('a page of no, too many or a broken number of items is refused', async (t) => {
+  const { read } = await start(t)
+  for (const limit of ['0', '1001', '1.5', 'x', '', '-1']) {
+    assertProblem(await read(`/items?store_id=main&limit=${limit}`), 400, 'invalid_request')
+  }
+})
 
 test('a cursor that is not from this store is refused, a foreign one like an unknown one', async (t) => {
   const { till, read, account, project } = await start(t)
