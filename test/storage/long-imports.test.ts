@@ -52,12 +52,13 @@ describe('long imports into SQLite', () => {
       (row) => ({ expires_at: row }),
     ]
     const storage = await openFile(t)
-    const rows = Array.from({ length: 2 ** columns.length * 20 }, (_, i) => {
-      const chosen = columns.filter((_, column) => Math.floor(i / 20) & (1 << column))
+    // More rows of each kind than a statement inserts.
+    const rows = Array.from({ length: 2 ** columns.length * 40 }, (_, i) => {
+      const chosen = columns.filter((_, column) => Math.floor(i / 40) & (1 << column))
       const transaction_id = String(i).padStart(5, '0')
-      return newRow(i, Object.assign({ transaction_id }, ...chosen.map((of) => of(1 + (i % 20)))))
+      return newRow(i, Object.assign({ transaction_id }, ...chosen.map((of) => of(1 + (i % 40)))))
     })
-    await stageAll(await openImport(storage, MAIN, 'imp_1'), rows, 20)
+    await stageAll(await openImport(storage, MAIN, 'imp_1'), rows, 40)
 
     const kept = await purchasesIn(storage, MAIN)
     assert.deepEqual(
