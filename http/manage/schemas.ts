@@ -140,9 +140,10 @@ export function createManagedSchemas() {
     }),
     Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency', 'expires_at']),
     PurchasePage: page('purchases', 'Purchase'),
-    StatusChange: exactly<lib.StatusChange>({
-      ...{ import_id: text, created_at: time, before: text, after: text },
-    }),
+    StatusChange: record<lib.StatusChange>(
+      { ...{ import_id: text, created_at: time, file_name: text }, before: text, after: text },
+      ['file_name'],
+    ),
     StatusChangeList: exactly({ changes: listOf('StatusChange') }),
     RecordedPurchase: record<lib.RecordedPurchase>(
       { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },

@@ -45,6 +45,8 @@ export interface StatusChange {
   readonly import_id: string
   /** When the import started; ISO 8601, UTC. */
   readonly created_at: string
+  /** The name of the file; missing for a recorded purchase. */
+  readonly file_name?: string
   readonly before: PurchaseStatus
   readonly after: PurchaseStatus
 }

@@ -85,7 +85,7 @@ export function purchaseReads(
     AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
 
   const statusChanges = `
-    SELECT i.import_id, ${startedAt} AS created_at, c.before, c.after
+    SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
     FROM stores s ${sql.joinTransaction} JOIN status_changes c ON ${sql.isPurchaseOfChange}
     JOIN imports i ON i.seq = c.import
     WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
@@ -139,10 +139,11 @@ export function purchaseReads(
   function* listStatusChanges({ account_id, store_id }: StoreKey, transaction_id: string) {
     const rows = yield* all(statusChanges, transaction_id, account_id, store_id)
     const statusOf = (status: unknown) => PURCHASE_STATUSES[status as number] as PurchaseStatus
-    return rows.map(({ import_id, created_at, before, after }) => {
-      const names = { import_id: import_id as string, created_at: created_at as string }
-      return { ...names, before: statusOf(before), after: statusOf(after) }
-    })
+    return rows.map(({ import_id, created_at, file_name, before, after }) => ({
+      ...{ import_id: import_id as string, created_at: created_at as string },
+      ...(typeof file_name === 'string' && { file_name }),
+      ...{ before: statusOf(before), after: statusOf(after) },
+    }))
   }
 
   function* listOwned(store: StoreKey, user_id: string, page: Page, now: number) {
