@@ -59,6 +59,17 @@ await build({
 })
 chmodSync('dist/cli/main.js', 0o755)
 
+// Browsers need no texts and schemas of the OpenAPI document.
+const { operations, fieldOf } = await import('../dist/lib/operations.js')
+const rows = operations.map(({ id, answer, summary, description, errors, cli, ...row }) => row)
+const shortOperations = {
+  name: 'short-operations',
+  setup: (bundle) =>
+    bundle.onLoad({ filter: /lib\/operations\.[jt]s$/ }, () => ({
+      contents: `export const operations = ${JSON.stringify(rows)}\nexport ${fieldOf}`,
+    })),
+}
+
 const clients = ['index.js', 'manage.js']
 await build({
   entryPoints: clients.map((name) => `dist/client/${name}`),
@@ -69,6 +80,7 @@ await build({
   platform: 'neutral',
   format: 'esm',
   target: 'es2022',
+  plugins: [shortOperations],
   logLevel: 'warning',
 })
 for (const name of readdirSync('dist/client')) {
@@ -85,11 +97,12 @@ await build({
   format: 'iife',
   target: ['chrome123', 'firefox120', 'safari17.5'], // the first with `light-dark()`
   tsconfig: 'console/tsconfig.json',
+  plugins: [shortOperations],
   logLevel: 'warning',
 })
 for (const file of ['index.html', 'icon.svg'])
   copyFileSync(`console/${file}`, `dist/console/${file}`)
-const licenses = ['preact', 'uplot'].map((name) => {
+const licenses = ['preact'].map((name) => {
   const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8')
   return `${name}\n\n${text.trim()}\n`
 })
