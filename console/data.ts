@@ -11,11 +11,13 @@ export interface Loaded<T> {
 
 /**
  * Loads a value again whenever `inputs` change, and aborts the load before. While a later load
- * runs, or after it failed, the value is still the earlier one.
+ * runs, or after it failed, the value is still the earlier one. `pause` returns the milliseconds
+ * after which the value is loaded again while the tab is visible; undefined for never.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
+  pause: (value: T) => number | undefined = () => undefined,
 ): Loaded<T> {
   const [state, setState] = useState<{
     value?: T | undefined
@@ -29,16 +31,31 @@ export function useLoad<T>(
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
+    let timer: ReturnType<typeof setTimeout>
+    const start = () => {
+      load(signal).then(
+        (value) => {
+          if (signal.aborted) return
+          setState({ value, isLoading: false })
+          const ms = pause(value)
+          if (ms !== undefined) wait(ms)
+        },
+        (error) => {
+          if (signal.aborted) return
+          if (!noticeRefusal(error, client))
+            setState(({ value }) => ({ value, error, isLoading: false }))
+        },
+      )
+    }
+    const wait = (ms: number) => {
+      timer = setTimeout(() => (document.hidden ? wait(ms) : start()), ms)
+    }
     setState(({ value }) => ({ value, isLoading: true }))
-    load(signal).then(
-      (value) => signal.aborted || setState({ value, isLoading: false }),
-      (error) => {
-        if (signal.aborted) return
-        if (!noticeRefusal(error, client))
-          setState(({ value }) => ({ value, error, isLoading: false }))
-      },
-    )
-    return () => controller.abort()
+    start()
+    return () => {
+      controller.abort()
+      clearTimeout(timer)
+    }
   }, [...inputs, round, client])
   const reload = useCallback(() => setRound((round) => round + 1), [])
   return { value: state.value, error: state.error, isLoading: state.isLoading, reload }

@@ -1,3 +1,5 @@
+import type { Purchase } from '../client/manage.ts'
+
 // The currencies whose minor unit is not 1/100 (ISO 4217). Browsers have other digits for some.
 const DIGITS: { readonly [digits: number]: string } = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
@@ -36,6 +38,11 @@ export function toMinor(typed: string, currency: string): string | undefined {
   const isDecimal = /^\d+$/.test(whole) && /^\d*$/.test(fraction) && more.length === 0
   if (!isDecimal || fraction.length > digits) return undefined
   return (whole + fraction.padEnd(digits, '0')).replace(/^0+(?=\d)/, '')
+}
+
+/** The price of a purchase, which may have none. */
+export function priceOf({ price, currency = '' }: Pick<Purchase, 'price' | 'currency'>): string {
+  return price === undefined ? '–' : formatMoney(price, currency)
 }
 
 export function formatCount(count: number | bigint): string {

@@ -55,7 +55,8 @@ async function loadScope(client: ManageClient, key: string, options: { signal: A
     ? await client.stores.list({ project_id: project.id, limit: LISTED }, options)
     : { stores: [] }
   const missing = project === null ? 'project' : named === null ? 'store' : undefined
-  const store = missing ? undefined : (named ?? stores[0])
+  const first = stores.find(({ is_sandbox }) => !is_sandbox) ?? stores[0]
+  const store = missing ? undefined : (named ?? first)
   return { key, projects, stores, project: project ?? undefined, store, missing } as const
 }
 
@@ -85,8 +86,8 @@ export function ScopeChoice() {
       {project && stores.length > 0 && (
         <Choice
           label="Store"
-          shown={store && [store.store_id, nameOf(store)]}
-          options={stores.map((store) => [store.store_id, nameOf(store)])}
+          shown={store && optionOf(store)}
+          options={stores.map(optionOf)}
           onChoose={(store_id) => choose({ project: project.id, store: store_id })}
         />
       )}
@@ -94,11 +95,11 @@ export function ScopeChoice() {
   )
 }
 
-function nameOf({ store_id, is_sandbox }: Store): string {
-  return is_sandbox ? `${store_id} (sandbox)` : store_id
+function optionOf({ store_id, is_sandbox }: Store): Option {
+  return [store_id, store_id, is_sandbox ? 'Sandboxes' : '']
 }
 
-type Option = readonly [id: string, name: string]
+type Option = readonly [id: string, name: string, group?: string]
 
 interface ChoiceProps {
   readonly label: string
@@ -109,7 +110,8 @@ interface ChoiceProps {
 }
 
 function Choice({ label, shown = ['', '–'], options, onChoose }: ChoiceProps) {
-  const all = new Map([...options, shown])
+  const all = new Map([...options, shown].map((option) => [option[0], option]))
+  const groups = Map.groupBy(all.values(), ([, , group = '']) => group)
   const choose = ({ currentTarget }: { readonly currentTarget: HTMLSelectElement }) => {
     const { value } = currentTarget
     currentTarget.value = shown[0] // until the page is left
@@ -119,11 +121,20 @@ function Choice({ label, shown = ['', '–'], options, onChoose }: ChoiceProps) 
     <label>
       <span class="hint">{label}</span>
       <select value={shown[0]} onChange={choose}>
-        {[...all].map(([id, name]) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
+        {[...groups].map(([group, options]) => {
+          const shown = options.map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))
+          return group ? (
+            <optgroup key={group} label={group}>
+              {shown}
+            </optgroup>
+          ) : (
+            shown
+          )
+        })}
       </select>
     </label>
   )

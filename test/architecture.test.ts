@@ -74,7 +74,6 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'client/random.ts',
       'lib/domain/',
       'preact',
-      'uplot',
     ],
   },
 ]

@@ -1,9 +1,14 @@
-import { Page, Time } from '../parts/page.tsx'
+import { useLoad } from '../data.ts'
+import { Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
 export function Activity() {
   const client = useClient()
+  const { value: names } = useLoad(async (signal) => {
+    const { keys } = await client.keys.list({ limit: 1000, signal })
+    return new Map(keys.flatMap(({ key_id, name }) => (name ? [[key_id, name]] : [])))
+  }, [])
   return (
     <Page title="Activity" lead="The audit log of the account, newest first">
       <List
@@ -13,13 +18,17 @@ export function Activity() {
         inputs={[]}
         keyOf={({ at }, index) => `${at} ${index}`}
         columns={[
-          { label: 'Time', cell: ({ at }) => <Time at={at} /> },
-          { label: 'Action', cell: ({ action }) => action },
-          { label: 'Record', cell: ({ subject }) => <code>{subject}</code> },
-          { label: 'By', cell: ({ actor }) => <code>{actor}</code> },
-          {
-            label: 'Details',
-            cell: ({ request_id, store_id, data }) => (
+          'action',
+          'at',
+          'subject',
+          [
+            'By',
+            ({ actor }) => names?.get(actor.replace('key:', '')) ?? <code>{actor}</code>,
+            'hidden',
+          ],
+          [
+            'Details',
+            ({ request_id, store_id, data }) => (
               <Details
                 facts={{
                   ...(store_id && { store_id }),
@@ -28,7 +37,8 @@ export function Activity() {
                 }}
               />
             ),
-          },
+            'end',
+          ],
         ]}
         empty={[
           'Nothing has happened yet',

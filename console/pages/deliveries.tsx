@@ -5,7 +5,7 @@ import { useLoad } from '../data.ts'
 import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, Section, Time } from '../parts/page.tsx'
+import { Facts, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
@@ -31,14 +31,15 @@ export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
         load={(page, options) => client.webhooks.deliveries({ ...query, ...page }, options)}
         of="deliveries"
         inputs={[query, round]}
+        pause={1_000}
         keyOf={({ webhook_id }) => webhook_id}
         columns={[
-          { label: 'Last attempt', cell: ({ at }) => <Time at={at} /> },
-          { label: 'Event', cell: ({ type }) => type },
-          { label: 'State', cell: ({ state }) => <Badge text={state} /> },
-          { label: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
-          { label: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
-          { label: 'Details', cell: (delivery) => <Exchange delivery={delivery} /> },
+          'type',
+          'at',
+          'state',
+          ['attempts', 'number hidden'],
+          ['Answer', ({ status, error }) => status ?? error ?? '–'],
+          ['Details', (delivery) => <Exchange delivery={delivery} />, 'end'],
         ]}
         empty={['No deliveries', 'Send a test to see one here.']}
       />

@@ -1,7 +1,7 @@
 import { TillError } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { formatCount } from '../format.ts'
-import { download } from '../parts/download.ts'
+import { downloadCsv } from '../parts/download.ts'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
 
@@ -32,10 +32,7 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
                 “Settings for other formats”.
               </p>
             )}
-            <button
-              type="button"
-              onClick={() => download(reportName(file), 'text/csv', formatReport(mistakes))}
-            >
+            <button type="button" onClick={() => downloadCsv(reportName(file), COLUMNS, mistakes)}>
               Download the report
             </button>
           </Notice>
@@ -44,10 +41,10 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
             rows={mistakes.slice(0, SHOWN)}
             keyOf={({ line, column, code, message }) => `${line} ${column} ${code} ${message}`}
             columns={[
-              { label: 'Line', cell: ({ line }) => line ?? '–', isNumber: true },
-              { label: 'Column', cell: ({ column }) => (column ? <code>{column}</code> : '–') },
-              { label: 'Reason', cell: ({ message }) => message },
-              { label: 'Row', cell: ({ row }) => <code>{row.slice(0, 200)}</code> },
+              'line',
+              ['column', 'end'],
+              ['Reason', ({ message }) => message],
+              ['Row', ({ row }) => <code>{row.slice(0, 200)}</code>],
             ]}
           />
           {mistakes.length > SHOWN && (
@@ -99,18 +96,4 @@ function reportName({ name }: File): string {
   return `${name.replace(/\.\w+$/, '')}-mistakes.csv`
 }
 
-const COLUMNS = ['line', 'column', 'code', 'message', 'row'] as const
-
-type Mistake = { readonly [C in (typeof COLUMNS)[number]]?: string | number }
-
-function formatReport(mistakes: readonly Mistake[]): string {
-  const rows = mistakes.map((mistake) => COLUMNS.map((column) => mistake[column]))
-  return [COLUMNS, ...rows].map((cells) => `${cells.map(formatCell).join(',')}\r\n`).join('')
-}
-
-/** Quotes a cell. Guards one that a spreadsheet would run as a formula. */
-function formatCell(value: string | number | undefined = ''): string {
-  const text = String(value)
-  const guarded = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return `"${guarded.replaceAll('"', '""')}"`
-}
+const COLUMNS = ['line', 'column', 'code', 'message', 'row']

@@ -49,14 +49,14 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
         rows={totals}
         keyOf={({ status, currency }) => `${status} ${currency}`}
         columns={[
-          { label: 'Status', cell: ({ status }) => status },
-          { label: 'Currency', cell: ({ currency }) => currency || 'without a price' },
-          { label: 'Rows', cell: ({ rows }) => formatCount(rows), isNumber: true },
-          {
-            label: 'Total',
-            cell: ({ total, currency }) => (currency ? formatMoney(total, currency) : '–'),
-            isNumber: true,
-          },
+          'status',
+          ['Currency', ({ currency }) => currency || 'without a price'],
+          ['rows', 'number'],
+          [
+            'Total',
+            ({ total, currency }) => (currency ? formatMoney(total, currency) : '–'),
+            'number end',
+          ],
         ]}
       />
       {totals.length > 1 && (

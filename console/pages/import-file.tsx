@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { formatBytes } from '../format.ts'
 
 interface FileChoiceProps {
@@ -18,15 +18,6 @@ export function FileChoice({ title, type = 'CSV', file, ...props }: FileChoicePr
   const { onChoose, isDisabled } = props
   const id = useId()
   const [isOver, setOver] = useState(false)
-  // Otherwise the browser leaves the page for a file that is dropped beside the field.
-  useEffect(() => {
-    const stay = (event: Event) => event.preventDefault()
-    const events = ['dragover', 'drop']
-    for (const name of events) addEventListener(name, stay)
-    return () => {
-      for (const name of events) removeEventListener(name, stay)
-    }
-  }, [])
   const drag = (isOver: boolean) => (event: DragEvent) => {
     event.preventDefault()
     setOver(isOver)

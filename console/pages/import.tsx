@@ -3,6 +3,7 @@ import { type ImportResult, type Store, TillError } from '../../client/manage.ts
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { useAction } from '../data.ts'
 import { formatBytes, formatCount } from '../format.ts'
+import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
 import { Failure, Loading, Notice } from '../parts/notice.tsx'
@@ -101,6 +102,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
     setProgress(NOTHING)
     setFile(file)
   }
+  useDropped((file) => send.isRunning || choose(file))
   // Checks a file as soon as it is chosen, and again with other settings.
   useEffect(() => {
     if (file) send.run(file, 'check')

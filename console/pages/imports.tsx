@@ -3,8 +3,9 @@ import { type ImportRecord, TillError } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Section, Time } from '../parts/page.tsx'
+import { Badge, Section } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
+import { linkTo } from '../place.ts'
 import { useClient } from '../session.ts'
 
 interface ImportsProps {
@@ -26,19 +27,22 @@ export function Imports({ store_id, round, onUndone }: ImportsProps) {
         inputs={[store_id, round]}
         keyOf={({ import_id }) => import_id}
         columns={[
-          { label: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
-          {
-            label: 'File',
-            cell: ({ file_name, import_id }) => file_name || <code>{import_id}</code>,
-          },
-          { label: 'New', cell: ({ added }) => countOf(added), isNumber: true },
-          { label: 'Stored before', cell: ({ skipped }) => countOf(skipped), isNumber: true },
-          { label: 'New status', cell: ({ updated }) => countOf(updated), isNumber: true },
-          {
-            label: 'Action',
-            cell: (record) =>
+          [
+            'File',
+            ({ file_name, import_id }) => (
+              <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
+            ),
+          ],
+          'created_at',
+          ['added', 'number'],
+          ['skipped', 'number hidden'],
+          ['updated', 'number hidden'],
+          [
+            'Action',
+            (record) =>
               record.undone_at ? <Badge text="undone" /> : <UndoButton {...{ record, onUndone }} />,
-          },
+            'end',
+          ],
         ]}
         empty={[
           'Nothing was imported yet',

@@ -1,31 +1,48 @@
 import { useEffect } from 'preact/hooks'
 import type { AuditEntry, Item, Store } from '../../client/manage.ts'
+import {
+  ITEM_TYPES,
+  itemChangeFields,
+  type newItemFields,
+  parseItemChange,
+} from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
 import { digitsOf, formatMoney, toDecimal, toMinor } from '../format.ts'
+import { Copyable } from '../parts/copy.tsx'
 import { Edit, textsOf } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Await, Loading } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { currencyOf } from '../scope.tsx'
 import { useClient } from '../session.ts'
 
-/** The fields of an item that can change. */
-export function itemFields(currency: string): readonly FieldInfo[] {
-  return [
-    { label: 'Name', name: 'display_name' },
-    {
-      ...{ label: currency ? `Price in ${currency}` : 'Price in minor units', name: 'price' },
+/** The fields of a form for a new item, or for a change of one. */
+export function itemFields(
+  rules: typeof newItemFields | typeof itemChangeFields,
+  currency: string,
+): readonly FieldInfo[] {
+  return fieldsOf(rules, {
+    ...{ store_id: false, id: false, version: false },
+    name: { label: 'SKU', hint: 'Letters, digits and underscores. It never changes.' },
+    display_name: { label: 'Name' },
+    type: {
+      hint: 'It never changes.',
+      options: ITEM_TYPES.map((type) => [type, type.replace('_', '-')]),
+    },
+    price: {
+      label: currency ? `Price in ${currency}` : 'Price in minor units',
       hint: !currency && 'The store has no currency: enter 499 for 4.99. Set one in the store.',
       inputMode: currency && digitsOf(currency) > 0 ? 'decimal' : 'numeric',
       parse: (typed) => (currency ? toMinor(typed, currency) : typed.trim()),
       mistake: `must be an amount like ${toDecimal('499', currency)}`,
+      width: 16,
     },
-    { label: 'Description', name: 'description', kind: 'long' },
-    { label: 'Metadata', name: 'meta', kind: 'json', hint: 'A JSON object for your game.' },
-  ]
+    meta: { label: 'Metadata', hint: 'A JSON object for your game.' },
+  })
 }
 
 function typedOf(item: Item, currency: string) {
@@ -57,7 +74,8 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
             <Section title="Item">
               <Facts
                 facts={[
-                  ['SKU', <code key="sku">{item.name}</code>],
+                  ['SKU', <Copyable key="sku" label="the SKU" text={item.name} />],
+                  ['Id', <Copyable key="id" label="the id" text={id} />],
                   ['Type', item.type.replace('_', '-')],
                   [
                     'State',
@@ -71,7 +89,8 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
             <Edit
               label="Edit item"
               record={item}
-              fields={itemFields(currency)}
+              fields={itemFields(itemChangeFields, currency)}
+              check={(changes) => parseItemChange({ id, ...changes })}
               typedOf={(item) => typedOf(item, currency)}
               load={() => client.items.get(id)}
               save={(changes, { version }) => client.items.update({ id, ...changes, version })}
@@ -120,10 +139,10 @@ function History({ item, currency }: { item: Item; currency: string }) {
         inputs={[id, version, archived_at]}
         keyOf={({ at }, index) => `${at} ${index}`}
         columns={[
-          { label: 'Time', cell: ({ at }) => <Time at={at} /> },
-          { label: 'Change', cell: describe },
-          { label: 'Price', cell: ({ data }) => priceChange(data, currency), isNumber: true },
-          { label: 'By', cell: ({ actor }) => <code>{actor}</code> },
+          ['Change', describe],
+          'at',
+          ['Price', ({ data }) => priceChange(data, currency), 'number end'],
+          'actor',
         ]}
         empty={['No changes are recorded', 'The next change of this item appears here.']}
       />

@@ -1,8 +1,8 @@
 import type { NewItem, Store } from '../../client/manage.ts'
-import { ITEM_TYPES } from '../../lib/domain/item.ts'
+import { newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { formatMoney } from '../format.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
-import { Badge, Page } from '../parts/page.tsx'
+import { Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { currencyOf, WithStore } from '../scope.tsx'
@@ -55,17 +55,10 @@ function ItemList({ store }: { readonly store: Store }) {
         inputs={[store_id, filter]}
         keyOf={({ id }) => id}
         columns={[
-          {
-            label: 'Item',
-            cell: ({ id, display_name }) => <a href={linkTo('items', id)}>{display_name}</a>,
-          },
-          { label: 'SKU', cell: ({ name }) => <code>{name}</code> },
-          { label: 'Type', cell: ({ type }) => <Badge text={type.replace('_', '-')} /> },
-          {
-            label: 'Price',
-            cell: ({ price }) => formatMoney(price, currencyOf(store)),
-            isNumber: true,
-          },
+          ['Item', ({ id, display_name }) => <a href={linkTo('items', id)}>{display_name}</a>],
+          ['SKU', ({ name }) => <code>{name}</code>],
+          ['Type', ({ type }) => type.replace('_', '-')],
+          ['Price', ({ price }) => formatMoney(price, currencyOf(store)), 'number end'],
         ]}
         empty={
           search || archived
@@ -87,24 +80,14 @@ function ItemList({ store }: { readonly store: Store }) {
   )
 }
 
-const NEW_FIELDS = [
-  {
-    ...{ label: 'SKU', name: 'name' },
-    hint: 'Letters, digits and underscores. It never changes.',
-  },
-  {
-    ...{ label: 'Type', name: 'type', hint: 'It never changes.' },
-    options: ITEM_TYPES.map((type) => [type, type.replace('_', '-')] as const),
-  },
-] as const
-
 function NewItemButton({ store, label }: { readonly store: Store; readonly label: string }) {
   const client = useClient()
   return (
     <FormButton
       {...{ label, title: 'New item', submit: 'Create', isPrimary: true }}
-      fields={[...NEW_FIELDS, ...itemFields(currencyOf(store))]}
+      fields={itemFields(newItemFields, currencyOf(store))}
       values={{ type: 'consumable', meta: '{}' }}
+      check={(item) => parseNewItem({ store_id: store.store_id, ...item })}
       send={async (item, creation) => {
         const input = { store_id: store.store_id, ...item } as NewItem
         goTo(linkTo('items', (await client.items.create(input, creation)).id))

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { Copyable } from '../parts/copy.tsx'
-import { Dialog } from '../parts/dialog.tsx'
-import { ActionButton, FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
+import { Secret } from '../parts/secret.tsx'
 import { Table } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
@@ -13,30 +13,25 @@ export function Keys() {
   const client = useClient()
   const loaded = useLoad((signal) => client.keys.list({ signal }), [])
   const [added, setAdded] = useState<NewAccountKey>()
-  const add = async () => {
-    setAdded(await client.keys.add())
-    loaded.reload()
-  }
   return (
     <Page
       title="Keys"
       lead="An account key can do everything in this account. Give each server its own."
       actions={
-        <ActionButton act={add} isPrimary>
-          New key
-        </ActionButton>
+        <FormButton
+          {...{ label: 'New key', submit: 'Create', isPrimary: true, fields: NAME }}
+          send={async ({ name }) => {
+            setAdded(await client.keys.add({ name }))
+            loaded.reload()
+          }}
+        />
       }
     >
       {added && (
-        <Dialog title="The new account key" isRequired onClose={() => setAdded(undefined)}>
-          <p>Copy it now: it is shown only this once.</p>
-          <Copyable label="Account key" text={added.account_key} />
-          <div class="actions">
-            <button type="button" class="primary" onClick={() => setAdded(undefined)}>
-              I have stored it
-            </button>
-          </div>
-        </Dialog>
+        <Secret
+          {...{ title: 'The new account key', text: added.account_key }}
+          onClose={() => setAdded(undefined)}
+        />
       )}
       <Await loaded={loaded}>
         {({ keys }) => (
@@ -45,12 +40,14 @@ export function Keys() {
             rows={keys}
             keyOf={({ key_id }) => key_id}
             columns={[
-              { label: 'Key', cell: ({ key_id }) => <code>{key_id}</code> },
-              { label: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-              { label: 'State', cell: stateOf },
-              {
-                label: 'Action',
-                cell: ({ key_id, revoked_at, current }) =>
+              ['Name', ({ name }) => name || 'unnamed'],
+              ['Key', ({ key_id }) => <Copyable label="the key id" text={key_id} />, 'hidden'],
+              ['created_at', 'hidden'],
+              ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
+              ['State', stateOf],
+              [
+                'Action',
+                ({ key_id, revoked_at, current }) =>
                   !revoked_at && (
                     <FormButton
                       {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
@@ -60,7 +57,8 @@ export function Keys() {
                       {current && <p>You are signed in with this key, and will be signed out.</p>}
                     </FormButton>
                   ),
-              },
+                'end',
+              ],
             ]}
           />
         )}
@@ -68,6 +66,10 @@ export function Keys() {
     </Page>
   )
 }
+
+const NAME = [
+  { label: 'Name', name: 'name', hint: 'Such as the server that gets it', isOptional: true },
+]
 
 function stateOf({ revoked_at, current }: AccountKey) {
   if (!revoked_at) return <Badge text={current ? 'this tab' : 'active'} />

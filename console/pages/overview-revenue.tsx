@@ -1,65 +1,63 @@
 import type { PurchaseTotal } from '../../client/manage.ts'
-import { digitsOf, formatCount, formatMoney, formatPeriod } from '../format.ts'
+import { formatCount, formatMoney, formatPeriod } from '../format.ts'
 import { Columns } from '../parts/columns.tsx'
 import { Facts, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { MAX_PERIODS } from './periods.ts'
 
 interface RevenueProps {
-  readonly currency: string
+  /** The total of one currency. */
+  readonly total: PurchaseTotal
+  /** The total of the period before. */
+  readonly before: PurchaseTotal | undefined
+  readonly isCompared: boolean
   readonly periods: readonly string[]
-  /** The totals of this currency. */
   readonly rows: readonly PurchaseTotal[]
 }
 
 /** The revenue of each period in one currency. */
-export function Revenue({ currency, periods, rows }: RevenueProps) {
-  const found = new Map(rows.map((row) => [row.day ?? row.week ?? row.month, row]))
-  const total = (field: Amount) => totalOf(rows, field)
-  const money = (minor: string) => formatMoney(minor, currency)
-  const major = (minor = '0') => Number(minor) / 10 ** digitsOf(currency)
-  const short = new Intl.NumberFormat(undefined, {
-    ...{ style: 'currency', currency, notation: 'compact', maximumSignificantDigits: 3 },
-  })
+export function Revenue({ total, before, isCompared, periods, rows }: RevenueProps) {
+  const { currency } = total
+  const found = new Map(rows.map((row) => [nameOf(row), row]))
+  const money = (minor: string | number) => formatMoney(minor, currency)
   const label = `Revenue in ${currency}`
+  const figure = (name: string, field: Compared, format: (value: string | number) => string) => {
+    const change = isCompared && (
+      <Change now={total[field]} before={before?.[field] ?? 0} {...{ format }} />
+    )
+    const shown = (
+      <>
+        <span class="figure">{format(total[field])}</span> {change}
+      </>
+    )
+    return [name, shown] as const
+  }
   return (
     <Section title={label}>
       <Facts
         facts={[
-          [
-            'Revenue',
-            <span key="revenue" class="figure">
-              {money(total('revenue'))}
-            </span>,
-          ],
-          [
-            'Refunded',
-            <span key="refunded" class="figure">
-              {money(total('refunded_total'))}
-            </span>,
-          ],
+          figure('Revenue', 'revenue', money),
+          figure('Refunded', 'refunded_total', money),
+          figure('Purchases', 'purchased', (count) => formatCount(Number(count))),
         ]}
       />
       <Columns
-        label={`${label}: ${money(total('revenue'))} in ${periods.length} periods`}
+        label={`${label}: ${money(total.revenue)} in ${periods.length} periods`}
         names={periods.map(formatPeriod)}
-        values={periods.map((period) => major(found.get(period)?.revenue))}
-        format={(value) => short.format(value)}
+        values={periods.map((period) => Number(found.get(period)?.revenue ?? 0))}
+        texts={periods.map((period) => money(found.get(period)?.revenue ?? '0'))}
       />
       <details>
         <summary>Numbers</summary>
         <Table
           label={label}
           rows={rows.slice(-MAX_PERIODS)}
-          keyOf={(row) => row.day ?? row.week ?? row.month ?? ''}
+          keyOf={nameOf}
           columns={[
-            { label: 'Period (UTC)', cell: (row) => row.day ?? row.week ?? row.month },
-            { label: 'Revenue', cell: ({ revenue }) => money(revenue), isNumber: true },
-            { label: 'Refunded', cell: ({ refunded_total: sum }) => money(sum), isNumber: true },
-            {
-              ...{ label: 'Purchases', isNumber: true },
-              cell: ({ purchased }) => formatCount(purchased),
-            },
+            ['Period (UTC)', nameOf],
+            ['Revenue', ({ revenue }) => money(revenue), 'number end'],
+            ['Refunded', ({ refunded_total: sum }) => money(sum), 'number'],
+            ['purchased', 'number'],
           ]}
         />
       </details>
@@ -67,10 +65,29 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
   )
 }
 
-type Amount = 'revenue' | 'refunded_total'
+type Compared = 'revenue' | 'refunded_total' | 'purchased'
 
-function totalOf(rows: readonly PurchaseTotal[], field: Amount): string {
-  return String(rows.reduce((sum, row) => sum + BigInt(row[field]), 0n))
+function nameOf({ day, week, month }: PurchaseTotal): string {
+  return day ?? week ?? month ?? ''
+}
+
+interface ChangeProps {
+  readonly now: string | number
+  readonly before: string | number
+  readonly format: (value: string | number) => string
+}
+
+/** The change from the period before: an arrow, the share, and the value before. */
+function Change({ now, before, format }: ChangeProps) {
+  const share = Number(before) === 0 ? undefined : Number(now) / Number(before) - 1
+  const arrow = Number(now) > Number(before) ? '▲' : Number(now) < Number(before) ? '▼' : '='
+  const options = { style: 'percent', maximumFractionDigits: 1 } as const
+  return (
+    <span class="hint">
+      {arrow} {share !== undefined && Math.abs(share).toLocaleString(undefined, options)} from{' '}
+      {format(before)}
+    </span>
+  )
 }
 
 interface OtherProps {
@@ -81,7 +98,8 @@ interface OtherProps {
 
 /** The revenue in the currencies without a chart. */
 export function OtherCurrencies({ currencies, more }: OtherProps) {
-  const money = (field: Amount) => (row: PurchaseTotal) => formatMoney(row[field], row.currency)
+  const money = (field: 'revenue' | 'refunded_total') => (row: PurchaseTotal) =>
+    formatMoney(row[field], row.currency)
   return (
     <Section title="Revenue in other currencies">
       <Table
@@ -89,9 +107,9 @@ export function OtherCurrencies({ currencies, more }: OtherProps) {
         rows={currencies}
         keyOf={({ currency }) => currency}
         columns={[
-          { label: 'Currency', cell: ({ currency }) => currency },
-          { label: 'Revenue', cell: money('revenue'), isNumber: true },
-          { label: 'Refunded', cell: money('refunded_total'), isNumber: true },
+          'currency',
+          ['Revenue', money('revenue'), 'number end'],
+          ['Refunded', money('refunded_total'), 'number'],
         ]}
       />
       {more > 0 && <p>And {formatCount(more)} more.</p>}

@@ -1,70 +1,94 @@
 import type { PurchaseTotal, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { Field as SelectField } from '../parts/fields.tsx'
-import { Empty, Failure, Loading } from '../parts/notice.tsx'
+import { Filters } from '../parts/form.tsx'
+import { Empty, Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { Buyers } from './overview-buyers.tsx'
 import { OtherCurrencies, Revenue } from './overview-revenue.tsx'
-import { BestSellers, Statuses } from './overview-shares.tsx'
-import { nameOf, periodsBetween, RANGES, startOf } from './periods.ts'
+import { BestSellers, Buyers, Statuses } from './overview-shares.tsx'
+import { dayOf, nameOf, periodsBetween, RANGES, type Span, spanOf } from './periods.ts'
 
-/** The totals of 10 million purchases take some 10 seconds. */
+/** On a busy server, the totals of 10 million purchases take some seconds. */
 const TIMEOUT = 60_000
+
+const PERIOD = {
+  ...{ label: 'Period', name: 'range' },
+  options: RANGES.map(({ name, label }) => [name, label] as const),
+}
+const DAYS = [
+  { label: 'First day (UTC)', name: 'from', kind: 'date' },
+  { label: 'Last day (UTC)', name: 'to', kind: 'date' },
+] as const
 
 export function Overview() {
   const { query } = usePlace()
-  const range = RANGES.find(({ name }) => name === query.range) ?? RANGES[2]
+  const span = spanOf(query, Date.now())
+  const { name, from = '', to } = span
+  const last = to ? dayOf(Date.parse(to) - 1) : ''
   return (
     <Page
       title="Overview"
       actions={
-        <SelectField
-          label="Period"
-          name="range"
-          value={range.name}
-          onChange={(range) => goTo(linkTo('overview', '', { range }), true)}
-          options={RANGES.map(({ name, label }) => [name, label])}
+        <Filters
+          fields={name === 'custom' ? [PERIOD, ...DAYS] : [PERIOD]}
+          values={{ range: name, from, to: last }}
+          onChange={({ range, from, to }) => {
+            const days = range === 'custom' ? { from, to } : { from: '', to: '' }
+            goTo(linkTo('overview', '', { range, ...days }), true)
+          }}
         />
       }
     >
-      <WithStore>{(store) => <Figures {...{ store, range }} />}</WithStore>
+      <WithStore>
+        {(store) => (
+          <>
+            {store.is_sandbox && (
+              <Notice title="This store is a sandbox: its figures are of test purchases" />
+            )}
+            <Figures {...{ store, span }} />
+          </>
+        )}
+      </WithStore>
     </Page>
   )
 }
 
-interface FiguresProps {
-  readonly store: Store
-  readonly range: (typeof RANGES)[number]
-}
-
-function Figures({ store: { store_id }, range }: FiguresProps) {
-  const client = useClient()
-  const { by } = range
-  const { value, error, isLoading, reload } = useLoad(
+function Figures({ store: { store_id }, span }: { readonly store: Store; readonly span: Span }) {
+  const { purchases } = useClient()
+  const loaded = useLoad(
     async (signal) => {
-      const from = startOf(range, Date.now())
-      const query = { store_id, by, ...(from && { from }) }
-      const figures = await client.purchases.overview(query, { signal, timeout: TIMEOUT })
-      return { figures, from, store_id, by }
+      const { by, from, to, before } = span
+      const options = { signal, timeout: TIMEOUT }
+      const read = (days: object) => purchases.overview({ store_id, by, ...days }, options)
+      const [shown, earlier] = await Promise.all([
+        read({ ...(from && { from }), ...(to && { to }) }),
+        before && read(before),
+      ])
+      return { figures: shown, earlier: earlier?.currencies, store_id, span }
     },
-    [store_id, range.name],
+    [store_id, JSON.stringify(span)],
   )
+  const { value, error, isLoading, reload } = loaded
   if (error !== undefined) return <Failure error={error} onRetry={reload} />
   if (!value || value.store_id !== store_id) return <Loading what="Adding up the purchases" />
-  const { figures, from } = value
+  const { figures, earlier } = value
+  const { from, to, by } = value.span
   if (figures.currency_count === 0) return <NoPurchases isAllTime={from === undefined} />
   const first = from ?? periodOf(figures.periods[0] as PurchaseTotal)
-  const periods = periodsBetween(first, nameOf(Date.now(), value.by), value.by)
+  const end = to ? Date.parse(to) - 1 : Date.now()
+  const periods = periodsBetween(nameOf(Date.parse(first), by), nameOf(end, by), by)
   const currencies = figures.currencies.filter(({ currency }) => currency !== '')
   const others = currencies.slice(CHARTS)
   return (
     <div class={isLoading ? 'columns stale' : 'columns'} aria-busy={isLoading}>
-      {currencies.slice(0, CHARTS).map(({ currency }) => {
+      {currencies.slice(0, CHARTS).map((total) => {
+        const { currency } = total
         const rows = figures.periods.filter((row) => row.currency === currency)
-        return <Revenue key={currency} {...{ currency, periods, rows }} />
+        const before = earlier?.find((each) => each.currency === currency)
+        const isCompared = earlier !== undefined
+        return <Revenue key={currency} {...{ total, before, isCompared, periods, rows }} />
       })}
       {others.length > 0 && (
         <OtherCurrencies
@@ -72,11 +96,12 @@ function Figures({ store: { store_id }, range }: FiguresProps) {
           more={figures.currency_count - figures.currencies.length}
         />
       )}
+      <BestSellers rows={figures.items} />
       <div class="loaded">
         <Statuses figures={figures} />
-        <Buyers {...{ store_id, from }} />
+        {/* The server counts buyers up to now only. */}
+        {end >= Date.now() && <Buyers {...{ store_id, from }} />}
       </div>
-      <BestSellers rows={figures.items} />
     </div>
   )
 }

@@ -1,19 +1,46 @@
+import type { Place } from '../place.ts'
+
 /** The periods that the overview can show, and how it divides them. */
 export const RANGES = [
-  { name: 'days', label: 'Last 30 days', by: 'day', back: 29 },
-  { name: 'weeks', label: 'Last 12 weeks', by: 'week', back: 11 },
-  { name: 'months', label: 'Last 12 months', by: 'month', back: 11 },
+  { name: 'days', label: 'Last 30 days', by: 'day', back: 30 },
+  { name: 'weeks', label: 'Last 12 weeks', by: 'week', back: 12 },
+  { name: 'months', label: 'Last 12 months', by: 'month', back: 12 },
   { name: 'all', label: 'All time', by: 'month', back: undefined },
+  { name: 'custom', label: 'Custom…', by: 'day', back: undefined },
 ] as const
 
-export type Range = (typeof RANGES)[number]
-export type Period = Range['by']
+export type Period = (typeof RANGES)[number]['by']
 
 const DAY = 86_400_000
 
-/** The first day of a range in UTC: `2026-01-01`; undefined for all time. */
-export function startOf({ by, back }: Range, now: number): string | undefined {
-  return back === undefined ? undefined : dayOf(shift(floor(now, by), by, -back))
+/** The days to show in UTC, and the days before, of the same length. `to` is the day after. */
+export interface Span {
+  readonly name: string
+  readonly by: Period
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly before?: { readonly from: string; readonly to: string }
+}
+
+/** The span that the query of the overview names. */
+export function spanOf({ range, from, to }: Place['query'], now: number): Span {
+  const { name, by, back } = RANGES.find((each) => each.name === range) ?? RANGES[2]
+  const tomorrow = floor(now, 'day') + DAY
+  if (back !== undefined) {
+    const start = shift(floor(now, by), by, 1 - back)
+    const before = { from: dayOf(shift(start, by, -back)), to: dayOf(shift(tomorrow, by, -back)) }
+    return { name, by, from: dayOf(start), before }
+  }
+  if (name === 'all') return { name, by }
+  // The chosen days include the last one.
+  const start = Date.parse(from ?? '') || tomorrow - 30 * DAY
+  const end = Math.max(start, Date.parse(to ?? '') || tomorrow - DAY) + DAY
+  const days = (end - start) / DAY
+  return {
+    ...{ name, by: days <= 62 ? 'day' : days <= 365 ? 'week' : 'month' },
+    ...{ from: dayOf(start), to: dayOf(end) },
+    before: { from: dayOf(2 * start - end), to: dayOf(start) },
+  }
 }
 
 /** The most periods of a chart: ten years. */
@@ -44,9 +71,9 @@ function floor(time: number, by: Period): number {
 function shift(start: number, by: Period, count: number): number {
   if (by !== 'month') return start + count * DAY * (by === 'week' ? 7 : 1)
   const date = new Date(start)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + count)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + count, date.getUTCDate())
 }
 
-function dayOf(time: number): string {
+export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
 }

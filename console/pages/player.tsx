@@ -2,47 +2,20 @@ import { useState } from 'preact/hooks'
 import type { ErasedUser, Store } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import { download } from '../parts/download.ts'
-import { Field } from '../parts/fields.tsx'
 import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { Page, Section, Time } from '../parts/page.tsx'
+import { Page, Section } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { goTo, linkTo, usePlace } from '../place.ts'
+import { linkTo, usePlace } from '../place.ts'
 import { useScope, WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { Purchases } from './purchases.tsx'
+import { PurchaseList, PurchasesPage } from './purchases.tsx'
 
 export function Player() {
   const { id } = usePlace()
+  if (!id) return <PurchasesPage />
   return (
-    <WithStore title="Player">
-      {(store) => (id ? <OnePlayer {...{ store, user_id: id }} /> : <FindPlayer store={store} />)}
-    </WithStore>
-  )
-}
-
-const FIND = { label: 'User id', name: 'user_id', hint: 'Exactly as your game sends it' }
-
-function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
-  const [typed, setTyped] = useState('')
-  const find = (event: Event) => {
-    event.preventDefault()
-    if (typed.trim()) goTo(linkTo('player', typed.trim()))
-  }
-  return (
-    <Page title="Player" lead="What a player owns and has bought">
-      <form onSubmit={find} aria-label="Find a player">
-        <Field {...FIND} value={typed} onChange={setTyped} />
-        <div class="actions">
-          <button type="submit" class="primary">
-            Show the player
-          </button>
-        </div>
-      </form>
-      <Section title="Purchases of all players, in order of import">
-        <Purchases store_id={store_id} />
-      </Section>
-    </Page>
+    <WithStore title="Player">{(store) => <OnePlayer {...{ store, user_id: id }} />}</WithStore>
   )
 }
 
@@ -59,7 +32,7 @@ function OnePlayer({ store, user_id }: PlayerProps) {
   return (
     <Page
       title={user_id}
-      lead={<a href={linkTo('player')}>Another player</a>}
+      lead={<a href={linkTo('purchases')}>All purchases</a>}
       actions={
         <>
           <ActionButton act={save}>Export</ActionButton>
@@ -84,12 +57,7 @@ function OnePlayer({ store, user_id }: PlayerProps) {
           of="owned"
           inputs={[store_id, user_id, erased]}
           keyOf={({ sku }) => sku}
-          columns={[
-            { label: 'SKU', cell: ({ sku }) => <code>{sku}</code> },
-            { label: 'Quantity', cell: ({ quantity }) => formatCount(quantity), isNumber: true },
-            { label: 'First', cell: ({ first_purchased_at: at }) => <Time at={at} /> },
-            { label: 'Last', cell: ({ last_purchased_at: at }) => <Time at={at} /> },
-          ]}
+          columns={['sku', ['quantity', 'number end'], 'first_purchased_at', 'last_purchased_at']}
           empty={[
             'The player owns nothing in this store',
             'Check the user id and the store, or import purchases.',
@@ -97,7 +65,7 @@ function OnePlayer({ store, user_id }: PlayerProps) {
         />
       </Section>
       <Section title="Purchases">
-        <Purchases {...{ store_id, user_id }} key={erased?.pseudonym} />
+        <PurchaseList {...{ store, user_id }} key={erased?.pseudonym} />
       </Section>
     </Page>
   )

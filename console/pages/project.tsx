@@ -1,20 +1,24 @@
-import type { NewStore, Project } from '../../client/manage.ts'
-import { PROJECT_SECRETS } from '../../lib/domain/project.ts'
-import { STORE_TYPES } from '../../lib/domain/store.ts'
+import type { NewStore } from '../../client/manage.ts'
+import {
+  changeProject,
+  PROJECT_SECRETS,
+  parseProjectChange,
+  projectChangeFields,
+  statusFields,
+} from '../../lib/domain/project.ts'
+import { newStoreFields, parseNewStore, STORE_TYPES } from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
-import { configFields, withSecrets } from '../parts/config.ts'
 import { Copyable } from '../parts/copy.tsx'
-import { Edit, textsOf } from '../parts/edit.tsx'
+import { EditConfigured } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton, type Parsed } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { fieldsOf, statusField } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
-
-export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android']
 
 export function ProjectPage({ id }: { readonly id: string }) {
   const client = useClient()
@@ -54,23 +58,29 @@ export function ProjectPage({ id }: { readonly id: string }) {
             <Section title="Project">
               <Facts
                 facts={[
-                  ['Id', <code key="id">{project.id}</code>],
-                  ['Bundle', <code key="bundle">{project.bundle_id}</code>],
+                  ['Id', <Copyable key="id" label="the id" text={project.id} />],
+                  ['Bundle', <Copyable key="bundle" label="the bundle" text={project.bundle_id} />],
                   ['Status', <Badge key="status" text={project.status} />],
                   ['Created', <Time key="at" at={project.created_at} />],
+                  ['Public key', <Copyable key="key" label="the key" text={project.public_key} />],
                 ]}
               />
-              <Copyable label="Public key" text={project.public_key} />
             </Section>
             <Stores project_id={id} />
-            <Edit
+            <EditConfigured
               label="Edit project"
               record={project}
-              fields={fieldsOf(project)}
-              typedOf={textsOf}
+              name="config"
+              config={({ config }) => config}
+              fields={fieldsOf(RULES, { ...UNCHANGED, status: statusField(project) })}
+              schema={RULES.config.schema}
+              secrets={PROJECT_SECRETS}
               load={() => client.projects.get(id)}
-              save={(changes, { config }) =>
-                client.projects.update({ id, ...withSecrets(changes, 'config', config) })
+              check={(changes, current) =>
+                changeProject(current, parseProjectChange({ id, ...changes }, 'account'))
+              }
+              save={(changes, { etag }) =>
+                client.projects.update({ id, ...changes }, { ifMatch: etag })
               }
               onSaved={reload}
             />
@@ -81,17 +91,10 @@ export function ProjectPage({ id }: { readonly id: string }) {
   )
 }
 
-function fieldsOf({ platform, secrets }: Project): readonly FieldInfo[] {
-  return [
-    { label: 'Name', name: 'name' },
-    { label: 'Platform', name: 'platform', options: [...new Set([...PLATFORMS, platform])] },
-    {
-      ...{ label: 'Status', name: 'status' },
-      hint: 'active; a disabled or archived project opens no sessions.',
-    },
-    ...configFields('config', PROJECT_SECRETS, secrets),
-  ]
-}
+/** The fields that have no control of their own. */
+const UNCHANGED = { id: false, config: false, account_id: false } as const
+
+const RULES = { ...projectChangeFields, ...statusFields }
 
 function Stores({ project_id }: { readonly project_id: string }) {
   const client = useClient()
@@ -106,19 +109,17 @@ function Stores({ project_id }: { readonly project_id: string }) {
         inputs={[project_id]}
         keyOf={({ store_id }) => store_id}
         columns={[
-          { label: 'Store', cell: ({ store_id: id }) => <a href={link(id)}>{id}</a> },
-          { label: 'Type', cell: ({ store_type }) => store_type },
-          {
-            label: 'Kind',
-            cell: ({ is_sandbox }) => <Badge text={is_sandbox ? 'sandbox' : 'live'} />,
-          },
-          { label: 'Status', cell: ({ status }) => <Badge text={status} /> },
+          ['Store', ({ store_id: id }) => <a href={link(id)}>{id}</a>],
+          ['Type', ({ store_type }) => store_type],
+          ['Kind', ({ is_sandbox }) => <Badge text={is_sandbox ? 'sandbox' : 'live'} />],
+          ['status', 'end'],
         ]}
         empty={['The project has no store yet', 'A store sells items and takes purchases.']}
       />
       <div class="actions">
         <FormButton
-          {...{ label: 'New store', submit: 'Create', fields: NEW_STORE }}
+          {...{ label: 'New store', submit: 'Create', fields: [...NEW_STORE, CURRENCY] }}
+          check={(typed) => parseNewStore(newStore(project_id, typed))}
           values={{ store_type: 'web' }}
           send={async (typed, creation) => {
             const input = newStore(project_id, typed)
@@ -132,27 +133,28 @@ function Stores({ project_id }: { readonly project_id: string }) {
   )
 }
 
-const NEW_STORE: readonly FieldInfo[] = [
-  {
-    ...{ label: 'Store id', name: 'store_id' },
+const NEW_STORE = fieldsOf(newStoreFields.web, {
+  ...{ project_id: false, status: false, store_config: false },
+  store_id: {
     hint: 'Letters, digits, _ and -. Empty for a new id. It never changes.',
+    isOptional: true,
   },
-  {
-    ...{ label: 'Type', name: 'store_type', options: STORE_TYPES },
-    hint: 'It never changes.',
-  },
-  {
-    ...{ label: 'Currency', name: 'store_config.currency' },
-    hint: 'Such as USD: the currency of prices that name none.',
-    parse: (typed) => typed.toUpperCase(),
-  },
-  { label: 'Sandbox', name: 'is_sandbox', kind: 'check', hint: 'For test purchases' },
-]
+  store_type: { label: 'Type', hint: 'It never changes.', options: STORE_TYPES },
+  is_sandbox: { label: 'Sandbox', hint: 'For test purchases' },
+})
 
-function newStore(project_id: string, typed: { readonly [name: string]: string }): NewStore {
-  const { store_id, store_type, is_sandbox, 'store_config.currency': currency } = typed
-  const platform = store_type === 'iap' && { platform: 'google_play' }
-  const store_config = { ...(currency && { currency }), ...platform }
-  const input = { project_id, store_type, is_sandbox, ...(store_id && { store_id }), store_config }
-  return input as unknown as NewStore
+const CURRENCY: FieldInfo = {
+  ...{ label: 'Currency', name: 'store_config.currency', width: 8, isOptional: true },
+  hint: 'Such as USD: the currency of prices that name none.',
+  parse: (typed) => typed.toUpperCase(),
+}
+
+function newStore(project_id: string, typed: Parsed): NewStore {
+  const { 'store_config.currency': currency, ...rest } = typed
+  const platform = rest.store_type === 'iap' && { platform: 'google_play' }
+  return {
+    project_id,
+    ...rest,
+    store_config: { ...(currency && { currency }), ...platform },
+  } as never
 }

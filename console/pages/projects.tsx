@@ -1,11 +1,14 @@
+import type { NewProject } from '../../client/manage.ts'
+import { newProjectFields, parseNewProject } from '../../lib/domain/project.ts'
 import { FormButton } from '../parts/form.tsx'
 import { Await, Empty } from '../parts/notice.tsx'
-import { Badge, Page } from '../parts/page.tsx'
+import { Page } from '../parts/page.tsx'
+import { fieldsOf } from '../parts/rules.ts'
 import { Table } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { PLATFORMS, ProjectPage } from './project.tsx'
+import { ProjectPage } from './project.tsx'
 
 export function Projects() {
   const { id } = usePlace()
@@ -33,13 +36,10 @@ function ProjectList() {
               rows={projects}
               keyOf={({ id }) => id}
               columns={[
-                {
-                  label: 'Project',
-                  cell: ({ id, name }) => <a href={linkToProject(id)}>{name}</a>,
-                },
-                { label: 'Bundle', cell: ({ bundle_id }) => <code>{bundle_id}</code> },
-                { label: 'Platform', cell: ({ platform }) => platform },
-                { label: 'Status', cell: ({ status }) => <Badge text={status} /> },
+                ['Project', ({ id, name }) => <a href={linkToProject(id)}>{name}</a>],
+                ['Bundle', ({ bundle_id }) => <code>{bundle_id}</code>],
+                'platform',
+                ['status', 'end'],
               ]}
             />
           )
@@ -53,11 +53,11 @@ function linkToProject(id: string): string {
   return linkTo('projects', id, { project: id, store: undefined })
 }
 
-const FIELDS = [
-  { label: 'Name', name: 'name' },
-  { label: 'Bundle id', name: 'bundle_id', hint: 'Like com.example.game. It never changes.' },
-  { label: 'Platform', name: 'platform', options: PLATFORMS },
-]
+const FIELDS = fieldsOf(newProjectFields, {
+  ...{ account_id: false, status: false, dlscheme: false, config: false },
+  bundle_id: { hint: 'Like com.example.game. It never changes.', width: 40 },
+  platform: { hint: '' },
+})
 
 function NewProjectButton({ label }: { readonly label: string }) {
   const client = useClient()
@@ -66,8 +66,9 @@ function NewProjectButton({ label }: { readonly label: string }) {
     <FormButton
       {...{ label, title: 'New project', submit: 'Create', isPrimary: true, fields: FIELDS }}
       values={{ platform: 'mobile' }}
-      send={async ({ name, bundle_id, platform }, creation) => {
-        const { id } = await client.projects.create({ name, bundle_id, platform }, creation)
+      check={(input) => parseNewProject({ account_id: 'own', ...input })}
+      send={async (input, creation) => {
+        const { id } = await client.projects.create(input as NewProject, creation)
         scope.reload()
         goTo(linkToProject(id))
       }}

@@ -1,20 +1,19 @@
-import { SECRETS_OF_TYPE } from '../../lib/domain/store.ts'
+import type { Store } from '../../client/manage.ts'
+import {
+  changeStore,
+  newStoreFields,
+  parseStoreChange,
+  SECRETS_OF_TYPE,
+} from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
-import { configFields, withSecrets } from '../parts/config.ts'
-import { Edit, textsOf } from '../parts/edit.tsx'
+import { Copyable } from '../parts/copy.tsx'
+import { EditConfigured } from '../parts/edit.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { fieldsOf, statusField } from '../parts/rules.ts'
 import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
-
-const FIELDS = [
-  {
-    ...{ label: 'Status', name: 'status' },
-    hint: 'active; a disabled or archived store takes no purchases.',
-  },
-  { label: 'Sandbox', name: 'is_sandbox', kind: 'check' },
-] as const
 
 export function StorePage() {
   const client = useClient()
@@ -32,35 +31,51 @@ export function StorePage() {
       lead={project_id && <a href={linkTo('projects', project_id)}>The project</a>}
     >
       <Await loaded={loaded}>
-        {({ store_type, status, created_at, secrets, ...store }) => (
+        {(store) => (
           <>
             <Section title="Store">
               <Facts
                 facts={[
-                  ['Type', store_type],
-                  ['Status', <Badge key="status" text={status} />],
-                  ['Created', <Time key="at" at={created_at} />],
+                  ['Id', <Copyable key="id" label="the id" text={id} />],
+                  ['Type', store.store_type],
+                  ['Status', <Badge key="status" text={store.status} />],
+                  ['Created', <Time key="at" at={store.created_at} />],
                 ]}
               />
             </Section>
-            <Edit
-              label="Edit store"
-              record={{ ...store, store_type, status, created_at }}
-              fields={[
-                ...FIELDS,
-                ...configFields('store_config', SECRETS_OF_TYPE[store_type], secrets),
-              ]}
-              typedOf={textsOf}
-              load={() => client.stores.get(id)}
-              save={(changes, { store_config }) => {
-                const sent = withSecrets(changes, 'store_config', store_config)
-                return client.stores.update({ store_id: id, ...sent })
-              }}
-              onSaved={reload}
-            />
+            <EditStore {...{ store }} onSaved={reload} />
           </>
         )}
       </Await>
     </Page>
+  )
+}
+
+function EditStore({ store, onSaved }: { readonly store: Store; readonly onSaved: () => void }) {
+  const { stores } = useClient()
+  const { store_id, store_type } = store
+  const { is_sandbox, status, store_config } = newStoreFields[store_type]
+  return (
+    <EditConfigured
+      label="Edit store"
+      record={store}
+      name="store_config"
+      config={({ store_config }) => store_config}
+      fields={fieldsOf(
+        { status, is_sandbox },
+        {
+          status: statusField(store),
+          is_sandbox: { label: 'Sandbox' },
+        },
+      )}
+      schema={store_config.schema}
+      secrets={SECRETS_OF_TYPE[store_type]}
+      load={() => stores.get(store_id)}
+      check={(changes, current) =>
+        changeStore(current, parseStoreChange({ store_id, ...changes }, store_type))
+      }
+      save={(changes, { etag }) => stores.update({ store_id, ...changes }, { ifMatch: etag })}
+      onSaved={onSaved}
+    />
   )
 }

@@ -1,27 +1,35 @@
 import { useState } from 'preact/hooks'
-import type { WebhookEndpoint } from '../../client/manage.ts'
+import type { ManageClient, WebhookDelivery, WebhookEndpoint } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { formatCount } from '../format.ts'
 import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
-import { linkTo } from '../place.ts'
+import { goTo, linkTo } from '../place.ts'
 import { useClient } from '../session.ts'
 import { Deliveries } from './deliveries.tsx'
+import { setWebhook, Unsigned, WebhookForm } from './webhook-form.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
   const client = useClient()
   const [round, setRound] = useState(0)
-  const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id, round])
+  const loaded = useLoad(
+    (signal) => client.webhooks.get(id, { signal }),
+    [id, round],
+    () => 1_000,
+  )
   const refresh = () => setRound((round) => round + 1)
   return (
     <Page
       title="Webhook"
       lead={<a href={linkTo('webhooks')}>All webhooks</a>}
       actions={
-        <button type="button" onClick={refresh}>
-          Refresh
-        </button>
+        loaded.value && (
+          <>
+            <WebhookForm label="Change" endpoint={loaded.value} onSaved={refresh} />
+            <RemoveButton endpoint={loaded.value} />
+          </>
+        )
       }
     >
       <Await loaded={loaded}>
@@ -36,12 +44,57 @@ export function WebhookPage({ id }: { readonly id: string }) {
   )
 }
 
+function RemoveButton({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
+  const client = useClient()
+  const settings = { webhook_url: undefined, webhook_secret: null }
+  return (
+    <FormButton
+      {...{ label: 'Remove', title: 'Remove this webhook?', isDangerous: true }}
+      send={async () => {
+        await setWebhook(client, endpoint, settings)
+        goTo(linkTo('webhooks'))
+      }}
+    >
+      <p>
+        <code>{endpoint.url}</code> gets no more messages.
+      </p>
+    </FormButton>
+  )
+}
+
+/** Sends a test, and waits for the answer of the receiver. */
+async function sendTest(
+  { webhooks }: ManageClient,
+  endpoint_id: string,
+): Promise<WebhookDelivery | undefined> {
+  const newest = async () =>
+    (await webhooks.deliveries({ endpoint_id, limit: 10 })).deliveries.find(
+      ({ type }) => type === 'webhook.test',
+    )
+  const before = await newest()
+  await webhooks.test(endpoint_id)
+  for (let attempt = 0; attempt < 60; attempt++) {
+    const delivery = await newest()
+    const isNew = delivery && delivery.webhook_id !== before?.webhook_id
+    if (isNew && delivery.attempts > 0) return delivery
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  return undefined
+}
+
 type Props = { readonly endpoint: WebhookEndpoint; readonly onChanged: () => void }
 
 function Endpoint({ endpoint, onChanged }: Props) {
-  const { webhooks } = useClient()
+  const client = useClient()
+  const { webhooks } = client
+  const [answer, setAnswer] = useState<WebhookDelivery | 'none'>()
   const { endpoint_id: id, url, state, is_signed, last_failure, ...rest } = endpoint
-  const act = (name: 'test' | 'pause' | 'resume') => () => webhooks[name](id).then(onChanged)
+  const test = async () => {
+    setAnswer(undefined)
+    setAnswer((await sendTest(client, id)) ?? 'none')
+    onChanged()
+  }
+  const act = (name: 'pause' | 'resume') => () => webhooks[name](id).then(onChanged)
   const { unconfirmed_url, unconfirmed_at } = rest
   const seen = { url: unconfirmed_url ?? '', ...(unconfirmed_at && { unconfirmed_at }) }
   const confirm = () => webhooks.confirm(id, seen).then(onChanged)
@@ -59,11 +112,8 @@ function Endpoint({ endpoint, onChanged }: Props) {
           </ActionButton>
         </Notice>
       )}
-      {url && !is_signed && (
-        <Notice tone="warning" title="The messages are not signed">
-          <p>Anyone can send such messages to your receiver. Set a webhook_secret.</p>
-        </Notice>
-      )}
+      {url && !is_signed && <Unsigned />}
+      {answer && <TestAnswer answer={answer} />}
       <Facts
         facts={[
           ['State', stateOf(endpoint)],
@@ -76,7 +126,7 @@ function Endpoint({ endpoint, onChanged }: Props) {
       />
       {url && (
         <div class="actions">
-          <ActionButton act={act('test')}>Send a test</ActionButton>
+          <ActionButton act={test}>Send a test</ActionButton>
           {state === 'active' ? (
             <ActionButton act={act('pause')}>Pause</ActionButton>
           ) : (
@@ -96,6 +146,17 @@ function Endpoint({ endpoint, onChanged }: Props) {
         </div>
       )}
     </Section>
+  )
+}
+
+function TestAnswer({ answer }: { readonly answer: WebhookDelivery | 'none' }) {
+  if (answer === 'none') return <Notice tone="warning" title="The test is still waiting" />
+  const { state, status, error, duration_ms } = answer
+  const title = status ? `The receiver answered ${status}` : `No answer: ${error}`
+  return (
+    <Notice tone={state === 'delivered' ? 'good' : 'bad'} {...{ title }}>
+      <p>After {duration_ms} ms.</p>
+    </Notice>
   )
 }
 

@@ -4,6 +4,7 @@ import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { lagOf, stateOf, WebhookPage } from './webhook.tsx'
+import { WebhookForm } from './webhook-form.tsx'
 
 export function Webhooks() {
   const { id } = usePlace()
@@ -15,7 +16,11 @@ function WebhookList() {
   const project_id = useScope().value?.project?.id
   const query = project_id ? { project_id } : {}
   return (
-    <Page title="Webhooks" lead="The URLs that get a request for each change in the project">
+    <Page
+      title="Webhooks"
+      lead="The URLs that get a request for each change in the project"
+      actions={<WebhookForm label="New webhook" />}
+    >
       <List
         label="Endpoints"
         load={(page, options) => client.webhooks.list({ ...query, ...page }, options)}
@@ -23,22 +28,21 @@ function WebhookList() {
         inputs={[project_id]}
         keyOf={({ endpoint_id }) => endpoint_id}
         columns={[
-          {
-            label: 'URL',
-            cell: ({ endpoint_id, url, unconfirmed_url }) => (
+          [
+            'URL',
+            ({ endpoint_id, url, unconfirmed_url }) => (
               <a href={linkTo('webhooks', endpoint_id)}>{url || unconfirmed_url}</a>
             ),
-          },
-          { label: 'Of', cell: ({ store_id }) => store_id || 'the project' },
-          { label: 'State', cell: stateOf },
-          { label: 'Waiting', cell: lagOf, isNumber: true },
+          ],
+          ['Of', ({ store_id }) => store_id || 'the project'],
+          ['State', stateOf],
+          ['Waiting', lagOf, 'number end'],
         ]}
+        pause={5_000}
         empty={[
           'No webhook is set',
-          'Set webhook_url and webhook_secret in the configuration of the project or of a store.',
-          <a key="next" class="button primary" href={linkTo('projects', project_id)}>
-            Configure the project
-          </a>,
+          'A webhook tells your server of each change, such as a new purchase.',
+          <WebhookForm key="next" label="Set the first webhook" />,
         ]}
       />
     </Page>

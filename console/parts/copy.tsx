@@ -1,7 +1,14 @@
 import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+interface CopyableProps {
+  /** The name of the text, for the button. */
+  readonly label: string
+  readonly text: string
+}
 
 /** A text with a button that copies it. Without TLS, browsers allow no copying: it is selected. */
-export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
+export function Copyable({ label, text }: CopyableProps) {
   const [isCopied, setCopied] = useState(false)
   const copy = async (event: MouseEvent) => {
     const shown = (event.currentTarget as HTMLElement).previousElementSibling
@@ -10,11 +17,16 @@ export function Copyable({ label, text }: { readonly label: string; readonly tex
     setCopied(navigator.clipboard !== undefined)
   }
   return (
-    <span class="actions">
-      <span class="muted">{label}</span>
+    <span class="copyable">
       <code>{text}</code>
-      <button type="button" onClick={copy} aria-label={`Copy ${label}`}>
-        {isCopied ? 'Copied' : 'Copy'}
+      <button
+        type="button"
+        class="icon"
+        title={isCopied ? 'Copied' : 'Copy'}
+        aria-label={isCopied ? `Copied ${label}` : `Copy ${label}`}
+        onClick={copy}
+      >
+        <Icon name={isCopied ? 'done' : 'copy'} />
       </button>
     </span>
   )

@@ -12,8 +12,12 @@ export interface FieldInfo {
   readonly inputMode?: 'numeric' | 'decimal' | undefined
   /** Makes it a list to choose from. */
   readonly options?: readonly (string | readonly [value: string, label: string])[]
+  /** Leaves the field out if nothing is typed. */
+  readonly isOptional?: boolean | undefined
+  /** The width in characters, if it is not that of a text. */
+  readonly width?: number | undefined
   /** Converts what was typed; undefined for a mistake. */
-  readonly parse?: (typed: string) => unknown
+  readonly parse?: ((typed: string) => unknown) | undefined
   /** The mistake, such as `must be an amount`. */
   readonly mistake?: string
 }
@@ -34,11 +38,14 @@ interface FieldProps extends FieldInfo {
 
 /** A labelled control with its hint and its errors. */
 export function Field({ messages = [], ...props }: FieldProps) {
-  const { label, kind, hint } = props
+  const { label, kind, hint, width } = props
   const id = useId()
   const described = { 'aria-describedby': `${id}-hint ${id}-error` }
   return (
-    <div class={kind === 'check' ? 'field check' : 'field'}>
+    <div
+      class={kind === 'check' ? 'field check' : 'field'}
+      {...(width && { style: { '--width': `${width}ch` } })}
+    >
       <label for={id}>{label}</label>
       <Control {...props} attributes={{ id, ...described, 'aria-invalid': messages.length > 0 }} />
       <div id={`${id}-hint`} class="hint">

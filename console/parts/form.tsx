@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { TillError } from '../../client/manage.ts'
+import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { randomHex } from '../../client/random.ts'
 import { useAction } from '../data.ts'
 import { setUnsaved } from '../place.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, type FieldInfo } from './fields.tsx'
-import { detailsOf, Failure } from './notice.tsx'
+import { detailsOf, Failure, fieldAmong } from './notice.tsx'
 
 /** What was typed in each field. */
 export interface Values {
@@ -21,13 +21,16 @@ interface FieldsProps {
 
 function Fields({ fields, values, onChange, error }: FieldsProps & { readonly error?: unknown }) {
   const details = detailsOf(error)
+  const names = fields.map(({ name }) => name)
   return fields.map((field) => (
     <Field
       key={field.name}
       {...field}
       value={values[field.name] ?? ''}
       onChange={(value) => onChange({ ...values, [field.name]: value })}
-      messages={details.filter((each) => each.field === field.name).map((each) => each.message)}
+      messages={details
+        .filter((each) => fieldAmong(names, each.field) === field.name)
+        .map((each) => each.message)}
     />
   ))
 }
@@ -57,15 +60,20 @@ export interface FormProps extends FieldsProps {
   readonly label: string
   /** Sends what was typed. Resolves to false if it needs another attempt. */
   readonly send: (parsed: Parsed, creation: Creation) => Promise<unknown>
+  /** Throws the mistakes that the library finds in the input. */
+  readonly check?: ((parsed: Parsed) => unknown) | undefined
   readonly submit?: string
   readonly isDangerous?: boolean | undefined
   readonly onCancel?: (() => void) | undefined
   readonly children?: ComponentChildren
 }
 
-/** A form that shows each error beside its field, and the others below the fields. */
+/**
+ * A form that shows all mistakes at once, each beside its field and the others below the fields, and
+ * then focuses the first.
+ */
 export function Form({ children, ...props }: FormProps) {
-  const { fields, values, label, send, submit = 'Save', isDangerous, onCancel } = props
+  const { fields, values, label, send, check, submit = 'Save', isDangerous, onCancel } = props
   const form = useRef<HTMLFormElement>(null)
   const note = (isUnsaved: boolean) => form.current && setUnsaved(form.current, isUnsaved)
   useEffect(() => {
@@ -76,8 +84,12 @@ export function Form({ children, ...props }: FormProps) {
   const action = useAction(async () => {
     const text = JSON.stringify(values)
     if (text !== last.current.text) last.current = { text, idempotencyKey: randomHex() }
-    return send(parse(fields, values), { idempotencyKey: last.current.idempotencyKey })
+    return send(parse(fields, values, check), { idempotencyKey: last.current.idempotencyKey })
   })
+  useEffect(() => {
+    const control = form.current?.querySelector('[aria-invalid="true"]')
+    if (action.error !== undefined && control) (control as HTMLElement).focus()
+  }, [action.error])
   const submitForm = async (event: Event) => {
     event.preventDefault()
     if (await action.run()) note(false)
@@ -105,20 +117,34 @@ export function Form({ children, ...props }: FormProps) {
   )
 }
 
-/** Throws the mistakes that need no server, as the server does. */
-function parse(fields: readonly FieldInfo[], values: Values): Parsed {
-  const parsed = fields.map((field) => {
-    const { name, kind, parse = kind === 'json' ? parseJson : String } = field
+/** Parses what was typed. Throws all mistakes that need no server, as the server does. */
+function parse(
+  fields: readonly FieldInfo[],
+  values: Values,
+  check: FormProps['check'] = () => {},
+): Parsed {
+  const parsed = fields.flatMap((field) => {
+    const { name, kind, isOptional, parse = kind === 'json' ? parseJson : String } = field
     const typed = values[name] ?? ''
-    return { ...field, value: kind === 'check' ? typed !== '' : parse(typed) }
+    if (isOptional && typed === '') return []
+    return [{ ...field, value: kind === 'check' ? typed !== '' : parse(typed) }]
   })
+  const input = Object.fromEntries(parsed.map(({ name, value }) => [name, value]))
   const details = parsed
     .filter(({ value }) => value === undefined)
-    .map(({ name, mistake = 'must be a JSON object' }) => {
+    .map(({ name, mistake = 'must be a JSON object' }): ErrorDetail => {
       return { field: name, code: 'invalid', message: mistake }
     })
-  if (details.length > 0) throw new TillError('invalid_request', 'Nothing was sent', { details })
-  return Object.fromEntries(parsed.map(({ name, value }) => [name, value]))
+  try {
+    check(input)
+  } catch (error) {
+    const isNew = ({ field }: ErrorDetail) => !details.some((each) => each.field === field)
+    details.push(...detailsOf(error).filter(isNew))
+    if (detailsOf(error).length === 0) throw error
+  }
+  if (details.length > 0)
+    throw new TillError('invalid_request', 'Correct the marked fields', { details })
+  return input
 }
 
 function parseJson(text: string): object | undefined {
@@ -145,7 +171,15 @@ const NONE: Values = {}
 
 /** A button that opens a form in a dialog, or only asks. The children say what will change. */
 export function FormButton({ label, title = label, isPrimary, ...props }: FormButtonProps) {
-  const { fields = [], values: first = NONE, send, submit = label, isDangerous, children } = props
+  const {
+    fields = [],
+    values: first = NONE,
+    send,
+    check,
+    submit = label,
+    isDangerous,
+    children,
+  } = props
   const [values, setValues] = useState<Values>()
   const close = () => setValues(undefined)
   const finish = async (parsed: Parsed, creation: Creation) => {
@@ -165,7 +199,7 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
       {values && (
         <Dialog title={title} onClose={close}>
           <Form
-            {...{ label: title, fields, values, submit, isDangerous }}
+            {...{ label: title, fields, values, submit, check, isDangerous }}
             onChange={setValues}
             send={finish}
             onCancel={close}

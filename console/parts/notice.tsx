@@ -38,7 +38,7 @@ interface FailureProps {
 export function Failure({ error, onRetry, shown = [] }: FailureProps) {
   if (error === undefined) return null
   const all = detailsOf(error)
-  const details = all.filter(({ field = '' }) => !shown.includes(field))
+  const details = all.filter(({ field }) => !fieldAmong(shown, field))
   return (
     <Notice tone="bad" title={titleOf(error)}>
       {details.length === all.length && <p>{messageOf(error)}</p>}
@@ -83,8 +83,15 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** The name of the field that shows a mistake: `config.tags` for one in `config.tags[2]`. */
+export function fieldAmong(names: readonly string[], field = ''): string | undefined {
+  const shows = (name: string) =>
+    field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`)
+  return names.filter(shows).sort((a, b) => b.length - a.length)[0]
+}
+
 export function detailsOf(error: unknown): readonly ErrorDetail[] {
-  return error instanceof TillError ? error.details : []
+  return (error as Partial<TillError> | undefined)?.details ?? []
 }
 
 /** Shown instead of an empty list. The children name the next step. */

@@ -1,6 +1,6 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useRef } from 'preact/hooks'
-import { formatTime } from '../format.ts'
+import { formatCount, formatTime } from '../format.ts'
 
 interface PageProps {
   readonly title: string
@@ -75,6 +75,15 @@ const STATES = {
 export function Badge({ text }: { readonly text: string }) {
   const tone = Object.entries(STATES).find(([, states]) => states.includes(text))?.[0] ?? 'plain'
   return <span class={`badge ${tone}`}>{text}</span>
+}
+
+/** Shows the value of a field. */
+export function show(name: string, value: unknown): ComponentChildren {
+  if (value === undefined || value === '') return '–'
+  if (name === 'at' || name.endsWith('_at')) return <Time at={value as string} />
+  if (name === 'status' || name === 'state') return <Badge text={value as string} />
+  if (typeof value === 'number') return formatCount(value)
+  return /(sku|subject|actor|_id)$/.test(name) ? <code>{value as string}</code> : String(value)
 }
 
 interface FactsProps {

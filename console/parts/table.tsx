@@ -3,12 +3,28 @@ import { useState } from 'preact/hooks'
 import type { Page } from '../../client/manage.ts'
 import { fillPage, type PageRequest, useLoad } from '../data.ts'
 import { Await, Empty } from './notice.tsx'
+import { show } from './page.tsx'
+import { labelOf } from './rules.ts'
 
-export interface Column<R> {
-  readonly label: string
-  readonly cell: (row: R) => ComponentChildren
-  /** Numbers are aligned at their ends. */
-  readonly isNumber?: boolean
+/**
+ * The place on a narrow screen, where a row has two lines. The first column begins the first line,
+ * `end` is at its end, and the others are on the second line. A `number` is aligned at its end.
+ */
+type Place = 'end' | 'hidden' | 'number' | 'number end' | 'number hidden'
+
+/** A field of the rows, whose name decides how it is shown, or a label and a cell. */
+export type Column<R> =
+  | Field<R>
+  | readonly [field: Field<R>, place: Place]
+  | readonly [label: string, cell: (row: R) => ComponentChildren, place?: Place]
+
+type Field<R> = keyof R & string
+
+function parseColumn<R>(column: Column<R>) {
+  const [label, cell, place = ''] = typeof column === 'string' ? [column] : column
+  if (typeof cell === 'function') return { label, cell, place }
+  const field = label as Field<R>
+  return { label: labelOf(field), cell: (row: R) => show(field, row[field]), place: cell ?? '' }
 }
 
 interface TableProps<R> {
@@ -18,8 +34,9 @@ interface TableProps<R> {
   readonly keyOf: (row: R, index: number) => string
 }
 
-/** A table. On narrow screens each row is a block with the labels of the columns in front. */
-export function Table<R>({ label, columns, rows, keyOf }: TableProps<R>) {
+/** A table. On narrow screens each row has two lines. */
+export function Table<R>({ label, columns: given, rows, keyOf }: TableProps<R>) {
+  const columns = given.map(parseColumn)
   return (
     // The roles are needed because `display: block` removes those of the elements.
     // biome-ignore-start lint/a11y/noRedundantRoles: see above
@@ -27,8 +44,8 @@ export function Table<R>({ label, columns, rows, keyOf }: TableProps<R>) {
     <table role="table" aria-label={label}>
       <thead role="rowgroup">
         <tr role="row">
-          {columns.map(({ label, isNumber }) => (
-            <th key={label} role="columnheader" scope="col" class={isNumber ? 'number' : ''}>
+          {columns.map(({ label, place }) => (
+            <th key={label} role="columnheader" scope="col" class={place}>
               {label}
             </th>
           ))}
@@ -37,9 +54,9 @@ export function Table<R>({ label, columns, rows, keyOf }: TableProps<R>) {
       <tbody role="rowgroup">
         {rows.map((row, index) => (
           <tr role="row" key={keyOf(row, index)}>
-            {columns.map(({ label, cell, isNumber }) => (
-              <td key={label} role="cell" data-label={label} class={isNumber ? 'number' : ''}>
-                <span>{cell(row)}</span>
+            {columns.map(({ label, cell, place }) => (
+              <td key={label} role="cell" class={place} data-label={label}>
+                {cell(row)}
               </td>
             ))}
           </tr>
@@ -58,13 +75,15 @@ interface ListProps<N extends string, R> extends Omit<TableProps<R>, 'rows'> {
   readonly of: N
   /** A change of these loads the first page again. */
   readonly inputs: readonly unknown[]
+  /** Loads the page again after so many milliseconds. */
+  readonly pause?: number
   /** Shown when the list has no rows at all: a title, a text and the next step. */
   readonly empty: readonly [title: string, text: ComponentChildren, next?: ComponentChildren]
 }
 
 /** A table of one page of a list, with buttons for the other pages. */
 export function List<N extends string, R>(props: ListProps<N, R>) {
-  const { load, of, inputs, empty, ...table } = props
+  const { load, of, inputs, pause, empty, ...table } = props
   const key = JSON.stringify(inputs)
   const [passed, setPassed] = useState({ key, cursors: [] as readonly string[] })
   const cursors = passed.key === key ? passed.cursors : []
@@ -72,6 +91,7 @@ export function List<N extends string, R>(props: ListProps<N, R>) {
   const loaded = useLoad(
     (signal) => fillPage((page) => load(page, { signal }), of, cursors.at(-1)),
     [key, cursors.at(-1)],
+    () => pause,
   )
   const next = loaded.isLoading ? undefined : loaded.value?.next
   return (

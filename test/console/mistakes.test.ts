@@ -61,11 +61,12 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
 
   await t.test('a save shows what another tab has changed, and keeps both', async () => {
     await goTo(page, '#/stores/a-usd', 'Store a-usd')
-    await page.getByLabel('Configuration', { exact: true }).waitFor() // the store is loaded
+    await page.getByLabel('Currency', { exact: true }).waitFor() // the store is loaded
     await till.stores.update(account, { store_id: 'a-usd', status: 'disabled' })
-    await fill('Configuration', '{"currency":"EUR"}')
+    await fill('Currency', 'EUR')
     await press('Save')
-    await page.getByText('Status: active → disabled').waitFor()
+    await page.getByRole('row', { name: /Status *active *disabled *active/ }).waitFor()
+    await page.getByRole('row', { name: /Currency *USD *USD *EUR/ }).waitFor()
     assert.equal((await till.stores.get(account, 'a-usd')).store_config.currency, 'USD')
     await press('Take their changes, keep mine')
     await press('Save')
@@ -194,6 +195,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   await t.test('Escape does not close the only view of a new key', async () => {
     await goTo(page, '#/keys', 'Keys')
     await press('New key')
+    await press('Create')
     const dialog = page.getByRole('dialog', { name: 'The new account key' })
     await dialog.waitFor()
     await page.keyboard.press('Escape')

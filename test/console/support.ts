@@ -3,7 +3,13 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import type { ServeOptions } from '../../http/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -49,9 +55,48 @@ export async function openTab(t: TestContext, options: BrowserContextOptions = {
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
   const complaints: string[] = []
+  const failures: string[] = []
+  page.on('response', (response) => {
+    if (response.status() >= 400) failures.push(`${response.status()} ${response.url()}`)
+  })
   page.on('console', (message) => void complaints.push(message.text()))
   page.on('pageerror', (error) => void complaints.push(error.message))
-  return { page, complaints }
+  return { page, complaints, failures }
+}
+
+/** The gestures of a person who uses only the mouse, or only the keyboard. */
+export function personAt(page: Page, by: 'mouse' | 'keyboard') {
+  const isFocused = (target: Locator) =>
+    target.evaluate((element: unknown) => {
+      const { document } = globalThis as unknown as { document: { activeElement: unknown } }
+      return element === document.activeElement
+    })
+  /** Presses Tab until the control has the focus. */
+  const reach = async (target: Locator) => {
+    await target.waitFor()
+    for (let step = 0; !(await isFocused(target)); step++) {
+      assert.ok(step < 300, 'the keyboard does not reach the control')
+      await page.keyboard.press('Tab')
+    }
+  }
+  const use = async (target: Locator) => {
+    if (by === 'mouse') return target.click()
+    await reach(target)
+    await page.keyboard.press('Enter')
+  }
+  return {
+    use,
+    press: (name: string) => use(page.getByRole('button', { name, exact: true })),
+    follow: (name: string) => use(page.getByRole('link', { name, exact: true })),
+    async fill(label: string, text: string) {
+      const field = page.getByLabel(label, { exact: true })
+      if (by === 'mouse') return field.fill(text)
+      await reach(field)
+      await page.keyboard.press('Control+A')
+      await page.keyboard.press('Delete')
+      await page.keyboard.type(text)
+    },
+  }
 }
 
 /** Signs in by hand, as a person does. */
