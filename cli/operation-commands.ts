@@ -6,17 +6,20 @@ import { findItem } from './unknown-skus.ts'
 /** The operand of the commands for one webhook endpoint. */
 export const ENDPOINT = 'PROJECT[/STORE]'
 
-type Row = Extract<(typeof operations)[number], { readonly cli: readonly [string, string] }>
+type CliOperation = Extract<
+  (typeof operations)[number],
+  { readonly cli: readonly [string, string] }
+>
 type Noun = 'items' | 'webhooks'
 
-/** Creates the commands of the rows that have one: each makes one call and prints the record. */
+/** Creates the commands of the operations that have one: each makes one call and prints the record. */
 export function operationCommands(noun: Noun): Command[] {
-  const rows = operations.filter((row): row is Row => 'cli' in row)
-  return rows.filter(({ name }) => name.startsWith(`${noun}.`)).map(createCommand)
+  const own = operations.filter((each): each is CliOperation => 'cli' in each)
+  return own.filter(({ name }) => name.startsWith(`${noun}.`)).map(createCommand)
 }
 
-// Does not compile when a row of another noun has a command.
-type Known = Row & { readonly name: `${Noun}.${string}` }
+// Does not compile when an operation of another noun has a command.
+type Known = CliOperation & { readonly name: `${Noun}.${string}` }
 
 function createCommand({ name: operation, cli: [name, summary] }: Known): Command {
   const [noun, verb] = operation.split('.') as [Noun, 'archive']

@@ -37,11 +37,11 @@ type Call<Method, Name> = Method extends (...input: infer Input) => infer Answer
   ? (...given: [...Input, options?: OptionsOf<Name>]) => Promise<Answer>
   : never
 
-type Row = Exclude<(typeof operations)[number], { readonly isUpload: true }>
+type JsonOperation = Exclude<(typeof operations)[number], { readonly isUpload: true }>
 type OptionsOf<Name> =
-  Extract<Row, { readonly name: Name }> extends { readonly repeat: 'with key' }
+  Extract<JsonOperation, { readonly name: Name }> extends { readonly repeat: 'with key' }
     ? CreateOptions
-    : Extract<Row, { readonly name: Name }> extends { readonly etag: 'matched' }
+    : Extract<JsonOperation, { readonly name: Name }> extends { readonly etag: 'matched' }
       ? ChangeOptions
       : CallOptions
 type MethodName = { [N in keyof Methods]: `${N}.${keyof Methods[N] & string}` }[keyof Methods]
@@ -120,25 +120,25 @@ export function createManageClient(options: ManageOptions) {
 type SendRequest = (request: Request, options: CallOptions) => Promise<Reply>
 type Fields = { readonly [field: string]: unknown }
 
-/** Creates the methods from the rows. */
+/** Creates the methods from the operations. */
 function createCalls(send: SendRequest): Calls {
   const calls: { [noun: string]: { [verb: string]: unknown } } = {}
-  // The compiler finds a row without a method, and a method without a row.
+  // The compiler finds an operation without a method, and a method without an operation.
   const add = (name: MethodName) => {
     const [noun = '', verb = ''] = name.split('.')
-    calls[noun] = { ...calls[noun], [verb]: createCall(rowsOf(name), send) }
+    calls[noun] = { ...calls[noun], [verb]: createCall(operationsNamed(name), send) }
   }
-  for (const row of operations) if (!('isUpload' in row)) add(row.name)
+  for (const each of operations) if (!('isUpload' in each)) add(each.name)
   return calls as unknown as Calls
 }
 
-function rowsOf(name: Row['name']): readonly Operation[] {
-  return operations.filter((row) => row.name === name)
+function operationsNamed(name: JsonOperation['name']): readonly Operation[] {
+  return operations.filter((each) => each.name === name)
 }
 
-/** Creates a method from the rows with its name. */
-function createCall(rows: readonly Operation[], send: SendRequest) {
-  const [first] = rows as [Operation]
+/** Creates a method from the operations with its name. */
+function createCall(variants: readonly Operation[], send: SendRequest) {
+  const [first] = variants as [Operation]
   const { query, body, etag, hasOwnBody, isLong, repeat, http } = first
   const count = hasOwnBody ? 2 : query || body || http.includes(':') ? 1 : 0
   const takesKey = repeat === 'with key'
@@ -152,7 +152,7 @@ function createCall(rows: readonly Operation[], send: SendRequest) {
     assertOptions(options)
     const { idempotencyKey = randomHex(), ifMatch, ...others } = options
     const rest = isLong ? { timeout: LONG_TIMEOUT, ...others } : others
-    const { http } = rows.find(({ http }) => isFilled(http, input)) ?? first
+    const { http } = variants.find(({ http }) => isFilled(http, input)) ?? first
     const { method, path, fields } = fill(http, input)
     if (method === 'GET') {
       const url = withQuery(path, fields)

@@ -22,7 +22,7 @@ export interface Call<Caller, Body> {
  * The result of a handler, sent with status 200. An object is sent as JSON. For a string, `headers`
  * must have a `content-type`.
  */
-export interface Answer {
+export interface Result {
   readonly body: object | string | Representation | StreamedBody
   readonly headers?: ResponseHeaders
 }

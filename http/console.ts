@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { noBody } from './body.ts'
-import type { Answer, Call } from './call.ts'
+import type { Call, Result } from './call.ts'
 import { anyone } from './credentials.ts'
 import { TransportFault } from './problems.ts'
 import { Representation } from './representation.ts'
@@ -71,7 +71,7 @@ export function createConsoleRoutes() {
 const MISSING =
   'the option console needs files of the package that are missing in a bundle: leave tillkit out of it'
 
-function answerOf(type: string, text: string): Answer {
+function answerOf(type: string, text: string): Result {
   const body = new Representation(text)
   return { body, headers: { 'content-type': `${type}; charset=utf-8`, ...SECURITY } }
 }

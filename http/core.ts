@@ -1,7 +1,7 @@
 import type { Session, Till, Together } from '../lib/index.ts'
 import { type Admission, createAdmission } from './admission.ts'
 import { json, noBody } from './body.ts'
-import type { Answer } from './call.ts'
+import type { Result } from './call.ts'
 import { createConsoleRoutes } from './console.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
@@ -86,7 +86,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     params: Params,
     together: Together,
     remember: Remember | undefined,
-  ): Promise<Answer> => {
+  ): Promise<Result> => {
     const { credential, readBody, handler, description } = route
     const { headers, request_id, target } = exchange
     const { caller, memory, release } = await admission.admit(exchange, route, together)

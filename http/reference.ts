@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { noBody } from './body.ts'
-import type { Answer, Call } from './call.ts'
+import type { Call, Result } from './call.ts'
 import { anyone } from './credentials.ts'
 import { TransportFault } from './problems.ts'
 import { Representation } from './representation.ts'
@@ -69,18 +69,18 @@ const POLICY = [
 const loaded = new Map<string, Promise<Representation>>()
 
 /** `GET /docs` */
-async function page(): Promise<Answer> {
+async function page(): Promise<Result> {
   return answer('text/html', await represent('', async () => PAGE))
 }
 
 /** `GET /docs/{file}` */
-async function asset({ params: { file = '' } }: Call<undefined, undefined>): Promise<Answer> {
+async function asset({ params: { file = '' } }: Call<undefined, undefined>): Promise<Result> {
   const found = ASSETS.get(file)
   if (!found) throw new TransportFault('route_not_found', 'The reference page has no such file')
   return answer(found.type, await represent(file, found.read))
 }
 
-function answer(type: string, body: Representation): Answer {
+function answer(type: string, body: Representation): Result {
   const headers = { 'content-type': `${type}; charset=utf-8`, 'content-security-policy': POLICY }
   return { body, headers }
 }

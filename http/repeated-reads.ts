@@ -1,6 +1,6 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Revision, Session, Together } from '../lib/index.ts'
-import type { Answer } from './call.ts'
+import type { Result } from './call.ts'
 import type { NodeExchange } from './node-exchange.ts'
 import { Representation } from './representation.ts'
 import type { AnyRoute } from './routes.ts'
@@ -9,7 +9,7 @@ import type { AnyRoute } from './routes.ts'
 export interface CacheableRead {
   readonly route: AnyRoute
   readonly caller: Session
-  readonly answer: Answer
+  readonly answer: Result
 }
 
 /** A request whose answer is cached. */

@@ -1,5 +1,5 @@
 import { MAX_DETAILS, TillError } from '../lib/index.ts'
-import type { Answer } from './call.ts'
+import type { Result } from './call.ts'
 import type { HeaderValue } from './headers.ts'
 import type { Limits } from './limits.ts'
 import { createProblem, type ResponseHeaders } from './problems.ts'
@@ -32,7 +32,7 @@ export interface ReplyOptions {
  * answer.
  */
 export function replyTo(
-  { body, headers }: Answer,
+  { body, headers }: Result,
   { request_id, method, ifNoneMatch }: ReplyOptions,
 ): Reply | Promise<Reply> {
   if (!(body instanceof Representation || body instanceof StreamedBody)) {

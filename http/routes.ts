@@ -1,5 +1,5 @@
 import { type BodyReader, json, noBody } from './body.ts'
-import type { Answer, Call } from './call.ts'
+import type { Call, Result } from './call.ts'
 import type { RequestKind } from './concurrency.ts'
 import { accountKey, bearer, type Credential, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
@@ -141,7 +141,7 @@ export interface Route<Caller, Body> {
   readonly readBody: BodyReader<Body>
   /** Selects the concurrency limit of the route. */
   readonly kind: RequestKind | KindOfQuery
-  readonly handler: (call: Call<Caller, Body>) => Promise<Answer>
+  readonly handler: (call: Call<Caller, Body>) => Promise<Result>
   readonly description: RouteDescription
 }
 
@@ -155,7 +155,7 @@ export function route<Caller, Body>(
   path: string,
   credential: Credential<Caller>,
   readBody: BodyReader<Body>,
-  handler: (call: Call<Caller, Body>) => Promise<Answer>,
+  handler: (call: Call<Caller, Body>) => Promise<Result>,
   description: RouteDescription,
   kind: Route<Caller, Body>['kind'] = kindOf(readBody as BodyReader<unknown>),
 ): AnyRoute {

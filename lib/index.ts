@@ -156,9 +156,9 @@ export type {
   CatalogFile,
   CatalogRequest,
 } from './services/catalog-plan.ts'
-export type { ChangeEvent, ChangeListener } from './services/changes.ts'
+export type { ChangeEvent, ChangeListener } from './services/change-events.ts'
 export { type ChangeOptions, etagOf } from './services/etag.ts'
-export type { ImportPage, Imports } from './services/import-records.ts'
+export type { ImportPage, Imports } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,

@@ -8,7 +8,7 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import type { Answer, Call } from '../call.ts'
+import type { Call, Result } from '../call.ts'
 import { runWhenFree } from '../concurrency.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import { tryTakeTurn, waitForTurn } from '../scheduler.ts'
@@ -30,7 +30,7 @@ export async function listItems({
   query,
   prefix,
   context,
-}: Call<Session, undefined>): Promise<Answer> {
+}: Call<Session, undefined>): Promise<Result> {
   const { limit = MAX_PAGE, cursor } = query
   const asked = { store_id: query.store_id as string, limit, cursor } // validated by the library
   const list = await till.items.list(caller, asked)
@@ -57,7 +57,7 @@ export async function listItems({
 }
 
 /** `GET /items/{item_id}` */
-export async function getItem({ till, caller, params }: Call<Session, undefined>): Promise<Answer> {
+export async function getItem({ till, caller, params }: Call<Session, undefined>): Promise<Result> {
   const { item_id } = params
   if (item_id === undefined) {
     throw new TillError('invalid_request', 'The item_id in the path is not valid percent-encoding')

@@ -20,8 +20,8 @@ import { createImport } from './imports.ts'
 import { decodedParams } from './options.ts'
 import { streamFile } from './stream.ts'
 
-/** A row whose names the compiler has checked. */
-type Row = Operation & RouteDescription & { readonly name: OperationName }
+/** An operation whose names the compiler has checked. */
+type CheckedOperation = Operation & RouteDescription & { readonly name: OperationName }
 
 const BASE = '/manage/v1'
 
@@ -38,23 +38,24 @@ const keyOnly: Credential<KeyedAccount> = {
 }
 
 /** The routes of the management API, which are served only with the option `manage`. */
-export const manageRoutes = (operations satisfies readonly Row[]).map(createRoute)
+export const manageRoutes = (operations satisfies readonly CheckedOperation[]).map(createRoute)
 
-function createRoute(row: Row): AnyRoute {
-  const { errors = [], etag, file, isReport, repeat } = row
-  const [method = '', path = ''] = row.http.split(' ')
+function createRoute(operation: CheckedOperation): AnyRoute {
+  const { errors = [], etag, file, isReport, repeat } = operation
+  const [method = '', path = ''] = operation.http.split(' ')
   const isRead = method === 'GET'
   const description = {
-    ...row,
+    ...operation,
     errors: isRead ? [...errors, 'invalid_request' as const] : errors,
     ...(repeat === 'with key' && { takesIdempotencyKey: true as const }),
     ...(etag && { headers: ['ETag' as const] }),
     ...(etag === 'matched' && { takesIfMatch: true as const }),
     ...(file && { headers: ['Content-Disposition' as const] }),
   }
-  if (row.isUpload) return route(method, BASE + path, keyOnly, form, createImport, description)
+  if (operation.isUpload)
+    return route(method, BASE + path, keyOnly, form, createImport, description)
   const readBody = isRead ? noBody : optionalJson
-  const handler = createHandler(row, isRead)
+  const handler = createHandler(operation, isRead)
   const kind = isReport === undefined ? [] : [kindOf(isReport)]
   return route(method, BASE + path, keyOnly, readBody as never, handler, description, ...kind)
 }
@@ -67,7 +68,7 @@ function kindOf(isReport: true | readonly string[]): AnyRoute['kind'] {
 type AnyCall = Call<KeyedAccount, { readonly [field: string]: unknown }>
 
 function createHandler(
-  { name, query: queryName, body: bodyName, etag, file }: Row,
+  { name, query: queryName, body: bodyName, etag, file }: CheckedOperation,
   isRead: boolean,
 ) {
   const run = handlers[name] ?? libraryMethod(name)

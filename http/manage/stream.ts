@@ -1,5 +1,5 @@
 import type { Account } from '../../lib/index.ts'
-import type { Answer } from '../call.ts'
+import type { Result } from '../call.ts'
 import { StreamedBody } from '../representation.ts'
 import { waitForTurn } from '../scheduler.ts'
 
@@ -11,7 +11,7 @@ export async function streamFile(
   { account_id }: Account,
   fileName: string,
   chunks: AsyncIterable<string>,
-): Promise<Answer> {
+): Promise<Result> {
   const source = chunks[Symbol.asyncIterator]()
   const first = await source.next() // before the headers: an error becomes a problem document
   const next = async () => {

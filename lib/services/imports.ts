@@ -1,241 +1,109 @@
-import { setImmediate } from 'node:timers/promises'
-import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
-import { copyText } from '../csv/text.ts'
-import type { ImportSummary, ImportTotal, PassedOver } from '../domain/import.ts'
-import {
-  countUnequal,
-  type NewPurchase,
-  type PurchaseRules,
-  type PurchaseStatus,
-  type UnequalCount,
-} from '../domain/purchase.ts'
-import type { ErrorDetail } from '../errors.ts'
-import type { PurchaseImport, StagedRows } from '../storage/port.ts'
-import { createBadRows, createMistakes } from './mistakes.ts'
-import { createPassedOver } from './passed-over.ts'
+import type { Account } from '../domain/account.ts'
+import { type ImportRecord, type ImportUndoRequest, parseImportUndo } from '../domain/import.ts'
+import { formatInstant } from '../domain/instant.ts'
+import { type ImportQuery, pageFor, parseImportQuery } from '../domain/query.ts'
+import { type ErrorDetail, TillError } from '../errors.ts'
+import { afterImport } from '../storage/open-import.ts'
+import { pagesOf } from '../storage/pages.ts'
+import type { UndoOutcome } from '../storage/port.ts'
+import { assertAccount, getNamedStore } from './access.ts'
+import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
+import type { Context } from './context.ts'
 
-/** Loads the bytes of a file into an import. */
-export interface Loader {
-  push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` if a row had a mistake. `push` throws it for a bad header. */
-  end(): Promise<ImportSummary>
-  readonly rows: number
+export interface Imports {
+  /**
+   * One page of the finished imports into a store, in order of their start. Leaves out purchases
+   * that were recorded one by one.
+   */
+  list(account: Account, query: ImportQuery): Promise<ImportPage>
+  /** All finished imports into a store, read page by page. */
+  all(account: Account, query: Pick<ImportQuery, 'store_id'>): AsyncIterable<ImportRecord>
+  /** Finds a finished import. Throws `import_not_found`, also for an import of another account. */
+  get(account: Account, import_id: string): Promise<ImportRecord>
+  /**
+   * Removes the rows that an import added, and restores the statuses that it changed: all or
+   * nothing. Throws `undo_refused` when a later import changed these rows, when a later import
+   * skipped them as already present (unless `force` is set), and for an import without details.
+   * Waits while an import into the same store runs. Changes nothing when the import was undone
+   * before.
+   */
+  undo(account: Account, request: ImportUndoRequest, options?: CallOptions): Promise<ImportRecord>
 }
 
-export interface LoaderOptions {
-  readonly layout: LayoutOptions
-  readonly onMistake?: ((mistake: ErrorDetail) => void) | undefined
-  /** Throws if the import may not add this many rows. */
-  readonly assertAdded: (added: number) => void
-  readonly maxMistakes?: number | undefined
-  readonly signal?: AbortSignal | undefined
+export interface ImportPage {
+  readonly imports: readonly ImportRecord[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
 }
 
-// The loader yields to the event loop after each chunk. Parsing 16 KiB takes some 1 ms, but 5,500 bad
-// rows, or days on which the clock of a layout's zone changes, take up to 80 ms. The next chunk is
-// then so small that it takes some 8 ms.
-const CHUNK_BYTES = 16 * 1024
-const LEAST_CHUNK_BYTES = 1024
-const CHUNK_MS = 8
-const SLICE_ROWS = 500
-// Limits the bytes of a slice of rows: parsed metadata like `[{},{},…]` takes 24 times the memory.
-const SLICE_BYTES = 128 * 1024
-const LARGE_ROW_BYTES = 1024
+const MAX_WAIT_MS = 10 * 60_000
 
-/** Creates a loader. It stages the good rows in slices, and collects the mistakes of bad rows. */
-export function createLoader(
-  staged: PurchaseImport,
-  rules: PurchaseRules,
-  { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
-): Loader {
-  const mistakes = createMistakes(onMistake, maxMistakes)
-  const badRows = createBadRows()
-  const totals = createTotals()
-  const passedOver = createPassedOver()
-  let unequal: readonly UnequalCount[] = []
-  const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
-  let layout: Layout | undefined
-  let pending: NewPurchase[] = []
-  let pendingBytes = 0
-  let chunkBytes = CHUNK_BYTES
-
-  const report = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
-    mistakes.add({ line, column: layout?.columns[field] ?? field, code, message })
-
-  const parser = createPurchaseParser(rules, options, {
-    layout(found) {
-      layout = found
+export function createImports(context: Context): Imports {
+  const { storage, now, longCalls, rowQuotas } = context
+  const imports: Imports = {
+    async list(account, query) {
+      assertAccount(account)
+      const { store_id, limit, cursor } = parseImportQuery(query)
+      const store = await getNamedStore(storage, account, store_id)
+      const { records, ...further } = await storage.listImports(store, pageFor({ limit, cursor }))
+      return { imports: records, ...further }
     },
-    purchase: (purchase) => void pending.push(purchase),
-    badRow(row) {
-      if (badRows.add(row)) return
-      for (const mistake of row.mistakes) report({ line: row.purchase.line, ...mistake })
-    },
-    passedOver: (reason) => pass(reason),
-    error: (mistake) => void mistakes.add(mistake),
-  })
 
-  const addMistake = (line: number, mistake: CellMistake) => {
-    if (!badRows.addMistake(line, mistake)) report({ line, ...mistake })
-  }
-
-  const pass = (reason: PassedOver, rows = 1) => {
-    counts.passed_over += rows
-    passedOver.add(reason, rows)
-  }
-
-  const addResult = ({ conflicts, unknown, ...result }: StagedRows) => {
-    counts.added += result.added
-    assertAdded(counts.added)
-    counts.skipped += result.skipped
-    counts.updated += result.updated
-    unequal = countUnequal([...unequal, ...result.unequal])
-    for (const line of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
-    for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
-  }
-
-  const stage = async () => {
-    signal?.throwIfAborted()
-    const isLarge = pendingBytes >= SLICE_BYTES
-    const areLargeRows = pendingBytes > LARGE_ROW_BYTES * pending.length
-    const slice = areLargeRows ? pending.map(copyRow) : pending
-    pending = []
-    pendingBytes = 0
-    if (slice.length > 0) await (rules.refundsOnly ? advance(slice) : add(slice))
-    if (isLarge) await setImmediate() // yields to the event loop: large rows take long
-  }
-
-  const add = async (rows: readonly NewPurchase[]) => {
-    counts.rows += rows.length
-    totals.add(rows)
-    addResult(await staged.stage(rows, layout?.comparison))
-  }
-
-  const advance = async (rows: readonly NewPurchase[]) => {
-    const { updated, unknown, notLater } = await staged.advance(rows)
-    counts.rows += updated
-    counts.updated += updated
-    pass(NOT_STORED, unknown)
-    pass(NOT_LATER, notLater)
-  }
-
-  /** The import will fail. Stages the bad rows only to find further mistakes in them. */
-  const stageBadRows = async () => {
-    const rows = rules.refundsOnly ? [] : badRows.toStage()
-    for (let start = 0; start < rows.length; start += SLICE_ROWS) {
-      addResult(await staged.stage(rows.slice(start, start + SLICE_ROWS), layout?.comparison))
-    }
-  }
-
-  return {
-    get rows() {
-      return counts.rows
-    },
-    async push(chunk) {
-      if (!(chunk instanceof Uint8Array))
-        throw new TypeError('the file must yield Uint8Array chunks')
-      signal?.throwIfAborted()
-      for (let start = 0; start < chunk.length; ) {
-        const bytes = chunk.subarray(start, start + chunkBytes)
-        const began = performance.now()
-        parser.push(bytes)
-        const fitting = (bytes.length * CHUNK_MS) / (performance.now() - began)
-        chunkBytes = Math.min(CHUNK_BYTES, Math.max(LEAST_CHUNK_BYTES, Math.floor(fitting)))
-        start += bytes.length
-        if (parser.isRefused) mistakes.assertNone()
-        pendingBytes += bytes.length
-        if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await stage()
-        else await setImmediate()
+    async *all(account, { store_id }) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        imports.list(account, { store_id, limit, cursor }),
+      )) {
+        yield* page.imports
       }
     },
-    async end() {
-      parser.end()
-      await stage()
-      await stageBadRows()
-      addResult(await staged.finish())
-      for (const mistake of badRows.mistakes()) report(mistake)
-      mistakes.assertNone(layout?.fitting_preset)
-      return {
-        layout: layout?.name ?? '',
-        ...counts,
-        totals: totals.list(),
-        ignored_columns: layout?.ignored ?? [],
-        passed_over_reasons: passedOver.list(),
-        unequal,
-        ...(layout?.fitting_preset && { fitting_preset: layout.fitting_preset }),
-      }
+
+    async get(account, import_id) {
+      assertAccount(account)
+      const found = await storage.findImport(account.account_id, import_id)
+      if (found) return found
+      throw new TillError('import_not_found', 'No import has this id')
+    },
+
+    async undo(account, request, options) {
+      assertAccount(account)
+      const { import_id, force } = parseImportUndo(request)
+      assertCallOptions(options)
+      const { store_id, actor, rows, added, updated } = await imports.get(account, import_id)
+      if (actor === undefined || rows === undefined) throw refused(NO_DETAILS)
+      const store = await getNamedStore(storage, account, store_id)
+      const data = { rows, added: added ?? 0, updated: updated ?? 0 }
+      const about = { subject: import_id, project_id: store.project_id, store_id, data }
+      const write = auditedWrite(context, account, 'imports.undo', about, options)
+      const undo = { import_id, force, undone_at: formatInstant(now()) }
+      const undoImport = () => storage.undoImport(store, undo, write)
+      const inTurn = () => longCalls.run(account.account_id, undoImport)
+      const outcome = await afterImport(inTurn, MAX_WAIT_MS)
+      if (outcome.outcome !== 'undone') throw refusalOf(outcome)
+      rowQuotas.purchases.forget(account.account_id)
+      return imports.get(account, import_id)
     },
   }
+  return imports
 }
 
-const NOT_STORED: PassedOver = { reason: 'not_stored' }
-const NOT_LATER: PassedOver = { reason: 'not_later' }
+const NO_DETAILS = 'The import was made by an earlier version, which kept no previous statuses'
 
-/**
- * Copies a row's strings. A string of V8 may be a view that keeps all the text around it in memory,
- * up to a megabyte of unused columns. A storage may keep the rows of many slices.
- */
-function copyRow(row: NewPurchase): NewPurchase {
-  const { transaction_id, user_id } = row
-  return {
-    ...row,
-    transaction_id: copyText(transaction_id),
-    user_id: user_id === undefined ? undefined : copyText(user_id),
+type Refusal = Exclude<UndoOutcome, { readonly outcome: 'undone' }>
+
+function refusalOf({ outcome, rows }: Refusal): TillError {
+  if (outcome === 'changed') {
+    const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
+    return refused(`${were} changed by a later import or recorded purchase; undo that one first`)
   }
+  // Counts a row of this import once for each later import that has it.
+  const reason =
+    rows === 1
+      ? '1 row of a later import or recorded purchase repeats a row of this import'
+      : `${rows} rows of later imports or recorded purchases repeat rows of this import`
+  const remedy = { field: 'force', code: 'required', message: 'removes these rows' }
+  return refused(`${reason}: ${remedy.field} ${remedy.message}`, [remedy])
 }
 
-export const UNKNOWN_SKU = {
-  code: 'unknown_sku',
-  message: 'is not the name of an item of this store',
-}
-const CONFLICT = {
-  code: 'transaction_conflict',
-  message: 'differs from a purchase, or a row, with the same transaction_id',
-}
-
-interface Group {
-  readonly status: PurchaseStatus
-  readonly currency: string
-  rows: number
-  sum: number
-  big: bigint
-}
-
-/** Counts rows and sums prices exactly, by status and currency. */
-function createTotals() {
-  const groups = new Map<string, Group>()
-  let latest: Group | undefined
-
-  const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    // Most rows repeat the last status and currency. Skipping the lookup saves 2 % of an import.
-    if (latest?.status === status && latest.currency === currency) return latest
-    const key = `${status} ${currency}`
-    latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }
-    groups.set(key, latest)
-    return latest
-  }
-
-  return {
-    add(rows: readonly NewPurchase[]) {
-      for (const { status, currency = '', price = 0 } of rows) {
-        const group = groupOf(status, currency)
-        group.rows++
-        if (Number.isSafeInteger(group.sum + price)) {
-          group.sum += price
-        } else {
-          group.big += BigInt(group.sum) + BigInt(price)
-          group.sum = 0
-        }
-      }
-    },
-    list(): ImportTotal[] {
-      return [...groups.values()].map(({ status, currency, rows, sum, big }) => ({
-        status,
-        currency,
-        rows,
-        total: String(big + BigInt(sum)),
-      }))
-    },
-  }
+function refused(reason: string, details: readonly ErrorDetail[] = []): TillError {
+  return new TillError('undo_refused', reason, details)
 }

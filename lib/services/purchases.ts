@@ -35,7 +35,7 @@ import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } f
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { createLoader, UNKNOWN_SKU } from './imports.ts'
+import { createLoader, UNKNOWN_SKU } from './loader.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned-purchases.ts'
 import { appOf, rulesOf } from './purchase-rules.ts'

@@ -14,7 +14,7 @@ import { assertAccount, authorityOf, getNamedStore } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { UNKNOWN_SKU } from './imports.ts'
+import { UNKNOWN_SKU } from './loader.ts'
 import { currencyRefusal, rulesOf } from './purchase-rules.ts'
 
 const PAUSE_MS = 50
