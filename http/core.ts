@@ -103,7 +103,8 @@ export function createCore(till: Till, context: ServerContext): Core {
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))
-      if (description.isCached) {
+      // A public document is cached elsewhere, and has no caller.
+      if (description.isCached && credential.scope) {
         remember?.({ route, caller: caller as Session, answer: result })
       }
       return result
