@@ -5,6 +5,7 @@ import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
 import { serveProcess } from '../support/cli.ts'
 import { collect } from '../support/collect.ts'
+import { startWriters, type Writers } from '../support/load.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
@@ -272,61 +273,32 @@ test('worker processes on PostgreSQL act as one server', { skip: soakOnly }, asy
   assert.equal(await servers[0]?.closed, 0)
 })
 
-/** Creates items at a server until it is stopped; each name is sent once. */
-function createLoad(send: Send, account_key: string, prefix: string) {
-  const load = {
-    acknowledged: [] as string[],
-    /** Sent without an answer. */
-    unknown: [] as string[],
-    refused: [] as Reply[],
-    broken: [] as string[],
-    isStopped: false,
-    ended: Promise.resolve(),
-  }
-  const run = async () => {
-    for (let number = 0; !load.isStopped; number++) {
-      const name = `${prefix}_${number}`
-      try {
-        const reply = await send(CREATE, { account_key, json: newItem(name) })
-        if (reply.status === 200) {
-          load.acknowledged.push(name)
-        } else {
-          load.unknown.push(name)
-          load.refused.push(reply)
-          await setTimeout(PAUSE_MS)
-        }
-      } catch (error) {
-        load.unknown.push(name)
-        load.broken.push(String(error))
-        if (load.broken.length > 100) return
-      }
-    }
-  }
-  load.ended = run()
-  return load
-}
-
-type Load = ReturnType<typeof createLoad>
-
-async function stopAll(loads: readonly Load[]): Promise<void> {
-  for (const load of loads) load.isStopped = true
-  await Promise.all(loads.map(({ ended }) => ended))
+/** Two clients at each server that create items. The names of their items begin with `at`. */
+function startWritersAt(t: TestContext, servers: readonly Server[], account_key: string) {
+  const writers = servers.map(({ url }, index) =>
+    startWriters(`${url}/api/v1`, account_key, { clients: 2, prefix: `at_${index}` }),
+  )
+  const stop = () => Promise.all(writers.map((each) => each.stop()))
+  t.after(stop)
+  return { writers, stop }
 }
 
 /** Waits until each has this many more successful answers. */
-async function progress(loads: readonly Load[], more: number): Promise<void> {
-  const goals = loads.map(({ acknowledged }) => acknowledged.length + more)
-  const isThere = () => loads.every((load, i) => load.acknowledged.length >= Number(goals[i]))
+async function progress(writers: readonly Writers[], more: number): Promise<void> {
+  const goals = writers.map(({ acknowledged }) => acknowledged.size + more)
+  const isThere = () => writers.every((each, i) => each.acknowledged.size >= Number(goals[i]))
   await eventually(() => isThere() || undefined, 'progress')
 }
 
-function assertKept(names: readonly string[], loads: readonly Load[]): void {
+function assertKept(names: readonly string[], writers: readonly Writers[]): void {
   const kept = new Set(names)
   assert.equal(kept.size, names.length, 'a name is stored twice')
-  const lost = loads.flatMap(({ acknowledged }) => acknowledged).filter((name) => !kept.has(name))
-  assert.deepEqual(lost, [])
-  const sent = loads.flatMap(({ acknowledged, unknown }) => [...acknowledged, ...unknown])
-  const made = names.filter((name) => !sent.includes(name))
+  const acknowledged = writers.flatMap((each) => [...each.acknowledged.values()])
+  assert.deepEqual(
+    acknowledged.filter((name) => !kept.has(name)),
+    [],
+  )
+  const made = names.filter((name) => !name.startsWith('at_'))
   assert.deepEqual(made, ['gold'])
 }
 
@@ -334,33 +306,31 @@ test('a killed server loses no acknowledged write and does not affect others', {
   skip: soakOnly,
 }, async (t) => {
   const { servers, account_key, till, account } = await shopOn(startServers(t, [], 2))
-  const loads = servers.flatMap(({ send }, server) =>
-    ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
-  )
-  await progress(loads, 15)
+  const { writers, stop } = startWritersAt(t, servers, account_key)
+  const others = writers.slice(1)
+  await progress(writers, 15)
 
   servers[0]?.child.kill('SIGKILL')
 
-  const others = loads.slice(2)
   await servers[0]?.closed
   await progress(others, 30)
-  await stopAll(loads)
-  for (const { refused, broken } of others) assert.deepEqual([refused, broken], [[], []])
-  assertKept(await namesOf(till, account), loads)
+  await stop()
+  for (const { refused, unanswered } of others) {
+    assert.deepEqual([refused, unanswered.size], [[], 0])
+  }
+  assertKept(await namesOf(till, account), writers)
 })
 
 test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
   skip: soakOnly || postgres.isForeign,
 }, async (t) => {
   const { servers, account_key, till, account, token } = await shopOn(startServers(t, [], 2))
-  const loads = servers.flatMap(({ send }, server) =>
-    ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
-  )
-  await progress(loads, 15)
+  const { writers, stop } = startWritersAt(t, servers, account_key)
+  await progress(writers, 15)
 
   await postgres.stop()
   await eventually(
-    () => loads.every(({ refused }) => refused.length > 0) || undefined,
+    () => writers.every(({ refused }) => refused.length > 0) || undefined,
     'a refusal by each server',
   )
   const read = await at(servers, 0)(LIST, { token })
@@ -368,27 +338,21 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
   const alive = await everywhere(servers, 'GET /healthz', {})
   await postgres.start()
 
-  await progress(loads, 15)
-  await stopAll(loads)
+  await progress(writers, 15)
+  await stop()
   assertProblem(read, 503, 'storage_unavailable')
   assert.deepEqual(statusesOf(ready), [503, 503])
   assert.deepEqual(statusesOf(alive), [200, 200])
-  for (const { refused, broken } of loads) {
-    assert.deepEqual(broken, [])
-    for (const reply of refused) {
-      const { detail } = assertProblem(reply, 503, 'storage_unavailable')
+  for (const { refused, unanswered } of writers) {
+    assert.equal(unanswered.size, 0)
+    for (const { status, headers, text } of refused) {
+      const { code, detail } = JSON.parse(text)
+      assert.deepEqual([status, code], [503, 'storage_unavailable'])
       assert.doesNotMatch(detail, /127\.0\.0\.1|postgres|ECONN/)
-      assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
+      assert.match(headers['retry-after'] ?? '', /^\d+$/)
     }
   }
-  const names = await namesOf(till, account)
-  assertKept(names, loads)
-  // A repeat of an unacknowledged create either creates the item or reports that it exists.
-  const kept = new Set(names)
-  for (const name of loads.flatMap(({ unknown }) => unknown.slice(0, 5))) {
-    const { status } = await at(servers, 1)(CREATE, { account_key, json: newItem(name) })
-    assert.equal(status, kept.has(name) ? 400 : 200)
-  }
+  assertKept(await namesOf(till, account), writers)
 })
 
 test('a rolling restart under load fails no request', { skip: soakOnly }, async (t) => {
