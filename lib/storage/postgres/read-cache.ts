@@ -55,6 +55,8 @@ export function createPostgresCache(
   let wroteAt = 0
   let running: { readonly at: number; readonly done: Promise<void> } | undefined
   let next: Promise<void> | undefined
+  /** The number of calls that wait for `next`. */
+  let waiting = 0
   /** The `clock` at the start of a request, while `together` runs calls of that request. */
   let requestedAt: number | undefined
   /** Whether `allowStale` currently runs its `work`. */
@@ -96,6 +98,7 @@ export function createPostgresCache(
 
   const send = () => {
     next = undefined
+    waiting = 0
     const at = ++clock
     const done = checkNow()
       .then(() => {
@@ -108,11 +111,16 @@ export function createPostgresCache(
     return done
   }
 
-  /** Resolves after a check that was sent later than `since`. Only one check runs at a time. */
+  /**
+   * Resolves after a check that was sent later than `since`. Only one check runs at a time. If
+   * several calls wait for it, it also waits for the calls of the next turn of the event loop.
+   */
   const checkAfter = (since: number): Promise<void> => {
     if (running && running.at > since) return running.done
+    waiting++
     next ??= new Promise((resolve, reject) => {
-      const soon = () => setImmediate(() => send().then(resolve, reject))
+      const start = () => void send().then(resolve, reject)
+      const soon = () => setImmediate(() => (waiting > 1 ? setImmediate(start) : start()))
       if (running) running.done.then(soon, soon)
       else soon()
     })
