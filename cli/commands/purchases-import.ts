@@ -66,7 +66,7 @@ export const purchasesImport = command({
     },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, account, storage, operand, options, output, db, io }) {
+  async run({ till, account, operand, options, output, db, io }) {
     const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =

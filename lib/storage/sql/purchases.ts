@@ -14,7 +14,7 @@ import type {
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import type { Query, Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
-import { all, find, type Program } from './program.ts'
+import { all, type Program } from './program.ts'
 import {
   buyerCounts,
   buyersStatement,

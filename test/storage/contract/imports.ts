@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { NewPurchase, StoredPurchase } from '../../../lib/domain/purchase.ts'
-import type { StagedRows, Storage } from '../../../lib/storage/port.ts'
+import type { StagedRows } from '../../../lib/storage/port.ts'
 import {
   DETAILS,
   importRows,
