@@ -57,9 +57,9 @@ export async function insertImport(
     await clearImport(db, other)
   }
   await applyChanges(db)
-  const now = new Date()
+  const now = Date.now()
   const inserted = await db.transaction(() =>
-    db.run(INSERT, import_id, store, OWNER, now.getTime(), store, now.toISOString(), undoes),
+    db.run(INSERT, import_id, store, OWNER, now, store, new Date(now).toISOString(), undoes),
   )
   if (inserted === 0) return undefined
   return db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown as ImportRow
