@@ -20,18 +20,29 @@ export function createKeyUses(
 ): KeyUses {
   /** The day of the last write, counted from 1970, by key. */
   const days = new BoundedMap<number>(100_000)
-  const waiting = new Set<string>()
+  /** The days that wait to be written, by key. */
+  const waiting = new Map<string, string>()
   let timer: NodeJS.Timeout | undefined
+  let written = Promise.resolve()
 
   const write = async () => {
-    timer = undefined
-    const last_used_on = formatInstant(now()).slice(0, 10)
-    const key_ids = [...waiting]
+    const uses = [...waiting]
     waiting.clear()
-    for (const key_id of key_ids) {
-      // After a failure, the next use of the key tries again.
-      await storage.noteKeyUse({ key_id, last_used_on }).catch(() => days.set(key_id, -1))
+    let isLost = false
+    for (const [key_id, last_used_on] of uses) {
+      isLost ||= await storage.noteKeyUse({ key_id, last_used_on }).then(
+        () => false,
+        () => true,
+      )
+      if (isLost) days.set(key_id, -1) // the next use of the key tries again
     }
+  }
+
+  /** Writes after the write that runs. */
+  const writeNext = () => {
+    timer = undefined
+    written = written.then(write)
+    return written
   }
 
   return {
@@ -39,12 +50,12 @@ export function createKeyUses(
       const today = Math.floor(now() / DAY_MS)
       if (days.get(key_id) === today) return
       days.set(key_id, today)
-      waiting.add(key_id)
-      timer ??= setTimeout(write, DELAY_MS).unref()
+      waiting.set(key_id, formatInstant(now()).slice(0, 10))
+      timer ??= setTimeout(writeNext, DELAY_MS).unref()
     },
-    async close() {
+    close() {
       clearTimeout(timer)
-      await write()
+      return writeNext()
     },
   }
 }

@@ -16,8 +16,11 @@ export interface LongCalls {
 
 const MAX_WAIT_MS = 10_000
 
-/** Gives long calls a third of `connections`, at least one. The rest is for short ones. */
-export function createLongCalls(connections = Number.POSITIVE_INFINITY): LongCalls {
+/**
+ * Gives long calls a third of `connections`, at least one. The rest is for short ones. SQLite has no
+ * pool: three long calls at a time.
+ */
+export function createLongCalls(connections = 9): LongCalls {
   const most = Math.max(1, Math.floor(connections / 3))
   /** The waiting calls by account. The account with the next turn comes first. */
   const waiting = new Map<string, Set<() => void>>()

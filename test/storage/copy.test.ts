@@ -148,6 +148,19 @@ for (const [name, create] of places) {
       assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
     })
 
+    test('that was interrupted after its last row is finished by the next one', async (t) => {
+      const source = await createFilled()
+      const target = await (await create(t)).open()
+      const broken = new Error('the connection is lost')
+      const endCopy = () => Promise.reject(broken)
+
+      await assert.rejects(copyStorage(source, { ...target, endCopy }), broken)
+      const { checksum } = await copyStorage(source, target)
+
+      assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
+      assert.deepEqual(await target.check(), [])
+    })
+
     test('fails without damage when another copy writes at the same time', async (t) => {
       const target = await (await create(t)).open()
       const { insertRows } = target

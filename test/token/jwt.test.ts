@@ -417,7 +417,7 @@ describe('verifyToken compared with jose', () => {
       { numRuns: 500 },
     )
     assert.ok(accepted > 100, `${accepted} were accepted`)
-    assert.ok(stricter > 100, `${stricter} were accepted by jose alone`)
+    assert.ok(stricter > 50, `${stricter} were accepted by jose alone`)
   })
 })
 

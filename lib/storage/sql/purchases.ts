@@ -63,7 +63,7 @@ export const ALL: Span = { first: '1', last: LAST, order: 'ASC' }
 function spanAfter(after: string | undefined, newestFirst = false): Span {
   if (newestFirst) {
     const last = after === undefined ? LAST : String(BigInt(after) - 1n)
-    return { first: '0', last, order: 'DESC' }
+    return { first: '1', last, order: 'DESC' }
   }
   return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }

@@ -64,7 +64,8 @@ const COMPLETE = [
     SELECT store, transaction_id, 0 FROM erased_purchases WHERE is_deleted ON CONFLICT DO NOTHING`,
   `INSERT INTO purchase_users (user_key, purchase)
     SELECT user_key(i.store, p.user_id), p.seq FROM purchases p
-    CROSS JOIN imports i ON i.seq = p.import WHERE p.user_id IS NOT NULL ORDER BY 1, 2`,
+    CROSS JOIN imports i ON i.seq = p.import WHERE p.user_id IS NOT NULL ORDER BY 1, 2
+    ON CONFLICT DO NOTHING`,
 ]
 
 /** Throws when the database is an unfinished copy. */

@@ -57,6 +57,7 @@ let isWorking = false
 const connection = openSqliteDriver(path, driver)
 const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 const db = connect(connection, path, () => {
+  Atomics.wait(lockWanted, 0, 1, YIELD_MS) // a write of the other thread goes first
   Atomics.wait(nothing, 0, 0, Math.random() * LOCK_PAUSE_MS) // no timer is that short
   return setImmediate()
 })

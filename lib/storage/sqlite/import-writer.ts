@@ -25,12 +25,14 @@ const MAX_WAITING = 12
 const STEPS_A_MESSAGE = 4
 const YOUNG_MB = 2
 
+/** Further imports are staged by the thread that runs them. More threads only wait for the lock. */
+const MAX_THREADS = 4
 /** The import threads that run. */
 const threads = new WeakMap<Connection, Set<Worker>>()
 
 /**
  * Starts the thread of an import. Its first row gets the `seq` `first_purchase`. Resolves to
- * undefined where threads are not available, and while the connection closes.
+ * undefined where threads are not available, if many run, and while the connection closes.
  */
 export async function startImportWriter(
   db: Connection,
@@ -38,11 +40,11 @@ export async function startImportWriter(
   first_purchase: number,
 ): Promise<ImportWriter | undefined> {
   const { lockWanted } = db
-  if (db.isClosing) return undefined
+  const running = threads.get(db) ?? new Set()
+  if (db.isClosing || running.size >= MAX_THREADS) return undefined
   const data = { lockWanted, seq, store, owner: OWNER, first_purchase }
   const worker = startFileThread(db, 'import-thread', YOUNG_MB, data satisfies ImportThreadData)
   if (!worker) return undefined
-  const running = threads.get(db) ?? new Set()
   threads.set(db, running.add(worker))
   const results: StagedRows[] = []
   let pending: ImportStep[] = []

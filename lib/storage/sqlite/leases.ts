@@ -92,8 +92,17 @@ export async function clearImport(
 ): Promise<void> {
   const { seq, owner } = row
   const taken = await db.transaction(() => db.run(TAKE_OVER, CLEARING, Date.now(), seq, owner))
-  if (taken === 1) await deleteImport(db, row, pause)
+  if (taken !== 1) return
+  try {
+    await deleteImport(db, row, pause)
+  } catch (error) {
+    // Ends the lease: the next import into the store tries again at once.
+    await db.transaction(() => db.run(END_LEASE, seq, CLEARING)).catch(() => {})
+    throw error
+  }
 }
+
+const END_LEASE = 'UPDATE imports SET alive_at = 0 WHERE seq = ? AND owner = ?'
 
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
