@@ -136,6 +136,11 @@ function operationsNamed(name: JsonOperation['name']): readonly Operation[] {
   return operations.filter((each) => each.name === name)
 }
 
+/** The tag without the mark of a proxy that compresses answers (RFC 9110 section 8.8.1). */
+function strongTag(tag: string | null): string | undefined {
+  return tag?.replace(/^W\//, '')
+}
+
 /** Creates a method from the operations with its name. */
 function createCall(variants: readonly Operation[], send: SendRequest) {
   const [first] = variants as [Operation]
@@ -145,7 +150,7 @@ function createCall(variants: readonly Operation[], send: SendRequest) {
   const assertOptions =
     etag === 'matched' ? assertChangeOptions : takesKey ? assertCreateOptions : assertCallOptions
   const answerOf = (reply: Reply) =>
-    etag ? { ...bodyOf<object>(reply), etag: reply.header('etag') ?? undefined } : bodyOf(reply)
+    etag ? { ...bodyOf<object>(reply), etag: strongTag(reply.header('etag')) } : bodyOf(reply)
   return (...given: readonly unknown[]) => {
     const [input = {}, ownBody = {}] = given.slice(0, count) as readonly Fields[]
     const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]

@@ -65,7 +65,7 @@ const rows = operations.map(({ id, answer, summary, description, errors, cli, ..
 const shortOperations = {
   name: 'short-operations',
   setup: (bundle) =>
-    bundle.onLoad({ filter: /lib\/operations\.[jt]s$/ }, () => ({
+    bundle.onLoad({ filter: /lib[\\/]operations\.[jt]s$/ }, () => ({
       contents: `export const operations = ${JSON.stringify(rows)}\nexport ${fieldOf}`,
     })),
 }

@@ -33,14 +33,23 @@ export function spanOf({ range, from, to }: Place['query'], now: number): Span {
   }
   if (name === 'all') return { name, by }
   // The chosen days include the last one.
-  const start = Date.parse(from ?? '') || tomorrow - 30 * DAY
-  const end = Math.max(start, Date.parse(to ?? '') || tomorrow - DAY) + DAY
+  const start = parseDay(from) ?? tomorrow - 30 * DAY
+  const end = Math.max(start, parseDay(to) ?? tomorrow - DAY) + DAY
   const days = (end - start) / DAY
   return {
     ...{ name, by: days <= 62 ? 'day' : days <= 365 ? 'week' : 'month' },
     ...{ from: dayOf(start), to: dayOf(end) },
-    before: { from: dayOf(2 * start - end), to: dayOf(start) },
+    ...(2 * start - end >= FIRST && { before: { from: dayOf(2 * start - end), to: dayOf(start) } }),
   }
+}
+
+/** The earliest day of a purchase. */
+const FIRST = Date.UTC(100, 0)
+
+/** The start of a day in the query; undefined for a bad one. */
+function parseDay(text = ''): number | undefined {
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  return time >= FIRST ? time : undefined
 }
 
 /** The most periods of a chart: ten years. */

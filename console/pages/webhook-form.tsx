@@ -139,13 +139,31 @@ export async function setWebhook(
 ): Promise<void> {
   if (store_id === '') {
     const { config, etag } = await projects.get(project_id)
-    await projects.update({ id: project_id, config: merged(config, change) }, { ifMatch: etag })
+    const settings = withStoredUrl(config, change)
+    await projects.update({ id: project_id, config: merged(config, settings) }, { ifMatch: etag })
     return
   }
   const { store_config, etag } = await stores.get(store_id)
-  const settings = { ...change, webhook_enabled: change.webhook_url !== undefined }
+  const settings = {
+    ...withStoredUrl(store_config, change),
+    webhook_enabled: change.webhook_url !== undefined,
+  }
   const changed = { store_id, store_config: merged(store_config, settings) }
   await stores.update(changed, { ifMatch: etag })
+}
+
+/**
+ * For a change that keeps the secret, the URL as it is stored, because the server drops the secret
+ * if the URL differs. Throws if another URL is stored meanwhile.
+ */
+function withStoredUrl({ webhook_url: stored }: JsonObject, change: JsonObject): JsonObject {
+  const { webhook_url: url } = change
+  if (typeof url !== 'string' || Object.hasOwn(change, 'webhook_secret')) return change
+  if (typeof stored === 'string' && showWebhookUrl(stored) === url) {
+    return { ...change, webhook_url: stored }
+  }
+  const message = 'belongs to another URL than the stored one: generate a new secret'
+  throw invalidFields([{ field: 'secret', code: 'invalid', message }])
 }
 
 /** A setting that is undefined is removed. */

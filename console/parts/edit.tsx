@@ -50,13 +50,15 @@ export function Edit<R extends object>(props: EditProps<R>) {
     return true
   }
   /** Saves the changes, unless the record has changed since `read`. */
-  const saveOver = async (read: R, parsed: Parsed): Promise<R | undefined> => {
+  const saveOver = async (read: R, parsed: Parsed, isRepeated = false): Promise<R | undefined> => {
     try {
       return await save(changedOf(parsed), read)
     } catch (error) {
       if (!(error instanceof TillError && CONFLICTS.includes(error.code))) throw error
       const now = await load()
-      if (changesOf(typedOf(base), typedOf(now)).length === 0) return saveOver(now, parsed)
+      const isSame = changesOf(typedOf(base), typedOf(now)).length === 0
+      if (isSame && isRepeated) throw error
+      if (isSame) return saveOver(now, parsed, true)
       setNewest(now)
       return undefined
     }

@@ -17,8 +17,10 @@ export interface ChangeOptions extends CallOptions {
 /** Identifies the content of a project or store, except its secrets. */
 export function etagOf(record: Project | Store): string {
   const shown = isStore(record) ? withoutStoreSecrets(record) : withoutProjectSecrets(record)
-  return `"${hashText(JSON.stringify(Object.entries(shown).sort())).slice(0, 22)}"`
+  return `"${hashText(JSON.stringify(Object.entries(shown).sort(byName))).slice(0, 22)}"`
 }
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
 
 /** Throws `etag_mismatch` unless `If-Match` allows the record (RFC 9110 section 13.1.1). */
 export function assertMatch(ifMatch: string | undefined, record: Project | Store): void {

@@ -62,7 +62,8 @@ async function serve(t: { after(task: () => void): void }, status = 200) {
       key: request.headers['idempotency-key'],
       match: request.headers['if-match'],
     })
-    response.writeHead(status, { etag: '"tag"' }).end('{}')
+    // As a proxy that compresses sends it.
+    response.writeHead(status, { etag: 'W/"tag"' }).end('{}')
   })
   const url = await listenOn(t, server)
   return { requests, manage: createManageClient({ url, accountKey: 'ak_1', attempts: 2 }) }

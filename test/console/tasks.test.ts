@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { soakOnly } from '../support/soak.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
@@ -39,7 +40,8 @@ const VENDOR_FILES: { readonly [N in PresetName]: readonly string[] } = {
 }
 
 for (const by of ['mouse', 'keyboard'] as const) {
-  test(`a person performs the task of each page by ${by}`, { skip }, (t) => performTasks(t, by))
+  const options = { skip: skip || (by === 'keyboard' && soakOnly) } // 20 s each
+  test(`a person performs the task of each page by ${by}`, options, (t) => performTasks(t, by))
 }
 
 async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
@@ -381,6 +383,20 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.getByText('The messages are not signed').waitFor()
     await goTo(page, '#/webhooks', 'Webhooks')
     await page.getByText('unsigned', { exact: true }).waitFor()
+  })
+
+  await t.test('a URL that is stored in another spelling keeps its secret', async () => {
+    const [project = assert.fail()] = (await till.projects.list(account)).projects
+    const { id } = project
+    const config = { webhook_url: 'https://SHOP.example', webhook_secret: 'ours' }
+    await till.projects.update(account, { id, config })
+    await goTo(page, `#/webhooks/${id}`, 'Webhook')
+    await press('Change')
+    await press('Continue')
+    await press('Confirm this URL')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal((await till.projects.get(account, id)).config.webhook_url, 'https://SHOP.example')
+    assert.deepEqual(await till.projects.listSecrets(account, id), ['webhook_secret'])
   })
 
   await t.test('a new key is shown once, and revoking the own key signs out', async () => {

@@ -259,6 +259,9 @@ test('a project and a store are changed only while they have the ETag that was r
     )
     assert.equal((await update(other, '*')).status, 200)
   }
+  // A key that is also the name of a method of each object.
+  const named = { json: { config: { toString: 1 } } }
+  assert.equal((await asOwn(`PATCH /manage/v1/projects/${own.project.id}`, named)).status, 200)
   const store = await till.stores.get(own.account, 'main')
   const read = await asOwn('GET /manage/v1/stores/main')
   assert.equal(read.headers.get('etag'), etagOf(store))
