@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { useAction } from '../data.ts'
@@ -103,8 +103,9 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
     setFile(file)
   }
   useDropped((file) => send.isRunning || choose(file))
-  // Checks a file as soon as it is chosen, and again with other settings.
-  useEffect(() => {
+  // Checks a file as soon as it is chosen, and again with other settings. A layout effect, because
+  // the form is locked from this moment on.
+  useLayoutEffect(() => {
     if (file) send.run(file, 'check')
   }, [file, settings, helpers])
   const { step, sent, checked, done, isUnknown } = progress

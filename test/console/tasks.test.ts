@@ -236,11 +236,11 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     const at = '2026-01-31 10:00'
     const sales = `Order,Article,When,Buyer\nO-1,gold.1,${at},ann\nO-2,,${at},ann\n`
     const skus = page.getByLabel(/^SKU map: /)
-    await skus.setInputFiles(fileOf('skus.csv', 'vendor_sku,item\ngold.1,sword\n'))
-    await page.getByLabel(/^Layout: /).setInputFiles(fileOf('shop.json', JSON.stringify(layout)))
+    await give(skus, fileOf('skus.csv', 'vendor_sku,item\ngold.1,sword\n'))
+    await give(page.getByLabel(/^Layout: /), fileOf('shop.json', JSON.stringify(layout)))
     await choose(page, 'orders.csv', sales)
     await page.getByText('skus line 2 is not the name of an item of this store').waitFor()
-    await skus.setInputFiles(fileOf('skus.csv', 'vendor_sku,item\ngold.1,gold\n'))
+    await give(skus, fileOf('skus.csv', 'vendor_sku,item\ngold.1,gold\n'))
     await page.getByText('1 row passed over: 1 skipped by the layout').waitFor()
     await press('Import 1 rows into main')
     await page.getByText('Imported 1 new purchases').waitFor()
@@ -450,7 +450,13 @@ function row(page: Page, table: string, name: RegExp): Locator {
 }
 
 async function choose(page: Page, name: string, text: string): Promise<void> {
-  await page.locator('input[type=file]').first().setInputFiles(fileOf(name, text))
+  await give(page.locator('input[type=file]').first(), fileOf(name, text))
+}
+
+/** Gives a file to an input, which is disabled while another file is checked. */
+async function give(input: Locator, file: ReturnType<typeof fileOf>): Promise<void> {
+  await input.and(input.page().locator(':enabled')).waitFor({ state: 'attached' })
+  await input.setInputFiles(file)
 }
 
 function fileOf(name: string, text: string) {
