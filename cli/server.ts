@@ -186,11 +186,11 @@ async function startWorkers(
   webhooks: WebhookSender | undefined,
 ): Promise<Served> {
   const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
-  const pool = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
-  if (!pool) {
+  const starting = startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
+  const pool = await starting.catch(async (error) => {
     await webhooks?.close()
-    throw new CommandFailure('') // the worker has already printed the reason
-  }
+    throw error
+  })
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}`,
     failed: pool.failed,

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
+import { CommandFailure } from './command-errors.ts'
 
 /** Whether this process is a worker. */
 export const { isWorker } = cluster
@@ -20,20 +21,24 @@ const MAX_SHORT_LIVES = 5
 /**
  * Runs this program with `args` in `count` workers. Replaces each worker that dies, and passes the
  * reason to `onDeath`. Starts the first worker alone, so that an error such as a port in use is
- * printed only once. Resolves to undefined if the first worker cannot listen.
+ * printed only once. Throws if the first worker cannot listen.
  */
 export async function startWorkerPool(
   count: number,
   args: readonly string[],
   onDeath: (message: string) => void,
-): Promise<WorkerPool | undefined> {
+): Promise<WorkerPool> {
   // Lets the kernel distribute connections. By default this process distributes them, and one that
   // it passes to a dying worker waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })
   const first = cluster.fork()
   const port = await portOf(first)
-  if (port === undefined) return undefined
+  if (port === undefined) {
+    const { signalCode } = first.process
+    // Without a signal, the worker has printed the reason.
+    throw new CommandFailure(signalCode ? `The first worker was ended by ${signalCode}` : '')
+  }
 
   const workers = new Set<Worker>()
   let isStopping = false

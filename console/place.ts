@@ -52,9 +52,12 @@ export function setUnsaved(form: HTMLFormElement, isUnsaved: boolean): void {
   else unsaved.delete(form)
 }
 
+/** Asks, if a form in `place` is not saved. After a yes, the form is no longer asked about. */
 export function mayLeave(place: Node = document): boolean {
-  const isSaved = [...unsaved].every((form) => !place.contains(form))
-  return isSaved || confirm('Leave without saving what you have typed?')
+  const left = [...unsaved].filter((form) => place.contains(form))
+  if (left.length > 0 && !confirm('Leave without saving what you have typed?')) return false
+  for (const form of left) unsaved.delete(form)
+  return true
 }
 
 let shown = location.hash

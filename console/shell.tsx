@@ -15,7 +15,7 @@ import { setDropped } from './parts/dropped.ts'
 import { Icon } from './parts/icon.tsx'
 import { Empty } from './parts/notice.tsx'
 import { Page, Utc } from './parts/page.tsx'
-import { goTo, linkTo, usePlace } from './place.ts'
+import { goTo, linkTo, mayLeave, usePlace } from './place.ts'
 import { ScopeChoice, ScopeProvider } from './scope.tsx'
 import { signOut, useClient } from './session.ts'
 
@@ -133,7 +133,7 @@ function useDrop(): boolean {
       const isTaken = event.defaultPrevented
       move(event)
       const file = event.dataTransfer?.files[0]
-      if (!file || isTaken || document.querySelector('dialog[open]')) return
+      if (!file || isTaken || document.querySelector('dialog[open]') || !mayLeave()) return
       setDropped(file)
       goTo(linkTo('import'))
     }

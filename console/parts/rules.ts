@@ -6,7 +6,7 @@ import type { Parsed } from './form.tsx'
 type Rules = { readonly [name: string]: { readonly schema: JsonSchema } }
 
 interface OwnFields {
-  /** What the schemas do not say, by field. `false` leaves a field out. */
+  /** Additions to the schemas, by field. `false` leaves a field out. */
   readonly [name: string]: Partial<FieldInfo> | false
 }
 

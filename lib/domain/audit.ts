@@ -1,6 +1,6 @@
 import type { JsonObject } from './fields.ts'
 
-/** What a change alters of the records that a cache may hold. */
+/** The effect of a change on the records that a cache may hold. */
 export type Effect =
   | 'nothing'
   | 'account'

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { type TestContext, test } from 'node:test'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { childrenOf, createShopFile } from '../support/served.ts'
@@ -49,6 +50,18 @@ test('each worker allows its part of a rate limit', async (t) => {
   assert.deepEqual([...policies], ['"key";q=3;w=60'])
   const allowed = replies.filter(({ status }) => status === 200).length
   assert.ok(allowed >= 3 && allowed <= 6, `${allowed} of 40`)
+})
+
+test('a first worker that is killed before it listens is the reason of the failure', async (t) => {
+  const kill = `import cluster from 'node:cluster'; cluster.isWorker && process.kill(process.pid, 'SIGKILL')`
+  const { db } = await createShopFile(t)
+  const node = ['--import', `data:text/javascript,${encodeURIComponent(kill)}`, 'dist/cli/main.js']
+  const args = ['serve', '--workers', '2', '--port', '0', '--db', db]
+
+  const { status, stderr } = spawnSync(process.execPath, [...node, ...args], { encoding: 'utf8' })
+
+  assert.equal(status, 1)
+  assert.equal(stderr, 'tillkit: The first worker was ended by SIGKILL\n')
 })
 
 test('SIGTERM ends all workers', { skip: soakOnly }, async (t) => {

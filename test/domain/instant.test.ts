@@ -40,7 +40,7 @@ describe('parseInstant', () => {
     })
   }
 
-  // What does not exist (30 February, 24:00) is compared with Date below.
+  // Another test compares times that do not exist (30 February, 24:00) with Date.
   const bad: Record<string, string[]> = {
     'without a zone': ['2024-03-01T12:34:56', '2024-03-01 12:34:56', '2024-03-01'],
     'a year that Date would read as 19xx': ['0024-03-01T12:34:56Z', '0099-12-31T23:59:59Z'],
