@@ -4,6 +4,7 @@ import { fileOf } from '../support/till.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
+  drop,
   goTo,
   openTab,
   serveConsole,
@@ -188,7 +189,12 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await clicked
     await page.getByRole('heading', { level: 1, name: 'Sword' }).waitFor()
     assert.equal(await page.getByLabel('Description').inputValue(), 'Sharp')
+    page.once('dialog', (dialog) => void dialog.dismiss())
+    await drop(page, 'transaction_id,sku,purchased_at\n')
     page.once('dialog', (dialog) => void dialog.accept())
+    await goTo(page, '#/import', 'Import purchases')
+    await page.getByText('Drop a CSV file here, or choose one', { exact: true }).waitFor()
+    assert.equal(await page.getByText('dropped.csv').count(), 0)
     await goTo(page, '#/%', 'Not found')
   })
 

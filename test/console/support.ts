@@ -107,6 +107,20 @@ export async function signIn(page: Page, url: string, key: string): Promise<void
   await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
 }
 
+/** Drops a file on the page, as a person does from a folder. */
+export function drop(page: Page, text: string): Promise<void> {
+  return page.evaluate(`(${DROP})(${JSON.stringify(text)})`)
+}
+
+const DROP = `(text) => {
+  const dataTransfer = new DataTransfer()
+  dataTransfer.items.add(new File([text], 'dropped.csv'))
+  for (const type of ['dragover', 'drop']) {
+    const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true })
+    document.querySelector('main').dispatchEvent(event)
+  }
+}`
+
 /** Goes to a page of the console, and waits for its title. */
 export async function goTo(page: Page, link: string, title: string): Promise<void> {
   await page.evaluate((link) => {

@@ -8,6 +8,7 @@ import { soakOnly } from '../support/soak.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
+  drop,
   goTo,
   openTab,
   personAt,
@@ -283,7 +284,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
 
   await t.test('a file that is dropped on a page of a store is checked', async () => {
     const file = `${HEADER}D-1,gold,2026-01-31T12:00:00Z,ann,499,USD\n`
-    await page.evaluate(`(${DROP})(${JSON.stringify(file)})`)
+    await drop(page, file)
     await page.getByText('dropped.csv').waitFor()
     await page.getByText('No mistake in 1 rows').waitFor()
   })
@@ -418,16 +419,6 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
 
   assertNoComplaints(complaints)
 }
-
-/** Drops a file on the page, as a person does from a folder. */
-const DROP = `(text) => {
-  const dataTransfer = new DataTransfer()
-  dataTransfer.items.add(new File([text], 'dropped.csv'))
-  for (const type of ['dragover', 'drop']) {
-    const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true })
-    document.querySelector('main').dispatchEvent(event)
-  }
-}`
 
 /** The places of the browser that have a key. */
 async function placesOf(page: Page, key: string): Promise<string[]> {
