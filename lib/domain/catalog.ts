@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../errors.ts'
+import type { Differences } from './differences.ts'
 import {
   boolean,
   type Fields,
@@ -102,11 +103,6 @@ export interface PlannedChange {
   readonly fields?: Differences | undefined
   /** The new item. */
   readonly item?: ParsedItem
-}
-
-/** The old and new values of fields. */
-export interface Differences {
-  readonly [field: string]: { readonly from: unknown; readonly to: unknown }
 }
 
 /** A catalog with a checked structure. Configurations and items are parsed later, one by one. */

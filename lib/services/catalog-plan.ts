@@ -3,7 +3,6 @@ import type { Account } from '../domain/account.ts'
 import {
   type Catalog,
   type CatalogPlan,
-  type Differences,
   type ParsedCatalog,
   type ParsedItem,
   type PlannedChange,
@@ -12,11 +11,11 @@ import {
   repeated,
   resolveSecrets,
 } from '../domain/catalog.ts'
+import { type Differences, differences, differencesIn } from '../domain/differences.ts'
 import type { EndpointWrite } from '../domain/endpoint.ts'
 import {
   invalidField,
   isObject,
-  isSameJson,
   type JsonObject,
   oneOf,
   parseObject,
@@ -44,6 +43,7 @@ import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { CatalogChanges, KeyCheck, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
 import { itemChanges, newItems } from './catalog-change.ts'
+import { assertNoMistakes } from './catalog-mistakes.ts'
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
@@ -153,7 +153,7 @@ export async function preparePlan(
     const store = await planner.planStore(ofProject, stored, listed, `$.stores[${index}]`)
     await planner.planItems(store, items, `$.stores[${index}].items`, !stored)
   }
-  assertNoProblems(problems, request.lines)
+  assertNoMistakes(problems, request.lines)
   if ((await storage.findCatalogState(project.id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
@@ -457,69 +457,8 @@ function changeOf(
   return Object.keys(fields).length > 0 ? { ...change, fields } : change
 }
 
-/** The fields of `after` that differ from `before`. */
-function differences(before: object, after: object): Differences {
-  const found: Record<string, Differences[string]> = {}
-  for (const [name, to] of Object.entries(after)) {
-    const from = (before as JsonObject)[name]
-    if (!isSameJson(from, to)) found[name] = { from, to }
-  }
-  return found
-}
-
-/** Compares two configurations key by key. Like `differences`, but shows no secret. */
-function differencesIn(
-  field: string,
-  before: JsonObject,
-  after: JsonObject,
-  sent: JsonObject | undefined,
-  secrets: readonly string[],
-): Differences {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  // A secret that was only encrypted again counts as unchanged.
-  const isSame = (name: string) =>
-    isSameJson(before[name], after[name]) ||
-    (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))
-  const shown = (config: JsonObject, name: string) =>
-    secrets.includes(name) && config[name] !== undefined ? '(secret)' : config[name]
-  const changed = [...names].filter((name) => !isSame(name))
-  return Object.fromEntries(
-    changed.map((name) => [
-      `${field}.${name}`,
-      { from: shown(before, name), to: shown(after, name) },
-    ]),
-  )
-}
-
 /** The name of an item that has a bad field; '' if the name itself is bad. */
 function nameOf(item: unknown): string {
   const { name } = isObject(item) ? item : {}
   return typeof name === 'string' ? name : ''
 }
-
-/** Throws if there are problems. For a spreadsheet, gives lines instead of JSON paths. */
-function assertNoProblems(problems: readonly ErrorDetail[], lines: CatalogFile['lines']): void {
-  if (problems.length === 0) return
-  const lineOf = (store: string, item: string) => lines?.[Number(store)]?.[Number(item)] ?? 1
-  const found = lines
-    ? problems
-        .map(({ field = '', message, ...rest }): ErrorDetail => {
-          const [, store = '', item = '', column = ''] = ITEM_PATH.exec(field) ?? []
-          const place = store === '' ? (rest.line ? {} : { field }) : { line: lineOf(store, item) }
-          const text = message.replace(ITEM_PATH_IN_TEXT, (_, s, i) => `line ${lineOf(s, i)}`)
-          return { ...place, ...(column === '' ? {} : { column }), ...rest, message: text }
-        })
-        .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
-    : problems
-  const [first] = found
-  const place =
-    first?.line === undefined
-      ? first?.field
-      : `Line ${first.line}${first.column ? `, ${first.column}` : ''}:`
-  const message =
-    found.length === 1 ? `${place} ${first?.message}` : `The catalog has ${found.length} mistakes`
-  throw new TillError('invalid_request', message, found)
-}
-
-const ITEM_PATH = /^\$\.stores\[(\d+)\]\.items\[(\d+)\]\.?(.*)$/
-const ITEM_PATH_IN_TEXT = /\$\.stores\[(\d+)\]\.items\[(\d+)\]/
