@@ -2,14 +2,7 @@
 // sqlite3 shell and with csv-parse and better-sqlite3. All use WAL and synchronous=FULL.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  createReadStream,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { createReadStream, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -23,7 +16,6 @@ const ROUNDS = 3
 export async function bench() {
   await inFolder(async (folder) => {
     for (const order of Object.keys(ORDERS)) await compare(folder, order)
-    for (const random of [false, true]) userIndex(folder, random)
     formats(folder)
     await probe(folder)
     await large(folder)
@@ -99,48 +91,6 @@ async function importOverHttp(folder, file) {
   const peak = server.memory('VmHWM')
   await server.stop()
   return { ms, peak }
-}
-
-const USER_ROUNDS = 5
-
-/** The cost of the index of users: imports by the library, with the index and without it. */
-export function userIndex(folder, random) {
-  const file = join(folder, 'purchases.csv')
-  writePurchases(file, ROWS, { random })
-  const without = copyWithoutUserIndex(folder)
-  const trials = Array.from({ length: USER_ROUNDS }, () => ({
-    off: importInProcess(without, folder, file),
-    on: importInProcess('.', folder, file),
-  }))
-  const speeds = trials.map(({ off, on }) => off.seconds / on.seconds)
-  const row = (name, key, speed) => [
-    name,
-    median(trials.map((each) => each[key].seconds)).toFixed(1),
-    Math.min(...trials.map((each) => each[key].seconds)).toFixed(1),
-    Math.round(Math.max(...trials.map((each) => each[key].peak))),
-    speed,
-  ]
-  printTable(
-    `The index of users: ${count(ROWS)} rows, ids ${random ? 'in random order' : 'ascending'}, ${USER_ROUNDS} interleaved rounds`,
-    ['', 'CPU, s (median)', 'least', 'peak MiB', 'speed (median)'],
-    [row('without the index', 'off', ''), row('with it', 'on', ratio(median(speeds)))],
-  )
-}
-
-/** Copies our build. The imports of the copy add no users to the index. */
-function copyWithoutUserIndex(folder) {
-  const copy = join(folder, 'without')
-  cpSync('dist', join(copy, 'dist'), { recursive: true })
-  cpSync('package.json', join(copy, 'package.json'))
-  if (!statSync(join(copy, 'node_modules'), { throwIfNoEntry: false })) {
-    symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
-  }
-  const module = join(copy, 'dist/lib/storage/sqlite/users.js')
-  const code = readFileSync(module, 'utf8')
-  const changed = code.replace('if (user_id === undefined)', '')
-  if (changed === code) throw new Error('bench/import.mjs does not fit users.ts any more')
-  writeFileSync(module, changed)
-  return copy
 }
 
 /** A vendor's file with and without a SKU map, and a file that is imported again. */
