@@ -1,7 +1,11 @@
-import { type Operation, operations } from '../openapi/document.ts'
+import type { Call, Send } from '../../cli/conformance/client.ts'
+import { CREDENTIALS, endpointOf } from '../../cli/conformance/endpoints.ts'
+import { conformanceRows } from '../../cli/conformance/table.ts'
+import { createWorld } from '../../cli/conformance/world.ts'
+import { operations } from '../openapi/document.ts'
 import { fc } from '../support/seeds.ts'
-import { type Body, bodyOf } from './bodies.ts'
-import { form } from './forms.ts'
+import { exchange } from './exchange.ts'
+import type { World } from './world.ts'
 
 export type Header = readonly [name: string, value: string]
 
@@ -19,344 +23,203 @@ export interface FuzzRequest {
   readonly allowed: readonly number[]
 }
 
-/** Headers, and the statuses they cause if no other part is wrong. */
-function part(headers: readonly Header[], ...allowed: number[]): Part {
-  return allowed.length > 0 ? { headers, allowed } : { headers }
-}
+const ANY = [200, 304, 400, 401, 404, 413, 415]
 
-type CredentialName = 'publicKey' | 'accountKey' | 'token' | 'none'
-
-/** The ten endpoints and the probes. */
-const ENDPOINTS = operations.filter(
-  ({ id, path }) =>
-    (path.startsWith('/api/v1/') || /^.(healthz|readyz)$/.test(path)) && id !== 'listOwnPurchases',
-)
-
-/** A part of a request. `allowed` is missing when the part does not affect the status. */
-interface Part {
-  readonly headers: readonly Header[]
-  readonly allowed?: readonly number[]
-}
-
-const HEADERS = {
-  publicKey: 'x-public-project-key',
-  accountKey: 'x-account-key',
-  token: 'authorization',
-} as const
-
-const RIGHT: { readonly [C in CredentialName]: readonly Header[] } = {
-  publicKey: [['X-Public-Project-Key', '{{public_key}}']],
-  accountKey: [['X-Account-Key', '{{account_key}}']],
-  token: [['Authorization', 'Bearer {{token}}']],
-  none: [],
-}
-
-const FOREIGN: typeof RIGHT = {
-  publicKey: [['x-public-project-key', '{{foreign_public_key}}']],
-  accountKey: [['x-account-key', '{{foreign_account_key}}']],
-  token: [['authorization', 'bearer  {{foreign_token}}']],
-  none: [],
-}
-
-const garbage = fc.oneof(
-  fc.constantFrom(
-    ...[
-      '',
-      ' ',
-      'x',
-      'Bearer',
-      'Bearer ',
-      'Basic e',
-      'Bearer e.e.e',
-      'null',
-      '__proto__',
-      '{{account_id}}',
-    ],
-    ...[
-      '{{account_key}}x',
-      '{{public_key}}=',
-      'Bearer {{token}}x',
-      'Bearer {{token}}.',
-      'Token {{token}}',
-    ],
-    ...['Bearer {{expired_token}}', 'Bearer {{revoked_token}}', 'Bearer {{unsigned_token}}'],
-    ...['{{revoked_account_key}}', '{{former_public_key}}', `Bearer e${'a'.repeat(9_000)}`],
-    ...['Bearer {{account_key}}', 'Bearer {{token}}, Bearer {{token}}'],
-  ),
-  fc.string({ maxLength: 40 }),
-)
-
-function credential(of: CredentialName): fc.Arbitrary<Part> {
-  if (of === 'none') return fc.constant(part([]))
-  const refused = of === 'publicKey' ? 400 : 401
-  const others = Object.values(RIGHT).filter((each) => each !== RIGHT[of])
+/** Sends the requests of the conformance rows, and returns requests of every kind made from them. */
+export async function createRequests(
+  url: string,
+  world: World,
+): Promise<fc.Arbitrary<FuzzRequest>> {
+  const { keys } = world
+  const send: Send = async (endpoint, call) => {
+    const { status, headers, body } = await exchange(url, requestOf(endpoint, call))
+    const text = body.toString()
+    return {
+      ...{ endpoint, status, headers: new Headers([...headers]), text, request: '' },
+      body: JSON.parse(text),
+    }
+  }
+  const rows = createWorld(send, keys)
+  const seeds: FuzzRequest[] = []
+  for (const row of conformanceRows()) {
+    const { credential } = endpointOf(row.endpoint)
+    const right = { publicKey: keys.public_key, accountKey: keys.account_key }
+    const value = credential === 'token' ? await rows.token() : right[credential]
+    seeds.push(
+      requestOf(row.endpoint, { credential: { value, shown: '' }, ...(await row.call(rows)) }),
+    )
+  }
+  const seed = fc.constantFrom(...seeds)
   return fc.oneof(
-    { weight: 12, arbitrary: fc.constant(part(RIGHT[of])) },
-    {
-      weight: 1,
-      arbitrary: fc.constant(part(FOREIGN[of], 200, 304, 400, 404, 413, 415)),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.constant(part([...RIGHT[of], ...RIGHT[of]], refused)),
-    },
-    { weight: 1, arbitrary: fc.constant(part(others.flat(), refused)) },
-    {
-      weight: 2,
-      arbitrary: garbage.map((value) => part([[HEADERS[of], value]], refused)),
-    },
+    { weight: 6, arbitrary: edited(seed) },
+    { weight: 1, arbitrary: strays },
+    { weight: 1, arbitrary: malformed(seed) },
   )
 }
 
-const jsonType: fc.Arbitrary<Part> = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc
-      .constantFrom('application/json', 'Application/JSON; charset=utf-8', 'application/json ; x="')
-      .map((type) => part([['Content-Type', type]])),
-  },
-  { weight: 1, arbitrary: fc.constant(part([])) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(
-        '',
-        'text/plain',
-        'application/jsonp',
-        'multipart/form-data',
-        'json',
-        '*/*',
-        '\xe9',
-      )
-      .map((type) => part([['content-type', type]], 415)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constant(part([['Content-Encoding', 'gzip']], 415)),
-  },
-)
-
-/** Headers that never affect the status, whatever their values. */
-const harmless: fc.Arbitrary<readonly Header[]> = fc.array(
-  fc.oneof(
-    fc.constantFrom<Header>(
-      ['X-Request-Id', 'request-{{fresh}}'],
-      ['X-Request-Id', 'a'.repeat(65)],
-      ['X-Request-Id', ''],
-      ['X-Request-Id', '<script>'],
-      ['Accept', 'text/html'],
-      ['Accept-Encoding', 'gzip, br'],
-      ['Origin', 'https://example.com'],
-      ['X-Forwarded-For', '::::, 1.2.3.4'],
-      ['X-HTTP-Method-Override', 'DELETE'],
-      ['Cookie', 'a=b; __proto__=c'],
-      ['Range', 'bytes=0-1'],
-      ['If-Match', '"x"'],
-      ['__proto__', 'x'],
-      ['Long', 'x'.repeat(8_000)],
-    ),
-    fc
-      .string({ maxLength: 70 })
-      .map((value): Header => ['x-request-id', value.replaceAll('{{', '')]),
-    fc.string({ maxLength: 30 }).map((value): Header => ['X-Other', value.replaceAll('{{', '')]),
-  ),
-  { maxLength: 3 },
-)
-
-const idempotency: fc.Arbitrary<Part> = fc.oneof(
-  { weight: 4, arbitrary: fc.constant(part([])) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom('{{fresh}}', 'é\x80'.repeat(100), '__proto__{{fresh}}', "'; DROP{{fresh}}")
-      .map((key) => part([['Idempotency-Key', `${key}{{fresh}}`]])),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom('', ' ', 'x'.repeat(256), 'a,b')
-      .map((key) => part([['Idempotency-Key', key]], 200, 400)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constant(
-      part(
-        [
-          ['Idempotency-Key', '1'],
-          ['idempotency-key', '2'],
-        ],
-        400,
-      ),
-    ),
-  },
-)
-
-const validators: fc.Arbitrary<Part> = fc.oneof(
-  { weight: 4, arbitrary: fc.constant(part([])) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom('*', '"x", *', 'W/"x"', '', '"', '"x",,,', '"'.repeat(4_000), ',\t,')
-      .map((value) => part([['If-None-Match', value]], 200, 304)),
-  },
-)
-
-interface Target extends Part {
-  readonly target: string
+function requestOf(number: number, call: Call): FuzzRequest {
+  const { method, path, credential, bodyType } = endpointOf(number)
+  const { header, prefix } = CREDENTIALS[credential]
+  const { json, text = json === undefined ? '' : JSON.stringify(json), form } = call
+  const type = form ? 'multipart/form-data; boundary=frontier' : 'application/json'
+  return {
+    endpoint: operations.find((each) => each.method === method && each.path === path)?.id ?? '',
+    method,
+    target: path.replace('{item_id}', call.item_id ?? '') + (call.query ?? ''),
+    headers: [
+      ...(bodyType ? ([['Content-Type', type]] as const) : []),
+      ...(call.credential ? ([[header, prefix + call.credential.value]] as const) : []),
+    ],
+    body: form ? formOf(form) : Buffer.from(text).toString('latin1'),
+    isChunked: false,
+    allowed: ANY,
+  }
 }
 
-const target = (target: string, ...allowed: number[]): Target => ({
-  target,
-  ...part([], ...allowed),
+function formOf(parts: { readonly [name: string]: string | undefined }): string {
+  const texts = Object.entries(parts).map(([name, value]) => {
+    const file = name === 'file' ? '; filename="a.csv"\r\nContent-Type: text/csv' : ''
+    return `Content-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
+  })
+  return `--frontier\r\n${texts.join('--frontier\r\n')}--frontier--\r\n`
+}
+
+const nested = fc
+  .tuple(fc.constantFrom(2, 31, 32, 33, 64, 30_000), fc.constantFrom('[', '{"a":'))
+  .map(([depth, open]) => `${open.repeat(depth)}1${(open === '[' ? ']' : '}').repeat(depth)}`)
+
+const long = fc
+  .tuple(fc.constantFrom(64, 65, 255, 256, 4_097, 70_000, 270_000), fc.constantFrom('a', 'é'))
+  .map(([length, letter]) => `"${letter.repeat(length)}"`)
+
+/** Values of every type, at and beyond every limit, as JSON: it also writes 1e400. */
+const wildValue = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.constantFrom(
+      ...['null', 'true', '0', '-1', '1.5', '1e400', '-1e999', '9007199254740993', '1e-400', '499'],
+      ...['""', '" "', '"\\u0000"', '"\\ud800"', '"\\udc00a"', '"\\u007f\\n"', '"__proto__"'],
+      ...['[]', '[null]', '{}', '[[[]]]', '{"__proto__":{"a":1}}', '{"a":"\\ud800"}', '"4.99"'],
+    ),
+  },
+  { weight: 3, arbitrary: fc.json({ maxDepth: 4 }) },
+  { weight: 1, arbitrary: fc.oneof(nested, long) },
+)
+
+interface Edit {
+  readonly at: number
+  readonly cut: number
+  readonly put: string
+}
+
+const edit: fc.Arbitrary<Edit> = fc.record({
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  cut: fc.constantFrom(0, 0, 1, 2, 20),
+  put: fc.constantFrom(
+    ...['', '"', '""', ',', ';', '\n', '\r', '\r\n', '\0', '\xff', '\xc3', '=1', ' ', '--frontier'],
+  ),
 })
 
-const oddQuery = fc.oneof(
-  fc.constantFrom(
-    ...['?', '?&&', '?=', '?a=b', '?%', '?%zz=%', '?__proto__=x&constructor=y', '?store_id', '??'],
-    ...[
-      '?store_id=other',
-      '?store_id=sibling',
-      '?store_id=%00',
-      '?store_id=%ff',
-      '?store_id=a%2Fb',
-      '?STORE_ID=main',
-      '?store_id=main&store_id=nowhere',
-    ],
-    ...['?store_id[]=main', '?store_id=nowhere&store_id=main', `?store_id=${'m'.repeat(9_000)}`],
-    ...['?store_id=main&limit=0', '?store_id=main&limit=1001', '?store_id=main&limit=1e1'],
-    ...['?store_id=main&limit=', '?store_id=main&limit=-1', '?store_id=main&limit=%D9%A1'],
-    ...['?store_id=main&cursor=', '?store_id=main&cursor=x', '?store_id=main&limit=1&cursor=%00'],
-    '?store_id=main&limit=1&cursor={{foreign_item_id}}',
-  ),
-  fc.webQueryParameters().map((query) => `?${query}`),
+function applied(bytes: string, { at, cut, put }: Edit): string {
+  const place = Math.floor(at * bytes.length)
+  return bytes.slice(0, place) + put + bytes.slice(place + cut)
+}
+
+/** Replaces a member of a JSON object, or adds one. */
+function withMember(body: string, place: number, key: string, value: string): string {
+  if (!body.startsWith('{')) return body
+  try {
+    const members = Object.entries(JSON.parse(Buffer.from(body, 'latin1').toString()))
+    const [name] = members[place % (members.length + 1)] ?? [key]
+    const texts = members.filter(([each]) => each !== name).map((each) => JSON.stringify(each))
+    const others = texts.map((text) => text.slice(1, -1).replace('",', '":'))
+    const all = [...others, `${JSON.stringify(name)}:${value}`]
+    return Buffer.from(`{${all}}`).toString('latin1')
+  } catch {
+    return body
+  }
+}
+
+const FOREIGN = [
+  ...['foreign_token', 'expired_token', 'revoked_token', 'unsigned_token', 'account_key'],
+].map((name): Header => ['Authorization', `Bearer {{${name}}}`])
+
+/** Another credential in place of the right one, or beside it. */
+const credential = fc.constantFrom<Header>(
+  ...FOREIGN,
+  ['authorization', 'Bearer {{token}}x'],
+  ['Authorization', 'Bearer {{token}}, Bearer {{token}}'],
+  ['authorization', `Bearer e${'a'.repeat(9_000)}`],
+  ['x-account-key', '{{foreign_account_key}}'],
+  ['x-account-key', '{{revoked_account_key}}'],
+  ['X-Public-Project-Key', '{{foreign_public_key}}'],
+  ['X-Public-Project-Key', '{{former_public_key}}'],
+  ['X-Public-Project-Key', '__proto__'],
 )
 
-const targets: { readonly [operation: string]: fc.Arbitrary<Target> } = {
-  listItems: fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc
-        .constantFrom(
-          ...['?store_id=main', '?store_id=m%61in&x=%'],
-          ...['?limit=1&store_id=main', '?store_id=main&limit=1000', '?%73tore_id=main'],
-          '?store_id=main&limit=2&cursor={{item_id}}',
-        )
-        .map((query) => target(`/api/v1/items${query}`)),
-    },
-    { weight: 2, arbitrary: oddQuery.map((query) => target(`/api/v1/items${query}`, 400)) },
-    { weight: 1, arbitrary: fc.constant(target('/api/v1/items', 400)) },
+const header = fc.oneof(
+  fc.constantFrom<Header>(
+    ['X-Request-Id', 'request-{{fresh}}'],
+    ['X-Request-Id', 'a'.repeat(65)],
+    ['X-Request-Id', '<script>'],
+    ['Accept-Encoding', 'gzip, br'],
+    ['Origin', 'https://example.com'],
+    ['X-Forwarded-For', '::::, 1.2.3.4'],
+    ['X-HTTP-Method-Override', 'DELETE'],
+    ['Cookie', 'a=b; __proto__=c'],
+    ['Range', 'bytes=0-1'],
+    ['__proto__', 'x'],
+    ['Long', 'x'.repeat(8_000)],
+    ['Content-Encoding', 'gzip'],
+    ['Idempotency-Key', "'; DROP{{fresh}}"],
+    ['Idempotency-Key', 'é\x80'.repeat(100)],
+    ['Idempotency-Key', 'x'.repeat(256)],
+    ['If-None-Match', '"x", *'],
+    ['If-None-Match', '"'.repeat(4_000)],
+    ['If-None-Match', ',\t,'],
   ),
-  getItem: fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc
-        .constantFrom('{{item_id}}', '{{item_id}}?x', '{{item_id}}?store_id=main&limit=x')
-        .map((id) => target(`/api/v1/items/${id}`)),
-    },
-    {
-      weight: 2,
-      arbitrary: fc
-        .constantFrom(
-          ...[
-            'x',
-            '{{foreign_item_id}}',
-            '{{sibling_item_id}}',
-            '%00',
-            '__proto__',
-            '%2e%2e',
-            '..',
-            '{{item_id}}%20',
-          ],
-          ...['{{item_id}}%00', '%F0%9F%98%80', "'%20OR%201=1--", 'a'.repeat(9_000), '*', '%252F'],
-          ...['{{project_id}}', 'itm_', '%e2%80%a8'],
-        )
-        .map((id) => target(`/api/v1/items/${id}`, 404)),
-    },
-    {
-      weight: 1,
-      arbitrary: fc
-        .constantFrom('%', '%zz', '%c3', '%ff', '%ed%a0%80', '{{item_id}}%', '%u0041')
-        .map((id) => target(`/api/v1/items/${id}`, 400)),
-    },
+  fc.string({ maxLength: 40 }).map((value): Header => ['X-Other', value.replaceAll('{{', '')]),
+)
+
+const query = fc.oneof(
+  fc.constantFrom(
+    ...['?', '?&&', '?=', '?%', '?%zz=%', '?__proto__=x&constructor=y', '?store_id', '??'],
+    ...['?store_id=other', '?store_id=%00', '?store_id=%ff', '?STORE_ID=main', '?store_id[]=main'],
+    ...['?store_id=main&limit=1001', '?store_id=main&limit=-1', '?store_id=main&limit=%D9%A1'],
+    '?store_id=main&limit=1&cursor={{foreign_item_id}}',
   ),
-}
+  fc.webQueryParameters().map((text) => `?${text}`),
+)
 
-type BodyPart = Part & { readonly body: string }
-
-const noBody: fc.Arbitrary<BodyPart> = fc
-  .oneof(
-    { weight: 5, arbitrary: fc.constant('') },
-    { weight: 1, arbitrary: fc.constantFrom('{}', 'x'.repeat(300_000)) },
-  )
-  .map((body) => ({ headers: [], body }))
-
-function bodyFor(operation: Operation): fc.Arbitrary<BodyPart> {
-  if (!operation.body) return noBody
-  if (operation.body.type === 'multipart/form-data') {
-    return form.map(({ contentType, ...body }) => {
-      const decided = decide(body)
-      const allowed = decided.allowed ?? [200]
-      return {
-        ...decided,
-        headers: [['Content-Type', contentType]],
-        allowed: contentType.startsWith('multipart/form-data') ? allowed : [415],
-      }
-    })
-  }
-  return fc.tuple(bodyOf(operation), jsonType).map(([body, type]) => {
-    return { ...decide(body), ...type, allowed: type.allowed ?? decide(body).allowed ?? [200] }
-  })
-}
-
-const STATUSES = { accepted: [200], refused: [400, 413] } as const
-
-function decide({ bytes, expected }: Body): BodyPart {
-  const allowed = expected === undefined ? [200, 400, 413] : STATUSES[expected]
-  return { headers: [], body: bytes, allowed }
-}
-
-/** A request to an endpoint. A wrong credential alone decides the status. */
-function requestTo(operation: Operation): fc.Arbitrary<FuzzRequest> {
-  const { id: endpoint, method, path } = operation
-  const caller = (operation.scheme ?? 'none') as CredentialName
-  const isCreate = method === 'POST' && caller === 'accountKey'
-  const isValidated = caller === 'token' && method === 'GET'
-  const oneOfMany = fc.option(oddQuery, { freq: 6, nil: '' }).map((query) => target(path + query))
+/** A request of a row with some of its parts changed. */
+function edited(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
   return fc
     .record({
-      caller: credential(caller),
-      target: targets[endpoint] ?? oneOfMany,
-      body: bodyFor(operation),
-      key: isCreate ? idempotency : fc.constant(part([])),
-      validator: isValidated ? validators : fc.constant(part([])),
-      harmless,
-      isHead: method === 'GET' ? fc.boolean() : fc.constant(false),
+      request: seed,
+      member: fc.option(fc.tuple(fc.nat(20), fc.constantFrom('x', '__proto__', ''), wildValue)),
+      edits: fc.option(fc.array(edit, { maxLength: 2 }), { freq: 3 }),
+      credential: fc.option(fc.tuple(credential, fc.boolean()), { freq: 5 }),
+      more: fc.array(header, { maxLength: 2 }),
+      query: fc.option(query, { freq: 6 }),
+      isHead: fc.boolean(),
       isChunked: fc.boolean(),
     })
-    .map(({ caller, target, body, key, validator, harmless, isHead, isChunked }) => ({
-      endpoint,
-      method: isHead ? 'HEAD' : method,
-      target: target.target,
-      headers: [caller, target, body, key, validator]
-        .flatMap(({ headers }) => headers)
-        .concat(harmless),
-      body: body.body,
-      isChunked,
-      allowed: caller.allowed ?? together(target, body, key, validator),
-    }))
+    .map(({ request, member, edits, credential, more, query, isHead, isChunked }) => {
+      const body = member ? withMember(request.body, ...member) : request.body
+      const [other, isBeside] = credential ?? []
+      const own = other && !isBeside ? request.headers.slice(0, -1) : request.headers
+      return {
+        ...request,
+        method: isHead && request.method === 'GET' ? 'HEAD' : request.method,
+        target: query === null ? request.target : request.target.replace(/\?.*|$/, query),
+        headers: [...own, ...(other ? [other] : []), ...more],
+        body: (edits ?? []).reduce(applied, body),
+        isChunked,
+      }
+    })
 }
 
-/** The statuses when several parts may be wrong: the server may report any of them first. */
-function together(...parts: readonly Part[]): readonly number[] {
-  const deciding = parts.flatMap(({ allowed }) => (allowed ? [allowed] : []))
-  const refusing = deciding.filter((allowed) => !allowed.includes(200))
-  if (refusing.length > 0) return [...new Set([...refusing.flat(), ...refusals(deciding)])]
-  return deciding.length > 0 ? [...new Set(deciding.flat())] : [200]
-}
-
-function refusals(all: readonly (readonly number[])[]): number[] {
-  return all.flat().filter((status) => status >= 400)
-}
+const ENDPOINTS = operations.filter(({ path }) => path.startsWith('/api/v1/'))
 
 const strays: fc.Arbitrary<FuzzRequest> = fc
   .record({
@@ -367,33 +230,11 @@ const strays: fc.Arbitrary<FuzzRequest> = fc
     ),
     known: fc.constantFrom(...ENDPOINTS.map(({ path }) => path.replace(/\{\w+\}/, 'x'))),
     odd: fc.constantFrom(
-      ...[
-        '/',
-        '//',
-        '/api',
-        '/api/v1/items/',
-        '/api/v1/items/a/b',
-        '/API/v1/items',
-        '/api/v2/items',
-      ],
-      ...[
-        '/api/v1/stores/',
-        '/api//v1/items',
-        '/api/v1/%69tems',
-        '/../healthz',
-        '/healthz/',
-        '/.env',
-      ],
-      ...[
-        '/api/v1/items;x',
-        '/__proto__',
-        '/constructor',
-        '/api/v1/items%3Fstore_id=main',
-        '/metrics',
-      ],
+      ...['/', '//', '/api/v1/items/', '/API/v1/items', '/api//v1/items', '/api/v1/%69tems'],
+      ...['/../healthz', '/.env', '/api/v1/items;x', '/__proto__', '/api/v1/items%3Fstore_id=main'],
     ),
     method: fc.constantFrom('DELETE', 'PATCH', 'TRACE', 'PROPFIND'),
-    headers: harmless,
+    headers: fc.array(header, { maxLength: 1 }),
     body: fc.constantFrom('', '{}'),
     isChunked: fc.boolean(),
   })
@@ -405,42 +246,19 @@ const strays: fc.Arbitrary<FuzzRequest> = fc
     allowed: [status],
   }))
 
-/** Requests that HTTP forbids or barely allows. Usually answered 400 or 431. */
-const malformed: fc.Arbitrary<FuzzRequest> = fc
-  .tuple(
-    requestTo(ENDPOINTS.find(({ id }) => id === 'listItems') as Operation),
-    fc.constantFrom<(request: FuzzRequest) => Partial<FuzzRequest>>(
-      ({ headers }) => ({ headers: [...headers, ['X-Bad', 'a\0b']] }),
-      ({ headers }) => ({ headers: [...headers, ['X Bad', 'a']] }),
-      ({ headers }) => ({ headers: [...headers, ['X-Bad', 'a\rb']] }),
-      ({ headers }) => ({ headers: [...headers, ['Host', 'other']] }),
-      ({ headers }) => ({ headers: [...headers, ['Content-Length', '-1']] }),
-      ({ headers }) => ({ headers: [...headers, ['Transfer-Encoding', 'gzip']] }),
-      ({ headers }) => ({ headers: [...headers, ['Big', 'x'.repeat(17_000)]] }),
-      ({ headers }) => ({
-        headers: Array(400)
-          .fill(['X-Many', 'x'.repeat(40)])
-          .concat(headers),
-      }),
-      ({ target }) => ({ target: `${target} x` }),
-      ({ target }) => ({ target: `${target}\x01` }),
-      () => ({ target: 'http://' }),
-      () => ({ target: '*' }),
-      () => ({ target: `/${'x'.repeat(17_000)}` }),
-      () => ({ method: 'BREW' }),
-    ),
-  )
-  .map(([request, breaking]) => ({
+/** Requests that HTTP forbids or barely allows. */
+function malformed(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
+  const changes: readonly (Partial<FuzzRequest> | Header)[] = [
+    ...[['X-Bad', 'a\0b'] as const, ['X Bad', 'a'] as const, ['X-Bad', 'a\rb'] as const],
+    ...[['Host', 'other'] as const, ['Content-Length', '-1'] as const],
+    ...[['Transfer-Encoding', 'gzip'] as const, ['Big', 'x'.repeat(17_000)] as const],
+    ...['/a x', '/\x01', 'http://', '*', `/${'x'.repeat(17_000)}`].map((target) => ({ target })),
+    { method: 'BREW' },
+  ]
+  return fc.tuple(seed, fc.constantFrom(...changes)).map(([request, change]) => ({
     ...request,
-    method: 'GET',
-    ...breaking(request),
+    ...(Array.isArray(change) ? { headers: [...request.headers, change as Header] } : change),
     endpoint: 'unknown route',
-    allowed: [400, 404, 405, 431],
+    allowed: [400, 401, 404, 405, 413, 415, 431],
   }))
-
-/** Requests of every kind. */
-export const request: fc.Arbitrary<FuzzRequest> = fc.oneof(
-  ...ENDPOINTS.map((each) => ({ weight: each.scheme ? 4 : 1, arbitrary: requestTo(each) })),
-  { weight: 3, arbitrary: strays },
-  { weight: 2, arbitrary: malformed },
-)
+}

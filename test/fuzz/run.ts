@@ -5,8 +5,7 @@ import { startServer } from '../support/server.ts'
 import type { Target } from '../support/targets.ts'
 import { assertAnswer } from './answers.ts'
 import { type Answer, exchange } from './exchange.ts'
-import { type FuzzRequest, request } from './requests.ts'
-import { createEditedRows } from './rows.ts'
+import { createRequests, type FuzzRequest } from './requests.ts'
 import { createWorld } from './world.ts'
 
 export interface Fuzzing {
@@ -21,7 +20,7 @@ export interface Fuzzing {
 /** Sends requests to a real server. Throws with the smallest request that got a wrong response. */
 export async function fuzzServer(
   t: TestContext,
-  { target, seed, requests, milliseconds = Number.POSITIVE_INFINITY }: Fuzzing,
+  { target, seed, requests: numRuns, milliseconds = Number.POSITIVE_INFINITY }: Fuzzing,
 ): Promise<void> {
   const { url, till, log } = await startServer(t, { storage: await target.open(t) })
   const world = await createWorld(till)
@@ -33,9 +32,8 @@ export async function fuzzServer(
   }
   const before = await send(KNOWN_GOOD)
   const until = Date.now() + milliseconds
-  const editedRows = await createEditedRows(url, world.keys)
-  const any = fc.oneof({ weight: 5, arbitrary: request }, { weight: 1, arbitrary: editedRows })
-  const property = fc.asyncProperty(any, async (request) => {
+  const requests = await createRequests(url, world)
+  const property = fc.asyncProperty(requests, async (request) => {
     if (Date.now() > until) return
     log.length = 0
     await send(request)
@@ -44,7 +42,7 @@ export async function fuzzServer(
     const errors = log.flatMap(({ error = [] }) => error)
     assert.deepEqual(errors, [], 'the server logged an error')
   })
-  await fc.assert(property, { seed, numRuns: requests, includeErrorInReport: true })
+  await fc.assert(property, { seed, numRuns, includeErrorInReport: true })
 }
 
 const KNOWN_GOOD: FuzzRequest = {

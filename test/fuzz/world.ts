@@ -18,16 +18,11 @@ export interface World {
 export async function createWorld(till: Till): Promise<World> {
   const home = await createShop(till, 'Home')
   const { account, project } = home
-  await till.stores.create(account, {
-    project_id: project.id,
-    store_id: 'iap',
-    store_type: 'iap',
-    store_config: { platform: 'google_play', shared_secret: 'kept-shared-secret' },
-  })
-  await till.projects.update(account, {
-    id: project.id,
-    config: { webhook_secret: 'kept-webhook-secret' },
-  })
+  const store_config = { platform: 'google_play', shared_secret: 'kept-shared-secret' }
+  const iap = { store_id: 'iap', store_type: 'iap', store_config } as const
+  await till.stores.create(account, { project_id: project.id, ...iap })
+  const config = { webhook_secret: 'kept-webhook-secret' }
+  await till.projects.update(account, { id: project.id, config })
   const lost = await till.accounts.addKey(account)
   await till.accounts.revokeKey(account, lost.key_id)
   const revoked = await till.sessions.token(project.public_key, { user_id: 'gone' })
@@ -37,41 +32,16 @@ export async function createWorld(till: Till): Promise<World> {
     gracePeriod: 0,
   })
 
-  const sibling = await till.projects.create(account, {
-    account_id: account.account_id,
-    name: 'Sibling',
-    bundle_id: 'com.example.sibling',
-    platform: 'web',
-  })
-  const { id: project_id } = sibling
-  await till.stores.create(account, { project_id, store_id: 'sibling', store_type: 'web' })
-  const sibling_item = await till.items.create(account, {
-    store_id: 'sibling',
-    name: 'gold',
-    display_name: 'Sibling gold',
-    price: '1',
-    type: 'consumable',
-  })
-
   const stranger = await till.accounts.create({ name: 'Stranger' })
+  const game = { name: 'Other', bundle_id: 'com.example.other', platform: 'web' }
   const strange = await till.projects.create(stranger, {
     account_id: stranger.account_id,
-    name: 'Other',
-    bundle_id: 'com.example.other',
-    platform: 'web',
+    ...game,
   })
-  await till.stores.create(stranger, {
-    project_id: strange.id,
-    store_id: 'other',
-    store_type: 'web',
-  })
-  const strange_item = await till.items.create(stranger, {
-    store_id: 'other',
-    name: 'gem',
-    display_name: 'Foreign gem',
-    price: '1',
-    type: 'consumable',
-  })
+  const other = { project_id: strange.id, store_id: 'other', store_type: 'web' } as const
+  await till.stores.create(stranger, other)
+  const gem = { name: 'gem', display_name: 'Foreign gem', price: '1', type: 'consumable' } as const
+  const strange_item = await till.items.create(stranger, { store_id: 'other', ...gem })
   const foreign = await till.sessions.token(strange.public_key, { user_id: 'other' })
 
   const [head, payload] = home.token.split('.')
@@ -86,8 +56,6 @@ export async function createWorld(till: Till): Promise<World> {
     foreign_public_key: strange.public_key,
     item_id: home.item.id,
     foreign_item_id: strange_item.id,
-    sibling_project_id: sibling.id,
-    sibling_item_id: sibling_item.id,
     token: home.token,
     revoked_token: revoked.token,
     foreign_token: foreign.token,
