@@ -8,7 +8,6 @@ import { createShop } from '../support/till.ts'
 export interface Target {
   readonly account_id: string
   readonly account_key: string
-  readonly project_id: string
   readonly public_key: string
   readonly token: string
   /** Creates a store with `count` items, each with a description of `length` characters. */
@@ -23,48 +22,33 @@ export interface Target {
 export async function createTarget(db: string): Promise<Target & { close(): Promise<void> }> {
   const storage = await openSqliteStorage(db)
   const till = createTill({ storage })
-  const { account, project_id, public_key, token, account_id } = await createShop(till)
+  const { account, project_id, public_key, token, account_id, item } = await createShop(till)
   const publicKeys = new Map<string, string>()
   return {
     account_id,
     account_key: account.account_key,
-    project_id,
     public_key,
     token,
     async createItems(store_id, count, length = 100) {
       await till.stores.create(account, { project_id, store_id, store_type: 'web' })
-      const items = Array.from({ length: count }, (_, i) => ({
-        id: `itm_${store_id}_${i}`,
-        account_id,
-        project_id,
-        store_id,
-        name: `item_${i}`,
+      const texts = {
         display_name: 'Item',
         description: '',
-        price: 1,
-        type: 'consumable' as const,
         metadata: { text: 'x'.repeat(length) },
-        created_at: '2024-03-01T12:34:56.789Z',
-        version: 1,
-      }))
-      for (const item of items) await storage.insertItem(item)
+      }
+      for (let i = 0; i < count; i++) {
+        const id = `itm_${store_id}_${i}`
+        await storage.insertItem({ ...item, ...texts, id, store_id, name: `item_${i}` })
+      }
     },
     async createStores(name, count) {
-      const made = await till.projects.create(account, {
-        account_id,
-        name,
-        bundle_id: 'com.example.many',
-        platform: 'web',
-      })
+      const game = { name, bundle_id: 'com.example.many', platform: 'web' }
+      const made = await till.projects.create(account, { account_id, ...game })
       publicKeys.set(name, made.public_key)
       const store_config = { text: 'x'.repeat(60_000) }
+      const own = { project_id: made.id, store_type: 'web', store_config } as const
       const creates = Array.from({ length: count }, (_, i) =>
-        till.stores.create(account, {
-          project_id: made.id,
-          store_id: `${name}_${i}`,
-          store_type: 'web',
-          store_config,
-        }),
+        till.stores.create(account, { ...own, store_id: `${name}_${i}` }),
       )
       await Promise.all(creates)
     },
