@@ -1,69 +1,90 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
-import { createTill, type Till } from '../../lib/index.ts'
-import { createBalancer } from '../support/balancer.ts'
+import { createTill, type Storage, type Till } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
 import { collect } from '../support/collect.ts'
-import { startWriters, type Writers } from '../support/load.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
   createClient,
-  eventually,
+  createSignal,
   importForm,
   type Parts,
   type Reply,
   type Send,
+  startServer,
 } from '../support/server.ts'
-import { soakOnly } from '../support/soak.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { createShop } from '../support/till.ts'
 
-const postgres = await startPostgres({ restarts: !soakOnly })
+const postgres = await startPostgres()
 
-interface Server extends Awaited<ReturnType<typeof serveProcess>> {
-  readonly send: Send
+/** Servers on one database, and the operator's till. */
+interface Group {
+  readonly storage: Storage
+  readonly till: Till
+  readonly sends: readonly Send[]
 }
 
-/** A server process with its own client. */
-async function startServer(t: TestContext, db: string, args: readonly string[] = []) {
+async function serve(t: TestContext, db: string, args: readonly string[] = []) {
   const own = ['--db', db, '--port', '0', '--log', 'errors', '--no-webhooks']
   const served = await serveProcess(t, [...own, ...args])
   return { ...served, send: createClient(served.url) }
 }
 
-/** Servers on a new database, and the operator's till. */
-async function startServers(t: TestContext, args: readonly string[] = [], count = 3) {
+async function startOnPostgres(t: TestContext, args: readonly string[] = [], count = 2) {
   const db = await postgres.createSchema(t)
   const storage = await openPostgres(t, db, { max: 3 })
   const till = createTill({ storage })
-  const starting = Array.from({ length: count }, () => startServer(t, db, args))
-  return { db, storage, till, servers: await Promise.all(starting) }
+  const starting = Array.from({ length: count }, () => serve(t, db, args))
+  const servers = await Promise.all(starting)
+  return { storage, till, servers, sends: servers.map(({ send }) => send) }
 }
 
-/** Serves the tests that neither stop a server nor set its options. */
-const shared = await startServers({ after } as TestContext)
-
-/** A new shop on these servers. */
-async function shopOn(servers: typeof shared | Promise<typeof shared>) {
-  const running = await servers
-  return { ...running, ...(await createShop(running.till)) }
+const groups: { readonly [name: string]: (t: TestContext) => Promise<Group> } = {
+  async 'one server'(t) {
+    const storage = await openSqlite(join(temporaryFolder(t), 'till.db'))
+    const { till, send } = await startServer(t, { storage })
+    return { storage, till, sends: [send] }
+  },
+  async 'two processes on one file'(t) {
+    const db = join(temporaryFolder(t), 'till.db')
+    const storage = await openSqlite(db)
+    const servers = await Promise.all([serve(t, db), serve(t, db)])
+    const till = createTill({ storage })
+    t.after(() => till.close())
+    return { storage, till, sends: servers.map(({ send }) => send) }
+  },
+  'three processes on PostgreSQL': (t) => startOnPostgres(t, [], 3),
 }
 
-function at(servers: readonly Server[], index: number): Send {
-  return (servers[index % servers.length] as Server).send
+const AUTH = '/api/v1/identity/auth'
+const LIST = 'GET /api/v1/items?store_id=main'
+const CREATE = 'POST /api/v1/items'
+
+function newItem(name: string): object {
+  return { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' }
 }
 
-function everywhere(servers: readonly Server[], request: string, parts: Parts): Promise<Reply[]> {
-  return Promise.all(servers.map(({ send }) => send(request, parts)))
+function everywhere({ sends }: Pick<Group, 'sends'>, request: string, parts: Parts) {
+  return Promise.all(sends.map((send) => send(request, parts)))
 }
 
-function statusesOf(replies: readonly Reply[]): number[] {
-  return replies.map(({ status }) => status)
+async function statuses(...request: Parameters<typeof everywhere>): Promise<number[]> {
+  return [...new Set((await everywhere(...request)).map(({ status }) => status))]
 }
 
-function newItem(name: string, store_id = 'main'): object {
-  return { store_id, name, display_name: name, price: '1', type: 'consumable' }
+/** Sends all requests at once, to the servers in turn. */
+function together({ sends }: Group, requests: readonly (readonly [string, Parts])[]) {
+  return Promise.all(
+    requests.map(([request, parts], i) => (sends[i % sends.length] as Send)(request, parts)),
+  )
+}
+
+function at({ sends }: Pick<Group, 'sends'>, index: number): Send {
+  return sends[index % sends.length] as Send
 }
 
 async function openSession(send: Send, public_key: string, user_id = 'player'): Promise<string> {
@@ -80,336 +101,143 @@ async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]
   return (await collect(till.items.all(account, { store_id: 'main' }))).map(({ name }) => name)
 }
 
-/** Between the requests of a client under load. */
-const PAUSE_MS = 10
-/** Between the requests of a client that waits for a change of several seconds. */
-const POLL_MS = 250
+const shared: Group[] = []
 
-const AUTH = '/api/v1/identity/auth'
-const LIST = 'GET /api/v1/items?store_id=main'
-const CREATE = 'POST /api/v1/items'
-const IMPORT = 'POST /api/v1/purchases/import'
+for (const [name, start] of Object.entries(groups)) {
+  const group = await start({ after } as TestContext)
+  shared.push(group)
+  const newShop = () => createShop(group.till)
 
-test('all servers accept new credentials immediately', async () => {
-  const { servers, till, account, account_key, project } = await shopOn(shared)
+  test(`${name}: all servers accept new credentials and refuse revoked ones at once`, async () => {
+    const { till, account, account_key, project, project_id, public_key } = await newShop()
+    const tokens = await Promise.all(group.sends.map((send) => openSession(send, public_key, 'u')))
+    for (const token of tokens) assert.deepEqual(await statuses(group, LIST, { token }), [200])
+    await till.sessions.revoke(account, { project_id, user_id: 'u' })
+    for (const token of tokens) assert.deepEqual(await statuses(group, LIST, { token }), [401])
+    const again = await openSession(at(group, 1), public_key, 'u')
+    assert.deepEqual(await statuses(group, LIST, { token: again }), [200])
 
-  for (let round = 0; round < 3; round++) {
-    const user_id = `user_${round}`
-    const token = await openSession(at(servers, round), project.public_key, user_id)
-    assert.deepEqual(statusesOf(await everywhere(servers, LIST, { token })), [200, 200, 200])
-    await till.sessions.revoke(account, { project_id: project.id, user_id })
-    assert.deepEqual(statusesOf(await everywhere(servers, LIST, { token })), [401, 401, 401])
-    const again = await openSession(at(servers, round + 1), project.public_key, user_id)
-    const replies = await everywhere(servers, LIST, { token: again })
-    assert.deepEqual(statusesOf(replies), [200, 200, 200])
-  }
+    const added = await till.accounts.addKey(account)
+    const parts = { account_key: added.account_key, json: {} }
+    assert.deepEqual(await statuses(group, CREATE, parts), [400])
+    await till.accounts.revokeKey(account, added.key_id)
+    assert.deepEqual(await statuses(group, CREATE, parts), [401])
+    assert.deepEqual(await statuses(group, CREATE, { account_key, json: {} }), [400])
 
-  const added = await till.accounts.addKey(account)
-  const parts = { account_key: added.account_key, json: {} }
-  assert.deepEqual(statusesOf(await everywhere(servers, CREATE, parts)), [400, 400, 400])
-  await till.accounts.revokeKey(account, added.key_id)
-  assert.deepEqual(statusesOf(await everywhere(servers, CREATE, parts)), [401, 401, 401])
-  const kept = await everywhere(servers, CREATE, { account_key, json: {} })
-  assert.deepEqual(statusesOf(kept), [400, 400, 400])
-
-  const rotation = { id: project.id, gracePeriod: 0 }
-  const { public_key } = await till.projects.rotateKey(account, rotation)
-  const session = { json: { user_id: 'player' } }
-  const opened = await everywhere(servers, `POST ${AUTH}/init`, { public_key, ...session })
-  const former = { public_key: project.public_key, ...session }
-  const refused = await everywhere(servers, `POST ${AUTH}/init`, former)
-  assert.deepEqual(statusesOf(opened), [200, 200, 200])
-  for (const reply of refused) assertProblem(reply, 400, 'invalid_public_key')
-})
-
-test('an idempotency key used at one server creates no second record at another', async () => {
-  const { servers, account_key, account, till } = await shopOn(shared)
-
-  for (let round = 0; round < 3; round++) {
-    const parts = {
-      account_key,
-      headers: { 'idempotency-key': `once_${round}` },
-      json: newItem(`item_${round}`),
-    }
-    const first = await everywhere(servers, CREATE, parts)
-    const later = await everywhere(servers, CREATE, parts)
-    assert.equal(new Set([...first, ...later].map(idOf)).size, 1)
-    const other = { ...parts, json: newItem(`other_${round}`) }
-    assertProblem(await at(servers, round)(CREATE, other), 400, 'invalid_request')
-  }
-  assert.equal((await namesOf(till, account)).length, 4)
-})
-
-test('exactly one of simultaneous creates of one SKU at several servers succeeds', async () => {
-  const { servers, account_key, token } = await shopOn(shared)
-
-  for (let round = 0; round < 4; round++) {
-    const parts = { account_key, json: newItem(`sku_${round}`) }
-    const replies = (await Promise.all([0, 1].map(() => everywhere(servers, CREATE, parts)))).flat()
-    const made = replies.filter(({ status }) => status === 200)
-    assert.equal(made.length, 1)
-    for (const reply of replies) {
-      if (reply !== made[0]) assertProblem(reply, 400, 'invalid_request')
-    }
-    const read = `GET /api/v1/items/${idOf(made[0] as Reply)}`
-    assert.deepEqual(statusesOf(await everywhere(servers, read, { token })), [200, 200, 200])
-  }
-})
-
-test('all servers see an import, and two imports into one store run one after another', async () => {
-  const { servers, token, account, till } = await shopOn(shared)
-  const fileOf = (count: number) => {
-    const rows = Array.from({ length: count }, (_, row) => `T-${row},gold,1709294400,u\n`)
-    return `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
-  }
-  const load = async (server: number, csv: string) => {
-    const reply = await at(servers, server)(IMPORT, { token, body: importForm(csv) })
-    assert.equal(reply.text, '{"ok":true}')
-    return Number(reply.headers.get('import-rows')) - Number(reply.headers.get('import-skipped'))
-  }
-
-  assert.equal(await load(0, fileOf(500)), 500)
-  assert.equal(await load(1, fileOf(500)), 0)
-  // Each import waits for the previous one and then sees its rows: one of them adds each row.
-  const sizes = [12_000, 1_000, 2_000]
-  const added = await Promise.all(sizes.map((size, server) => load(server, fileOf(size))))
-  assert.equal(
-    added.reduce((sum, each) => sum + each),
-    11_500,
-  )
-  let count = 0
-  for await (const _ of till.purchases.all(account, { store_id: 'main' })) count++
-  assert.equal(count, 12_000)
-})
-
-test('every read that starts after an acknowledged write shows it, at every server', async () => {
-  const { servers, account_key, account, project, till, token } = await shopOn(shared)
-
-  const client = async (number: number) => {
-    const store_id = `client_${number}`
-    await till.stores.create(account, {
-      project_id: project.id,
-      store_id,
-      store_type: 'web',
-      store_config: { currency: 'USD' },
-    })
-    const etags = new Map<number, string>()
-    for (let round = 1; round <= 12; round++) {
-      const json = newItem(`item_${round}`, store_id)
-      const id = idOf(await at(servers, number + round)(CREATE, { account_key, json }))
-      const one = number + round + 1
-      const other = number + round + 2
-      const headers = { 'if-none-match': etags.get(other % servers.length) ?? '"none"' }
-      const [item, list] = await Promise.all([
-        at(servers, one)(`GET /api/v1/items/${id}`, { token }),
-        round % 3 === 0
-          ? at(servers, other)(`GET /api/v1/items?store_id=${store_id}`, { token, headers })
-          : undefined,
-      ])
-      assert.equal(idOf(item), id)
-      if (!list) continue
-      assert.equal(list.status, 200)
-      assert.equal(list.json<{ items: object[] }>().items.length, round)
-      etags.set(other % servers.length, list.headers.get('etag') ?? '')
-    }
-  }
-  const rename = async () => {
-    for (let round = 1; round <= 12; round++) {
-      const name = `Game ${round}`
-      const json = { id: project.id, name }
-      const changed = await at(servers, round)('PUT /api/v1/projects', { token, json })
-      assert.equal(changed.status, 200, changed.text)
-      const parts = { public_key: project.public_key, json: { user_id: 'u' } }
-      const opened = await at(servers, round + 1)(`POST ${AUTH}/init`, parts)
-      assert.equal(opened.json<{ project: { name: string } }>().project.name, name)
-    }
-  }
-  await Promise.all([rename(), ...[0, 1, 2].map(client)])
-})
-
-// Ends the tokens of the tests before it.
-test('all servers sign with a new key within its handover time, and no token fails', {
-  skip: soakOnly,
-}, async () => {
-  const { servers, till, storage, project, token } = await shopOn(shared)
-  const [before] = await storage.listSigningKeys()
-  const { kid } = await till.operations.rotateSigningKeys()
-
-  const signers = new Set<number>()
-  for (let turn = 0; signers.size < servers.length; turn++) {
-    assert.ok(turn < 1_000, 'some server never signs with the new key')
-    const made = await openSession(at(servers, turn), project.public_key)
-    const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
-    if (head.kid === kid) signers.add(turn % servers.length)
-    await setTimeout(POLL_MS)
-    for (const each of [made, token]) {
-      const replies = await everywhere(servers, LIST, { token: each })
-      assert.deepEqual(statusesOf(replies), [200, 200, 200])
-    }
-  }
-
-  const added = { kid: 'added', secret: new Uint8Array(32), created_at: new Date().toISOString() }
-  await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
-  const refusing = new Set<number>()
-  for (let turn = 0; refusing.size < servers.length; turn++) {
-    assert.ok(turn < 1_000, 'some server never lets go of the key')
-    const { status } = await at(servers, turn)(LIST, { token })
-    if (status === 401) refusing.add(turn % servers.length)
-    else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
-    await setTimeout(POLL_MS)
-  }
-})
-
-test('worker processes on PostgreSQL act as one server', { skip: soakOnly }, async (t) => {
-  const { servers, account_key, token } = await shopOn(startServers(t, ['--workers', '2'], 1))
-  const headers = { connection: 'close' } // so that any worker may get it
-  for (let round = 0; round < 10; round++) {
-    const json = newItem(`new_${round}`)
-    const id = idOf(await at(servers, 0)(CREATE, { account_key, json, headers }))
-    const read = await at(servers, 0)(`GET /api/v1/items/${id}`, { token, headers })
-    assert.equal(idOf(read), id)
-  }
-  servers[0]?.child.kill('SIGTERM')
-  assert.equal(await servers[0]?.closed, 0)
-})
-
-/** Two clients at each server that create items. The names of their items begin with `at`. */
-function startWritersAt(t: TestContext, servers: readonly Server[], account_key: string) {
-  const writers = servers.map(({ url }, index) =>
-    startWriters(`${url}/api/v1`, account_key, { clients: 2, prefix: `at_${index}` }),
-  )
-  const stop = () => Promise.all(writers.map((each) => each.stop()))
-  t.after(stop)
-  return { writers, stop }
-}
-
-/** Waits until each has this many more successful answers. */
-async function progress(writers: readonly Writers[], more: number): Promise<void> {
-  const goals = writers.map(({ acknowledged }) => acknowledged.size + more)
-  const isThere = () => writers.every((each, i) => each.acknowledged.size >= Number(goals[i]))
-  await eventually(() => isThere() || undefined, 'progress')
-}
-
-function assertKept(names: readonly string[], writers: readonly Writers[]): void {
-  const kept = new Set(names)
-  assert.equal(kept.size, names.length, 'a name is stored twice')
-  const acknowledged = writers.flatMap((each) => [...each.acknowledged.values()])
-  assert.deepEqual(
-    acknowledged.filter((name) => !kept.has(name)),
-    [],
-  )
-  const made = names.filter((name) => !name.startsWith('at_'))
-  assert.deepEqual(made, ['gold'])
-}
-
-test('a killed server loses no acknowledged write and does not affect others', {
-  skip: soakOnly,
-}, async (t) => {
-  const { servers, account_key, till, account } = await shopOn(startServers(t, [], 2))
-  const { writers, stop } = startWritersAt(t, servers, account_key)
-  const others = writers.slice(1)
-  await progress(writers, 15)
-
-  servers[0]?.child.kill('SIGKILL')
-
-  await servers[0]?.closed
-  await progress(others, 30)
-  await stop()
-  for (const { refused, unanswered } of others) {
-    assert.deepEqual([refused, unanswered.size], [[], 0])
-  }
-  assertKept(await namesOf(till, account), writers)
-})
-
-test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
-  skip: soakOnly || postgres.isForeign,
-}, async (t) => {
-  const { servers, account_key, till, account, token } = await shopOn(startServers(t, [], 2))
-  const { writers, stop } = startWritersAt(t, servers, account_key)
-  await progress(writers, 15)
-
-  await postgres.stop()
-  await eventually(
-    () => writers.every(({ refused }) => refused.length > 0) || undefined,
-    'a refusal by each server',
-  )
-  const read = await at(servers, 0)(LIST, { token })
-  const ready = await everywhere(servers, 'GET /readyz', {})
-  const alive = await everywhere(servers, 'GET /healthz', {})
-  await postgres.start()
-
-  await progress(writers, 15)
-  await stop()
-  assertProblem(read, 503, 'storage_unavailable')
-  assert.deepEqual(statusesOf(ready), [503, 503])
-  assert.deepEqual(statusesOf(alive), [200, 200])
-  for (const { refused, unanswered } of writers) {
-    assert.equal(unanswered.size, 0)
-    for (const { status, headers, text } of refused) {
-      const { code, detail } = JSON.parse(text)
-      assert.deepEqual([status, code], [503, 'storage_unavailable'])
-      assert.doesNotMatch(detail, /127\.0\.0\.1|postgres|ECONN/)
-      assert.match(headers['retry-after'] ?? '', /^\d+$/)
-    }
-  }
-  assertKept(await namesOf(till, account), writers)
-})
-
-test('a rolling restart under load fails no request', { skip: soakOnly }, async (t) => {
-  const drained = ['--drain-delay', '1']
-  const { servers, db, account_key, token, till, account } = await shopOn(
-    startServers(t, drained, 2),
-  )
-  const balancer = createBalancer(servers.map(({ url }) => url))
-  t.after(balancer.stop)
-  const isServing = (count: number) =>
-    eventually(() => balancer.ready().length === count || undefined, `${count} ready servers`)
-  await isServing(2)
-
-  const answers: { status: number; text: string }[] = []
-  const created: string[] = []
-  let isStopped = false
-  const load = async (client: number) => {
-    for (let number = 0; !isStopped; number++) {
-      const name = `roll_${client}_${number}`
-      const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
-      const body = JSON.stringify(newItem(name))
-      const made = await balancer.send('POST', '/api/v1/items', headers, body)
-      answers.push(made)
-      created.push(name)
-      const path = `/api/v1/items/${JSON.parse(made.text).id}`
-      answers.push(await balancer.send('GET', path, { authorization: `Bearer ${token}` }))
-      await setTimeout(3 * PAUSE_MS)
-    }
-  }
-  const loads = Promise.all([0, 1, 2, 3].map(load))
-  // `loads` reports a failure later.
-  loads.catch(() => {
-    isStopped = true
-  })
-  const roll = async () => {
-    for (const server of servers) {
-      server.child.kill('SIGTERM')
-      assert.equal(await server.closed, 0)
-      await startServer(t, db, [...drained, '--port', new URL(server.url).port])
-      await isServing(2)
-    }
-  }
-  try {
-    await roll()
-    // Fails unless connections are kept alive.
-    await eventually(
-      () => answers.length > 10 * balancer.opened() || undefined,
-      'ten answers for each connection',
+    const rotation = { id: project_id, gracePeriod: 0 }
+    const rotated = await till.projects.rotateKey(account, rotation)
+    const session = { json: { user_id: 'player' } }
+    const init = `POST ${AUTH}/init`
+    assert.deepEqual(
+      await statuses(group, init, { public_key: rotated.public_key, ...session }),
+      [200],
     )
-  } finally {
-    isStopped = true
-  }
-  await loads
+    const former = { public_key: project.public_key, ...session }
+    for (const reply of await everywhere(group, init, former)) {
+      assertProblem(reply, 400, 'invalid_public_key')
+    }
+  })
 
-  assert.deepEqual(
-    answers.filter(({ status }) => status !== 200),
-    [],
-  )
-  assert.deepEqual(new Set(await namesOf(till, account)), new Set(['gold', ...created]))
+  test(`${name}: of simultaneous creates of one SKU one succeeds, of other SKUs all`, async () => {
+    const { till, account, account_key, token } = await newShop()
+    const names = Array.from({ length: 32 }, (_, i) => `sword_${i}`)
+    const creates = [...names, ...Array(32).fill('axe')].map((name) => {
+      return [CREATE, { account_key, json: newItem(name) }] as const
+    })
+
+    const replies = await together(group, creates)
+
+    const [made, ...refused] = replies
+      .slice(names.length)
+      .toSorted((a, b) => a.status - b.status) as [Reply, ...Reply[]]
+    for (const reply of refused) {
+      const { errors } = assertProblem(reply, 400, 'invalid_request')
+      assert.deepEqual([errors?.[0]?.field, errors?.[0]?.code], ['name', 'taken'])
+    }
+    assert.equal(new Set(replies.slice(0, names.length).map(idOf)).size, names.length)
+    assert.deepEqual(await statuses(group, `GET /api/v1/items/${idOf(made)}`, { token }), [200])
+    const kept = await namesOf(till, account)
+    assert.deepEqual(kept.toSorted(), ['gold', 'axe', ...names].toSorted())
+  })
+
+  test(`${name}: an idempotency key creates one record, whatever server gets it`, async () => {
+    const { account_key, account, till } = await newShop()
+    const headers = { 'idempotency-key': 'once' }
+    const parts = { account_key, headers, json: newItem('item') }
+    const first = await everywhere(group, CREATE, parts)
+    const later = await everywhere(group, CREATE, parts)
+    assert.equal(new Set([...first, ...later].map(idOf)).size, 1)
+    const other = await at(group, 1)(CREATE, { ...parts, json: newItem('other') })
+    assertProblem(other, 400, 'invalid_request')
+    assert.deepEqual(await namesOf(till, account), ['gold', 'item'])
+  })
+
+  test(`${name}: simultaneous imports into one store add each row once`, async () => {
+    const { token, account, till } = await newShop()
+    const rows = Array.from({ length: 3_000 }, (_, row) => `T-${row},gold,1709294400,u\n`)
+    const load = async (send: Send, count: number) => {
+      const csv = `transaction_id,sku,purchased_at,user_id\n${rows.slice(0, count).join('')}`
+      const reply = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
+      assert.equal(reply.text, '{"ok":true}')
+      return Number(reply.headers.get('import-rows')) - Number(reply.headers.get('import-skipped'))
+    }
+    const added = await Promise.all(
+      [3_000, 1_000, 2_000].map((size, i) => load(at(group, i), size)),
+    )
+    assert.equal(
+      added.reduce((sum, each) => sum + each),
+      3_000,
+    )
+    const stored = await collect(till.purchases.all(account, { store_id: 'main' }))
+    assert.equal(stored.length, 3_000)
+  })
+
+  test(`${name}: every read that starts after an acknowledged write shows it`, async () => {
+    const { account_key, project_id, public_key, token } = await newShop()
+    let etag = '"none"'
+    for (let round = 1; round <= 12; round++) {
+      const json = newItem(`item_${round}`)
+      const id = idOf(await at(group, round)(CREATE, { account_key, json }))
+      const item = await at(group, round + 1)(`GET /api/v1/items/${id}`, { token })
+      const headers = { 'if-none-match': etag }
+      const list = await at(group, round + 2)(LIST, { token, headers })
+      assert.deepEqual([idOf(item), list.status], [id, 200])
+      assert.equal(list.json<{ items: object[] }>().items.length, round + 1)
+      etag = list.headers.get('etag') ?? ''
+      // Changes of different fields are all kept.
+      const changes = [{ name: `Game ${round}` }, { platform: 'ios' }, { config: { round } }]
+      const puts = changes.map((change) => {
+        return ['PUT /api/v1/projects', { token, json: { id: project_id, ...change } }] as const
+      })
+      for (const { status } of await together(group, puts)) assert.equal(status, 200)
+      const parts = { public_key, json: { user_id: 'u' } }
+      const { project } = (await at(group, round + 1)(`POST ${AUTH}/init`, parts)).json<{
+        project: { name: string; platform: string }
+      }>()
+      assert.deepEqual([project.name, project.platform], [`Game ${round}`, 'ios'])
+    }
+  })
+}
+
+test('the first requests after a start are all accepted while the signing keys still load', async (t) => {
+  const { storage, till } = shared[0] as Group
+  const { token } = await createShop(till)
+  const [asked, mayGoOn] = [createSignal(), createSignal()]
+  const listSigningKeys = async () => {
+    asked.give()
+    await mayGoOn.given
+    return storage.listSigningKeys()
+  }
+  const { send } = await startServer(t, { storage: { ...storage, listSigningKeys, close } })
+  const replies = [send(LIST, { token })]
+  await asked.given
+  replies.push(send(LIST, { token }))
+  // Both are in flight when a third request, which needs no key, is answered.
+  await send('GET /healthz')
+  mayGoOn.give()
+
+  for (const { status, text } of await Promise.all(replies)) assert.equal(status, 200, text)
 })
+
+/** The storage belongs to another server. */
+const close = async () => {}
