@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { resolve as resolvePath } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { createOpenApi } from '../../http/index.ts'
 import { manageRoutes } from '../../http/manage/routes.ts'
@@ -11,6 +14,13 @@ import { document, mistakesOf, operations, resolve, type Schema } from './docume
 test('the document is valid OpenAPI 3.1', async () => {
   const { valid, errors } = await new Validator().validate(structuredClone({ ...document }))
   assert.ok(valid, JSON.stringify(errors))
+})
+
+test('docs/api.md and the document of the package are up to date; npm run docs writes the page', async () => {
+  const { formatApiPage } = await import(pathToFileURL(resolvePath('scripts/api-page.mjs')).href)
+  assert.equal(readFileSync('docs/api.md', 'utf8'), formatApiPage(createOpenApi({ manage: true })))
+  const packed = JSON.parse(readFileSync('dist/openapi.json', 'utf8'))
+  assert.deepEqual(packed, JSON.parse(JSON.stringify(createOpenApi())))
 })
 
 test('every route is an operation with its own id', () => {

@@ -7,8 +7,8 @@ import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
 type Shop = Awaited<ReturnType<typeof createManagedShop>>
 
 /** A shop with a record for each path parameter: an import, a second key, a webhook and a message. */
-export async function createManagedShop(till: Till) {
-  const shop = await createShop(till)
+export async function createManagedShop(till: Till, name?: string) {
+  const shop = await createShop(till, name)
   const { account, project, token } = shop
   const { key_id } = await till.accounts.addKey(account)
   const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
@@ -80,15 +80,41 @@ export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<Docume
     })
 }
 
+/** The example of an operation, with these ids in its path, query and body. */
+export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(shop)) {
+  const { id, method, path, parameters, body } = operation
+  const needed = parameters.filter((each) => each.in === 'query' && each.required)
+  const query = new URLSearchParams(
+    Object.fromEntries(needed.map(({ name }) => [name, String(ids[name])])),
+  )
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(ids[name])))
+  const line = `${method} ${target}${query.size > 0 ? `?${query}` : ''}`
+  const credential = credentialOf(operation, shop)
+  if (!body) return { line, parts: credential }
+  if (body.type !== 'application/json') {
+    return { line, parts: { ...credential, body: formOf({ ...knownValues(shop), ...ids }) } }
+  }
+  const others: { [id: string]: object } = {
+    createStore: { store_id: 'new' },
+    addStore: { store_id: 'newer' },
+    addItem: { name: 'axe' },
+  }
+  const values: { [field: string]: unknown } = { ...ids, ...others[id] }
+  const json = Object.entries(body.example as object).map(([field, value]) => {
+    return [field, values[field] ?? value]
+  })
+  return { line, parts: { ...credential, json: Object.fromEntries(json) } }
+}
+
 /** The right credential of an operation. */
-export function credentialOf({ scheme }: Operation, { account, project, token }: Shop): Parts {
+function credentialOf({ scheme }: Operation, { account, project, token }: Shop): Parts {
   if (scheme === 'publicKey') return { public_key: project.public_key }
   if (scheme === 'accountKey') return { account_key: account.account_key }
   return scheme === 'token' ? { token } : {}
 }
 
 /** A form with the fields of a body, whose `file` is text. */
-export function formOf({ file, ...fields }: { readonly file?: string }): FormData {
+function formOf({ file, ...fields }: { readonly file?: string }): FormData {
   const texts = Object.entries(fields).map(([name, value]) => [name, String(value)])
   return importForm(file ?? '', { store_id: '', ...Object.fromEntries(texts) })
 }
@@ -144,10 +170,10 @@ function bodyOf(schema: Schema, choose: Choose): fc.Arbitrary<unknown> {
 }
 
 /** Chooses between the values of a field's schema and others with its name. */
-export type Choose = (name: string, any: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
+type Choose = (name: string, any: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
 
 /** Values that are valid by a schema of the document. */
-export function valuesOf(reference: Schema, choose: Choose, name = ''): fc.Arbitrary<unknown> {
+function valuesOf(reference: Schema, choose: Choose, name = ''): fc.Arbitrary<unknown> {
   const schema = resolve<Schema>(reference as { $ref: string })
   return choose(name, plainValuesOf(schema, choose, name))
 }

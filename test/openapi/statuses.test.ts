@@ -4,7 +4,7 @@ import { createMemoryStorage, TillError } from '../../lib/index.ts'
 import { type Parts, type Reply, startServer, type TestServerOptions } from '../support/server.ts'
 import { assertDocumented } from './answers.ts'
 import { document, mistakesOf, type Operation, operations } from './document.ts'
-import { createManagedShop, credentialOf, formOf, knownValues } from './requests.ts'
+import { createManagedShop, exampleOf, knownValues } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
 async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
@@ -17,36 +17,22 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
   const shop = await createManagedShop(server.till)
   const { account, project_id } = shop
   const { token } = await server.till.sessions.issue(account, { project_id, user_id: 'player-1' })
-  const issued = { ...shop, token }
-  const known = knownValues(shop)
-  const lineOf = ({ method, path, parameters }: Operation, id?: string) => {
-    const needed = parameters.filter((each) => each.in === 'query' && each.required)
-    const query = new URLSearchParams(
-      Object.fromEntries(needed.map(({ name }) => [name, String(known[name])])),
-    )
-    const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => id ?? String(known[name]))
-    return `${method} ${target}${query.size > 0 ? `?${query}` : ''}`
-  }
-  const partsOf = (operation: Operation): Parts => {
-    const { id, body } = operation
-    const credential = credentialOf(operation, id === 'listOwnPurchases' ? issued : shop)
-    if (!body) return credential
-    if (body.type !== 'application/json') return { ...credential, body: formOf(known) }
-    const others = { createStore: { store_id: 'new' }, addStore: { store_id: 'newer' } }
-    const ids = { ...known, ...others[id as 'addStore'], ...(id === 'addItem' && { name: 'axe' }) }
-    const fields = Object.entries(body.example as object).map(([field, value]) => {
-      return [field, ids[field as keyof typeof ids] ?? value]
-    })
-    return { ...credential, json: Object.fromEntries(fields) }
+  const requestOf = (operation: Operation, unknownId?: string) => {
+    const caller = operation.id === 'listOwnPurchases' ? { ...shop, token } : shop
+    const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+    const unknown = unknownId ? Object.fromEntries(names.map((name) => [name, unknownId])) : {}
+    return exampleOf(operation, caller, { ...knownValues(shop), ...unknown })
   }
   return {
-    send: (operation: Operation, more: Parts = {}, unknownId?: string) =>
-      server.send(lineOf(operation, unknownId), { ...partsOf(operation), ...more }),
-    /** Sends headers that no HTTP client would. */
+    send(operation: Operation, more: Parts = {}, unknownId?: string) {
+      const { line, parts } = requestOf(operation, unknownId)
+      return server.send(line, { ...parts, ...more })
+    },
     entryOf: server.entryOf,
+    /** Sends headers that no HTTP client would. */
     async sendRaw(operation: Operation, headers: string) {
       const client = await server.connect()
-      client.write(`${lineOf(operation)} HTTP/1.1\r\n${headers}`)
+      client.write(`${requestOf(operation).line} HTTP/1.1\r\n${headers}`)
       return client.reply()
     },
     breakStorage(error: Error) {
