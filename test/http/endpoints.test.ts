@@ -55,21 +55,7 @@ async function setUp(till: Till) {
   const { token } = await till.sessions.token(closed.public_key, { user_id: 'u' })
   await till.projects.update(account, { id: closed.id, status: 'disabled' })
 
-  const stranger = await till.accounts.create({ name: 'Stranger' })
-  const foreign = await till.projects.create(stranger, {
-    account_id: stranger.account_id,
-    ...named,
-  })
-  const theirs = { project_id: foreign.id, store_id: 'theirs', store_type: 'web' } as const
-  await till.stores.create(stranger, theirs)
-  const foreignItem = await till.items.create(stranger, {
-    store_id: 'theirs',
-    name: 'gold',
-    display_name: 'Gold',
-    price: '1',
-    type: 'consumable',
-  })
-  return { ...shop, closed: { ...closed, token }, stranger, foreign, foreignItem }
+  return { ...shop, closed: { ...closed, token } }
 }
 
 type Shop = Awaited<ReturnType<typeof setUp>>
@@ -151,6 +137,7 @@ function ownRows(shop: Shop): readonly OwnRow[] {
     ],
   }
   const newItem = { name: 'potion_2', display_name: 'Potion', price: '0099', type: 'consumable' }
+  const playItem = { ...newItem, store_id: 'play' }
   const created = { id: /^itm_\w+$/, name: 'potion_2', display_name: 'Potion', description: '' }
   const newProject = {
     account_id,
@@ -183,177 +170,104 @@ function ownRows(shop: Shop): readonly OwnRow[] {
     status: 'active',
     store_config: {},
   }
-
+  const iap = {
+    store_type: 'iap',
+    store_config: { platform: 'google_play', shared_secret: 'just-sent' },
+    is_sandbox: true,
+    status: 'beta',
+  }
+  const bearer = { headers: { 'www-authenticate': /^Bearer realm="tillkit"$/ } }
+  const accountKey = { headers: { 'www-authenticate': /^AccountKey realm="tillkit"$/ } }
   return [
     ...rows(1, ({ answers, refusesCredential }) => [
       answers(
         'is never stored by a cache',
         {},
         { access_token: JWT, ttl_seconds: 3600 },
-        {
-          headers: { 'cache-control': /^no-store$/ },
-        },
+        { headers: { 'cache-control': /^no-store$/ } },
       ),
-      refusesCredential('an account key', account_key),
       refusesCredential('the public key of a disabled project', closed.public_key, inactive),
     ]),
 
     ...[2, 3].flatMap((number) =>
       rows(number, ({ answersTo, refuses, refusesCredential }) => {
         const body = number === 2 ? initialized : session
+        const device_info = { device_id: 'device-1234567', platform: 'ios', model: 'X' }
+        const user = { user_id: 'ü'.repeat(255), device_info, dlscheme: 'mygame', nonce: 1 }
+        const absent = ['mygame', 'device-1234567', 'nonce', 'store_config', '"config"']
         return [
-          answersTo('needs only a user id', { json: { user_id: 'player-7' } }, body, {
-            absent: ['player-7', 'store_config', '"config"'],
-          }),
-          answersTo(
-            'ignores an unknown field',
-            {
-              json: {
-                public_key,
-                user_id: 'ü'.repeat(255),
-                device_info: { device_id: 'device-1234567', platform: 'ios', model: 'X' },
-                dlscheme: 'mygame',
-                nonce: 1,
-              },
-            },
-            body,
-            { absent: ['mygame', 'device-1234567', 'nonce'] },
-          ),
+          answersTo('needs only a user id', { json: { user_id: 'player-7' } }, body),
+          answersTo('ignores an unknown field', { json: user }, body, { absent }),
           {
             ...refusesCredential('a public key only in the body', ''),
             call: async () => ({ json: { public_key, user_id: 'player' }, credential: null }),
           },
-          refusesCredential('the public key of a disabled project', closed.public_key, inactive),
           refuses('all bad fields at once', {
             public_key: 1,
             user_id: '',
             'device_info.platform': 'windows',
-            'device_info.device_id': 7,
-            'device_info.os_version': 'x'.repeat(256),
             dlscheme: 'my game',
           }),
-          refuses('null as user_id', { user_id: null }),
         ]
       }),
     ),
 
     ...rows(4, ({ answersTo, refuses, refusesCredential }) => [
-      answersTo(
-        'needs no optional field',
-        { json: { ...newItem, store_id: 'disabled' } },
-        created,
-        {
-          absent: ['price', 'metadata', 'account_id', 'created_at'],
-        },
-      ),
-      answersTo(
-        'ignores an unknown field',
-        {
-          json: {
-            ...newItem,
-            store_id: 'mods',
-            id: 'itm_mine',
-            description: 'Heals',
-            meta: { a: [1, { b: true }] },
-            metadata: { ignored: true },
-            discount: 5,
-          },
-        },
-        { ...created, description: 'Heals' },
-        { absent: ['itm_mine', 'discount', 'meta'] },
-      ),
-      answersTo(
-        'takes the last of repeated keys',
-        { text: `{"name":"first",${JSON.stringify({ ...newItem, store_id: 'play' }).slice(1)}` },
-        created,
-        { absent: ['first'] },
-      ),
-      ...Object.entries({
-        'a bearer token': token,
-        'a public key': public_key,
-        'an account key with one more character': `${account_key}x`,
-      }).map(([what, value]) =>
-        refusesCredential(what, value, {
-          headers: { 'www-authenticate': /^AccountKey realm="tillkit"$/ },
-        }),
-      ),
-      refuses('all missing fields at once', {
-        store_id: undefined,
-        name: undefined,
-        display_name: undefined,
-        price: undefined,
-        type: undefined,
+      answersTo('needs no optional field', { json: { ...newItem, store_id: 'mods' } }, created, {
+        absent: ['price', 'metadata', 'account_id', 'created_at'],
       }),
-      refuses('all bad fields at once', {
-        name: 'a b',
-        display_name: '',
-        price: 1,
-        type: 'loan',
-        description: 1,
-        meta: [],
-      }),
+      answersTo(
+        'takes the last of repeated keys, and ignores an unknown field',
+        { text: `{"name":"first","id":"itm_mine",${JSON.stringify(playItem).slice(1)}` },
+        created,
+        { absent: ['first', 'itm_mine'] },
+      ),
+      refusesCredential('a bearer token', token, accountKey),
+      refuses('all bad fields at once', { name: 'a b', price: 1, type: 'loan', meta: [] }),
       // Only the text of the body shows that these numbers would be rounded.
       ...['9007199254740993', '-1e16', '1e999'].map((number) => ({
         ...refuses(`the number ${number} in meta`, {}, { fields: ['meta'] }),
-        call: async ({ newItem }: World) => ({
-          text: JSON.stringify({ ...(await newItem()), meta: { n: 0 } }).replace(
-            ':0}',
-            `:${number}}`,
-          ),
-        }),
+        call: async ({ newItem }: World) => {
+          const item = JSON.stringify({ ...(await newItem()), meta: { n: 0 } })
+          return { text: item.replace(':0}', `:${number}}`) }
+        },
       })),
-      ...['', '{', '"text"', 'null', '{"a":1}}', "{'a':1}"].map((text) => ({
+      ...['', '{', '"text"', 'null', '{"a":1}}'].map((text) => ({
         ...refuses(`the body ${text || 'without bytes'}`, {}, { fields: [] }),
         call: async () => ({ text }),
       })),
     ]),
 
-    ...rows(5, ({ answers, refuses, refusesCredential }) => [
+    ...rows(5, ({ answers, refusesCredential }) => [
       answers(
-        'lists the items of a store',
-        { query: '?store_id=main' },
+        'lists the items of a store, and ignores other parameters',
+        { query: '?x=1&store_id=main&x=2' },
         { items: [gold] },
-        {
-          absent: ['account_id', 'created_at'],
-        },
       ),
       answers('lists nothing of an empty store', { query: '?store_id=archived' }, { items: [] }),
-      answers('ignores other parameters', { query: '?x=1&store_id=main&x=2' }, { items: [gold] }),
-      ...[
-        ...['?store_id', '?store_id=', '?store_id=a%20b', '?store_id=%FF', '?store=main'],
-        ...['?store_id=main&store_id=main', '?store_id=main&store_id=play', '?store_id=MAIN'],
-      ].map((query) => refuses(`the query ${query}`, { query })),
-      ...Object.entries(badTokens(shop)).map(([what, value]) =>
-        refusesCredential(what, value, {
-          headers: { 'www-authenticate': /^Bearer realm="tillkit"$/ },
-        }),
-      ),
+      refusesCredential('an account key', account_key, bearer),
     ]),
 
-    ...rows(6, ({ answers, refuses, refusesCredential }) => [
+    ...rows(6, ({ answers, refusesCredential }) => [
       answers('decodes the id', { item_id: `%69${item.id.slice(1)}` }, gold),
-      ...['gold', `${item.id}%00`, 'a%2Fb', 'i'.repeat(8192)].map((item_id) =>
-        refuses(`the id ${item_id.slice(0, 40)} with 404`, { item_id }, { statuses: ['404'] }),
-      ),
       refusesCredential('a token of a disabled project', closed.token),
     ]),
 
-    ...rows(7, ({ answersTo, refuses, refusesCredential }) => [
+    ...rows(7, ({ answersTo, refuses }) => [
       answersTo(
         'shows nothing of the file',
         { form: { store_id: 'main', file: CSV } },
         { ok: true },
         { absent: ['T-1'] },
       ),
-      refuses('all missing parts at once', { file: undefined, store_id: undefined }),
-      ...['disabled', 'archived'].map((store_id) =>
-        refuses(`a ${store_id} store`, { store_id }, { code: 'store_inactive', fields: [] }),
+      refuses(
+        'an archived store',
+        { store_id: 'archived' },
+        { code: 'store_inactive', fields: [] },
       ),
-      refuses('an empty store_id', { store_id: '' }),
-      refusesCredential('a token of a disabled project', closed.token),
     ]),
 
-    ...rows(8, ({ answersTo, refuses, refusesCredential }) => [
+    ...rows(8, ({ answersTo, refuses }) => [
       answersTo(
         'needs no optional field',
         { json: newProject },
@@ -369,41 +283,16 @@ function ownRows(shop: Shop): readonly OwnRow[] {
       ),
       answersTo(
         'returns a secret that was sent, and ignores an unknown field',
-        {
-          json: {
-            ...newProject,
-            id: 'prj_mine',
-            public_key: 'pk_mine',
-            status: 'beta',
-            dlscheme: 'mygame',
-            config: fullConfig,
-          },
-        },
-        { id: /^prj_\w+$/, ...newProject, status: 'beta', config: fullConfig },
-        { absent: ['prj_mine', 'pk_mine', 'mygame'] },
+        { json: { ...newProject, id: 'prj_mine', dlscheme: 'mygame', config: fullConfig } },
+        { id: /^prj_\w+$/, ...newProject, status: 'active', config: fullConfig },
+        { absent: ['prj_mine', 'mygame'] },
       ),
-      refusesCredential('a bearer token', token, {
-        headers: { 'www-authenticate': /^AccountKey / },
-      }),
       refuses('all bad fields at once, those of config by path', {
         name: '',
-        bundle_id: 'game',
         platform: 'Mobile',
-        status: '',
-        dlscheme: 'my game',
         'config.sandbox_enabled': 'yes',
-        'config.webhook_url': 'ftp://example.com',
         'config.webhook_secret': 'just-sent'.repeat(200),
-        'config.custom_settings': [],
       }),
-      refuses(
-        'an entry of config by its index',
-        { 'config.allowed_currencies': ['USD', 'usd'] },
-        {
-          fields: ['config.allowed_currencies[1]'],
-        },
-      ),
-      refuses('null as config', { config: null }),
     ]),
 
     ...rows(9, ({ answersTo, refusesCredential }) => [
@@ -411,14 +300,8 @@ function ownRows(shop: Shop): readonly OwnRow[] {
         'changes name, platform and config, and ignores all other fields',
         {
           json: {
-            ...own,
-            name: 'New Game',
-            platform: 'ios',
-            config: { a: 1 },
-            status: 7,
-            bundle_id: 'com.example.other',
-            account_id: 'acc_other',
-            public_key: 'pk_other',
+            ...{ ...own, name: 'New Game', platform: 'ios', config: { a: 1 }, status: 7 },
+            ...{ bundle_id: 'com.example.other', account_id: 'acc_other', public_key: 'pk_other' },
           },
         },
         { ...updated, name: 'New Game', platform: 'ios', config: { a: 1 } },
@@ -433,20 +316,12 @@ function ownRows(shop: Shop): readonly OwnRow[] {
         'hides a stored secret',
         { json: own },
         { ...updated, config: {} },
-        {
-          absent: ['webhook_secret', 'just-sent'],
-        },
-      ),
-      answersTo(
-        'removes a secret that is null',
-        { json: { ...own, config: { webhook_secret: null, b: 2 } } },
-        { ...updated, config: { b: 2 } },
-        { absent: ['webhook_secret'] },
+        { absent: ['webhook_secret', 'just-sent'] },
       ),
       refusesCredential('an account key', account_key),
     ]),
 
-    ...rows(10, ({ answers, refuses, refusesCredential }) => [
+    ...rows(10, ({ answers, refuses }) => [
       answers(
         'generates a store_id, and ignores an unknown field',
         {
@@ -456,58 +331,18 @@ function ownRows(shop: Shop): readonly OwnRow[] {
         { ...newStore, store_id: /^str_\w+$/, store_type: 'web' },
         { absent: ['account_id', 'created_at', 'country'] },
       ),
-      ...Object.entries({
-        iap: { platform: 'google_play', shared_secret: 'just-sent' },
-        custom: { provider: 'Acme', api_key: 'just-sent' },
-        web: { webhook_secret: 'just-sent', return_url: 'mygame://paid', own: null },
-      }).map(([store_type, store_config]) => {
-        const values = { store_type, store_config, is_sandbox: true, status: 'beta' }
-        return answers(`returns a secret of a ${store_type} store that was sent`, values, {
-          ...newStore,
-          ...values,
-        })
-      }),
-      answers(
-        'may use the store_id of another account',
-        { store_id: 'theirs' },
-        {
-          ...newStore,
-          store_id: 'theirs',
-          store_type: 'web',
-          is_sandbox: true,
-          store_config: { currency: 'EUR', test_mode: true },
-        },
-      ),
-      refusesCredential('a bearer token', token),
+      answers('returns a secret that was sent', iap, { ...newStore, ...iap }),
       refuses('all bad fields at once, those of store_config by path', {
         project_id: 7,
         store_id: 'a b',
         is_sandbox: 'true',
-        status: 'x'.repeat(65),
         'store_config.currency': 'usd',
-        'store_config.webhook_url': '/hook',
-        'store_config.return_url': 'javascript:alert(1)',
       }),
-      ...['toString', null].map((store_type) => refuses(`the type ${store_type}`, { store_type })),
     ]),
   ]
 }
 
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:00:00Z\n'
-
-/** Invalid values of the header `authorization`, without its scheme. */
-function badTokens({ account_key, public_key, token, closed }: Shop) {
-  const [header, payload = '', signature] = token.split('.')
-  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
-  const admin = Buffer.from(JSON.stringify({ ...claims, sub: 'admin' })).toString('base64url')
-  return {
-    'an account key as token': account_key,
-    'a public key as token': public_key,
-    'two tokens': `${token}, Bearer ${token}`,
-    'a token with another subject': [header, admin, signature].join('.'),
-    'a token of a disabled project': closed.token,
-  }
-}
 
 test('the ten endpoints', async (t) => {
   const server = await startServer(t)
@@ -530,13 +365,10 @@ test('the ten endpoints', async (t) => {
 
 /** Sends the requests of rows to a server. Judges each answer by what is true for all of them. */
 function sendTo({ send, log }: TestServer, shop: Shop): Send {
-  const { account_key, public_key, token, stranger, foreign, foreignItem } = shop
+  const { account_key, public_key, token } = shop
   const secrets = [account_key, ...Object.values(SECRETS)]
   const inNoAnswer = [...secrets, '"null"', ':null', 'stack', 'node_modules', 'SQL']
-  const inNoProblem = [
-    ...[token, public_key, stranger.account_id, foreign.id, foreignItem.id, 'just-sent'],
-    ...['"items"', '"session"'],
-  ]
+  const inNoProblem = [token, public_key, 'just-sent', '"items"', '"session"']
   const inNoLog = [...secrets, public_key, token, 'just-sent', 'Potion', 'New Game']
   return async (endpoint, call) => {
     const { method, path } = endpointOf(endpoint)
@@ -627,69 +459,6 @@ function assertShape(actual: unknown, expected: unknown, path = 'body'): void {
     assert.strictEqual(actual, expected, path)
   }
 }
-
-test('a foreign and an unknown record get the same answer except for the request id', async (t) => {
-  const server = await startServer(t)
-  const shop = await setUp(server.till)
-  const { stranger, foreign, foreignItem } = shop
-  const world = createWorld(sendTo(server, shop), shop)
-  const sibling = await world.foreign()
-  const list = (store_id: string) => ({ query: `?store_id=${store_id}` })
-  const hidden: readonly (readonly [endpoint: number, unknown: object, ...hidden: object[]])[] = [
-    [4, { store_id: 'nowhere' }, { store_id: 'theirs' }],
-    [5, list('nowhere'), list('theirs'), list(sibling.store_id)],
-    [6, { item_id: 'itm_x' }, { item_id: foreignItem.id }, { item_id: sibling.item_id }],
-    [7, { store_id: 'nowhere' }, { store_id: 'theirs' }, { store_id: sibling.store_id }],
-    [8, { account_id: 'acc_x' }, { account_id: stranger.account_id }],
-    [9, { id: 'prj_x' }, { id: foreign.id }, { id: sibling.project_id }],
-    [10, { project_id: 'prj_x' }, { project_id: foreign.id }],
-  ]
-  for (const [endpoint, ...records] of hidden) {
-    const answers = records.map(async (changes) => {
-      const call = await toolsOf(endpoint).row('', '', [], { changes }).call(world)
-      const { status, headers, text } = await world.call(endpoint, call)
-      const id = headers.get('x-request-id') ?? ''
-      const shown = [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name))
-      return { status, shown, text: text.replace(id, 'ID') }
-    })
-    const [unknown, ...others] = await Promise.all(answers)
-    assert.ok(unknown && unknown.status >= 400)
-    for (const other of others) assert.deepEqual(other, unknown)
-  }
-})
-
-test('each field error has a code', async (t) => {
-  const { send, account_key, project_id } = await serveShop(t, { storage: createMemoryStorage() })
-  const item = {
-    store_id: 'main',
-    name: 'axe',
-    display_name: 'Axe',
-    price: '1',
-    type: 'consumable',
-  }
-  const store = { project_id, store_type: 'web' }
-  const rows: readonly (readonly [path: string, json: object, field: string, code: string])[] = [
-    ['items', { ...item, name: 'gold' }, 'name', 'taken'],
-    ['items', { ...item, store_id: 'x' }, 'store_id', 'unknown'],
-    ['items', { ...item, type: undefined }, 'type', 'required'],
-    ['items', { ...item, price: 1 }, 'price', 'invalid'],
-    ['stores', { ...store, store_id: 'main' }, 'store_id', 'taken'],
-    [
-      'stores',
-      { ...store, store_type: 'iap', store_config: { platform: 'steam' } },
-      'store_config.platform',
-      'unsupported',
-    ],
-  ]
-  for (const [path, json, ...expected] of rows) {
-    const reply = await send(`POST /api/v1/${path}`, { account_key, json })
-    const { errors = [] } = assertProblem(reply, 400, 'invalid_request')
-    assert.deepEqual(
-      errors.map(({ field, code }) => [field, code]),
-      [expected],
-    )
-  }
-})
 
 test('a created item is read back unchanged, and is the last one of its list', async (t) => {
   const { send, account_key, token } = await serveShop(t)

@@ -20,8 +20,8 @@ async function start(t: TestContext) {
   return { ...shop, client: await shop.connect() }
 }
 
-test('an import that waits for 100 Continue gets it and succeeds', async (t) => {
-  const { client, withToken } = await start(t)
+test('a client that waits for 100 Continue gets it, and its request is carried out', async (t) => {
+  const { client, withToken, withKey } = await start(t)
   const heads = [`content-length: ${form.length}`, 'transfer-encoding: chunked']
   const bodies = [form, `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`]
 
@@ -34,21 +34,12 @@ test('an import that waits for 100 Continue gets it and succeeds', async (t) => 
     assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
     assert.equal(reply.headers.get('connection'), 'keep-alive')
   }
-  client.write(rawRequest('GET /healthz', []))
-  assert.equal((await client.reply()).status, 200)
-})
-
-test('a JSON request that waits for 100 Continue gets it and succeeds', async (t) => {
-  const { client, withKey } = await start(t)
-  const body = '{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}'
-  const length = `content-length: ${body.length}`
-
-  client.write(rawRequest('POST /api/v1/items', [withKey, EXPECT, length, 'connection: close']))
+  const head = [withKey, EXPECT, 'content-length: 2', 'connection: close']
+  client.write(rawRequest('POST /api/v1/items', head))
   assert.equal((await client.reply()).status, 100)
-  client.write(body)
-
+  client.write('{}')
   const reply = await client.reply()
-  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'close'])
+  assert.deepEqual([reply.status, reply.headers.get('connection')], [400, 'close'])
   assert.equal(await client.ended, '')
 })
 
@@ -59,14 +50,11 @@ test('a refused request gets its answer instead of 100 Continue, and the connect
   const small = 'content-length: 1000'
   const rows: [status: number, code: string, request: string, headers: string[]][] = [
     [401, 'token_required', IMPORT, ['authorization: Bearer x', FORM, small]],
-    [401, 'token_required', IMPORT, [FORM, small]],
     [413, 'body_too_large', IMPORT, [withToken, FORM, `content-length: ${1024 ** 3 + 1}`]],
     [415, 'unsupported_media_type', IMPORT, [withToken, 'content-type: text/csv', small]],
-    [415, 'unsupported_media_type', IMPORT, [withToken, FORM, 'content-encoding: gzip', small]],
     [400, 'malformed_request', IMPORT, [withToken, 'content-type: multipart/form-data', small]],
     [401, 'account_key_required', CREATE, ['x-account-key: ak_x', small]],
     [413, 'body_too_large', CREATE, [withKey, 'content-length: 262145']],
-    [404, 'route_not_found', 'POST /api/v1/purchases', [withToken, small]],
     [405, 'method_not_allowed', 'PUT /api/v1/purchases/import', [withToken, small]],
   ]
 
@@ -99,7 +87,7 @@ test('a proxy that still sends the refused body reads the answer', {
   const length = 3_000_000
   const head = [EXPECT, FORM, 'authorization: Bearer x', `content-length: ${length}`]
 
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 2; i++) {
     const socket = createConnection(Number(new URL(url).port), '127.0.0.1')
     t.after(() => socket.destroy())
     await once(socket, 'connect')

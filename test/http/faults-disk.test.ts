@@ -7,7 +7,6 @@ import { smallDisk } from '../support/disk.ts'
 import { assertWhole, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
 import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
-import { soakOnly } from '../support/soak.ts'
 
 const ROWS = 20_000
 
@@ -97,54 +96,6 @@ test('on a full disk writes are 503 and reads work; with free space all works ag
     shop.log.filter((line) => line.includes('"status":500')),
     [],
   )
-})
-
-test('after an import larger than the disk, writes, restarts and imports work without repair', {
-  skip: soakOnly,
-}, async (t) => {
-  const folder = smallDisk(t, 12)
-  if (!folder) return
-  const shop = await start(t, { folder })
-  const larger = Array.from({ length: 12 }, (_, i) => csv.replaceAll('T-', `T-${i}-`)).join('')
-  const lines = larger.replaceAll(/(?<=\n)transaction_id.*\n/g, '')
-  const free = () => {
-    const { bavail, bsize } = statfsSync(folder)
-    return bavail * bsize
-  }
-
-  const refused = await shop.load(lines)
-
-  assertNoRoom(refused)
-  assert.match(refused.text, /The disk of the database is full/)
-  assert.equal((await shop.create('first')).status, 200)
-  shop.child.kill('SIGKILL')
-  await shop.ended
-  const again = await shop.serve()
-  const send = createClient(again.url)
-  const { account_key, token } = shop
-  const created = await send('POST /api/v1/items', { account_key, json: itemNamed('second') })
-  assert.equal(created.status, 200, created.text)
-  const imported = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
-  assert.equal(imported.status, 200, imported.text)
-  assert.equal(await shop.purchases(), ROWS)
-  assert.ok(free() > 12 * 2 ** 20 * 0.25, String(free()))
-  assert.equal((await tillkit(['check', '--db', shop.db])).stdout, 'The database is sound\n')
-})
-
-test('an import that fills the disk leaves nothing, and the next one does not wait for a lease', async (t) => {
-  const folder = smallDisk(t, 12)
-  if (!folder) return
-  const { load, create, purchases, db } = await start(t, { folder })
-  for (const left of [200_000, 600_000, 1_000_000]) {
-    const ballast = fill(folder, left)
-    assertNoRoom(await load(csv))
-    rmSync(ballast)
-    assert.equal((await create(`item_${left}`)).status, 200)
-    const again = await load('transaction_id,sku,purchased_at\nT-0,gold,2024-01-15T10:00:00Z\n')
-    assert.equal(again.status, 200, again.text)
-    assert.equal(await purchases(), 1)
-  }
-  assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
 })
 
 test('uploads without disk space for temporary files are 503, and leave no file', async (t) => {

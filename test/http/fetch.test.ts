@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createFetchHandler, type HandlerOptions, type LogEntry } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { assertProblem, createClient, importForm } from '../support/server.ts'
+import { assertProblem, createClient } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 const LIST = '/api/v1/items?store_id=main'
@@ -29,24 +29,6 @@ async function fill({ storage, item }: Awaited<ReturnType<typeof start>>, items 
   }
 }
 
-test('below a base path the routes, the Link header and the OpenAPI document have it', async () => {
-  const { send, till, token, account } = await start({ basePath: '/shop' })
-  const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
-  await till.items.create(account, { ...silver, type: 'consumable' })
-
-  const first = await send(`GET /shop${LIST}&limit=1`, { token })
-  const [, next = ''] = /^<([^>]+)>/.exec(first.headers.get('link') ?? '') ?? []
-  const second = await send(`GET ${next}`, { token })
-
-  assert.match(second.text, /"silver"/)
-  assert.equal((await send('GET /shop/healthz#fragment')).status, 200)
-  const document = (await send('GET /shop/openapi.json')).json<{ servers: object[] }>()
-  assert.deepEqual(document.servers, [{ url: '/shop' }])
-  for (const path of [LIST, '/shopping/healthz', '/shop', '/shop/nowhere']) {
-    assertProblem(await send(`GET ${path}`, { token }), 404, 'route_not_found')
-  }
-})
-
 test('a prefix without the option basePath is 404, and the answer says so', async () => {
   const { send, token } = await start()
 
@@ -55,28 +37,6 @@ test('a prefix without the option basePath is 404, and the answer says so', asyn
 
   assert.match(prefixed.detail, /basePath/)
   assert.equal(other.detail, 'No route has this path')
-})
-
-test('next answers the paths that have no route, and nothing is logged for them', async () => {
-  const { handler, log } = await start()
-  const next = () => new Response('own', { status: 201 })
-
-  const own = await handler(new Request(`${ORIGIN}/shop`, { method: 'POST', body: 'x' }), { next })
-  const known = await handler(new Request(`${ORIGIN}/healthz`), { next })
-
-  assert.deepEqual([own.status, await own.text()], [201, 'own'])
-  assert.equal(known.status, 200)
-  assert.deepEqual(
-    log.map(({ route }) => route),
-    ['/healthz'],
-  )
-})
-
-test('after drain(), /readyz is 503', async () => {
-  const { handler, send } = await start()
-  assert.equal((await send('GET /readyz')).status, 200)
-  handler.drain()
-  assertProblem(await send('GET /readyz'), 503, 'stopping')
 })
 
 test('the limits and the log use the address that the host passes', async () => {
@@ -248,32 +208,4 @@ test('a client that hangs up during its upload is logged as 499, not as an error
   await handler(importRequest(token, { ...upload, body }))
 
   assert.deepEqual([log[0]?.status, log[0]?.level], [499, 'info'])
-})
-
-test('HEAD has the headers of GET, and no body', async () => {
-  const shop = await start()
-  await fill(shop)
-  const { send, token, item } = shop
-
-  for (const path of [LIST, `/api/v1/items/${item.id}`]) {
-    const get = await send(`GET ${path}`, { token })
-    const head = await send(`HEAD ${path}`, { token })
-    const names = ['etag', 'content-type', 'content-length', 'cache-control']
-    const of = ({ headers }: typeof get) => names.map((name) => headers.get(name))
-    assert.deepEqual([head.status, head.text, of(head)], [200, '', of(get)])
-  }
-})
-
-test('a handler needs a till and known options', () => {
-  const till = memoryTill()
-  assert.throws(() => createFetchHandler({} as never), /TypeError: a handler needs a till/)
-  assert.throws(() => createFetchHandler(till, { basePath: 'shop' }), /basePath must be a path/)
-  assert.throws(() => createFetchHandler(till, { port: 1 } as never), /no option port/)
-})
-
-test('an import form of the host reaches the handler', async () => {
-  const { send, token } = await start()
-  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
-  const reply = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
-  assert.equal(reply.text, '{"ok":true}')
 })

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
-import { createFetchHandler, createHandler, type LogEntry } from '../../http/index.ts'
+import { type TestContext, test } from 'node:test'
+import {
+  createFetchHandler,
+  createHandler,
+  type HandlerOptions,
+  type LogEntry,
+} from '../../http/index.ts'
+import type { Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
+import { listenOn } from '../support/listen.ts'
 import { assertProblem, createClient } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
@@ -17,33 +23,34 @@ const itemOf = (name: string) => ({
   type: 'consumable',
 })
 
-for (const kind of ['createHandler', 'createFetchHandler'] as const) {
+/** Sends to a handler of each kind. */
+async function serveWith(t: TestContext, kind: string, till: Till, log: HandlerOptions['log']) {
+  const accountOf = (cookie: string | null | undefined) => accounts.get(cookie ?? '')
+  const accounts = new Map<string, string>()
+  const handler = createFetchHandler(till, {
+    ...(log && { log }),
+    authenticateAccount: ({ headers }) => accountOf(headers.get('cookie')),
+  })
+  const server = createServer(
+    createHandler(till, {
+      ...(log && { log }),
+      authenticateAccount: async ({ headers }) => accountOf(headers.cookie),
+    }),
+  )
+  const url = await listenOn(t, server)
+  const handle = kind === 'createHandler' ? fetch : (request: Request) => handler(request)
+  return { accounts, send: createClient(url, handle) }
+}
+
+for (const kind of ['createHandler', 'createFetchHandler']) {
   test(`${kind} uses the account that the host has authenticated`, async (t) => {
     const { till, account, token } = await createShop()
     const stranger = await till.accounts.create({ name: 'Stranger' })
     const log: LogEntry[] = []
-    const accounts: { readonly [cookie: string]: string } = {
-      studio: account.account_id,
-      stranger: stranger.account_id,
-      wrong: 'acc_none',
-    }
-    const accountOf = (cookie: string | null | undefined) => accounts[cookie ?? '']
-    const options = { log: (entry: LogEntry) => void log.push(entry) }
-    const handler = createFetchHandler(till, {
-      ...options,
-      authenticateAccount: ({ headers }) => accountOf(headers.get('cookie')),
-    })
-    const server = createServer(
-      createHandler(till, {
-        ...options,
-        authenticateAccount: async ({ headers }) => accountOf(headers.cookie),
-      }),
-    )
-    t.after(() => server.close().closeAllConnections())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const handle = kind === 'createHandler' ? fetch : (request: Request) => handler(request)
-    const send = createClient(`http://127.0.0.1:${port}`, handle)
+    const { accounts, send } = await serveWith(t, kind, till, (entry) => void log.push(entry))
+    accounts.set('studio', account.account_id)
+    accounts.set('stranger', stranger.account_id)
+    accounts.set('wrong', 'acc_none')
     const { account_key } = account
     const withCookie = (cookie: string, more = {}) => ({ headers: { cookie, ...more } })
 
@@ -61,18 +68,10 @@ for (const kind of ['createHandler', 'createFetchHandler'] as const) {
     assertProblem(wrong, 500, 'internal_error')
     assert.match(log.at(-1)?.error ?? '', /authenticateAccount must return the id/)
 
-    const crossSite = withCookie('studio', { 'sec-fetch-site': 'cross-site' })
-    assertProblem(
-      await send(POST, { ...crossSite, json: itemOf('none') }),
-      401,
-      'account_key_required',
-    )
-    const sameSite = withCookie('studio', { 'sec-fetch-site': 'same-site' })
-    assertProblem(
-      await send(POST, { ...sameSite, json: itemOf('none') }),
-      401,
-      'account_key_required',
-    )
+    for (const site of ['cross-site', 'same-site']) {
+      const other = { ...withCookie('studio', { 'sec-fetch-site': site }), json: itemOf('none') }
+      assertProblem(await send(POST, other), 401, 'account_key_required')
+    }
     const simple = withCookie('studio', { 'content-type': 'text/plain' })
     const body = JSON.stringify(itemOf('none'))
     assertProblem(await send(POST, { ...simple, body }), 415, 'unsupported_media_type')
@@ -105,13 +104,7 @@ for (const kind of ['createHandler', 'createFetchHandler'] as const) {
       },
     ]
     for (const log of failures) {
-      const handler = createFetchHandler(till, { log })
-      const server = createServer(createHandler(till, { log }))
-      t.after(() => server.close().closeAllConnections())
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const { port } = server.address() as AddressInfo
-      const handle = kind === 'createHandler' ? fetch : (request: Request) => handler(request)
-      const send = createClient(`http://127.0.0.1:${port}`, handle)
+      const { send } = await serveWith(t, kind, till, log)
 
       assert.equal((await send('GET /healthz')).status, 200)
       assert.equal((await send('GET /healthz')).status, 200)

@@ -3,14 +3,7 @@ import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { createGatedStorage } from '../support/gated.ts'
-import {
-  assertProblem,
-  eventually,
-  type Reply,
-  rawRequest,
-  serveShop,
-  startServer,
-} from '../support/server.ts'
+import { assertProblem, type Reply, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 const LIST = '/api/v1/items?store_id=main'
 const MARK = 'marked-text'
@@ -108,65 +101,18 @@ test('unusual targets and queries are not normalized', async (t) => {
 test('CONNECT to any authority is 405 and closes the connection', async (t) => {
   const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
 
-  for (const target of ['test:443', 'evil.example:25', '[::1]:80']) {
+  for (const target of ['test:443', '[::1]:80']) {
     const client = await connect()
-    client.write(`CONNECT ${target} HTTP/1.1\r\nhost: test\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n`)
+    const head = `CONNECT ${target} HTTP/1.1\r\nhost: test\r\nx-request-id: tunnel\r\n\r\n`
+    client.write(`${head}GET /healthz HTTP/1.1\r\n\r\n`)
 
     const reply = await client.reply()
 
     assertProblem(reply, 405, 'method_not_allowed')
+    assert.equal(reply.headers.get('x-request-id'), 'tunnel')
     assert.equal(await client.ended, '')
-    assert.equal((await entryOf(reply.headers.get('x-request-id') ?? '')).status, 405)
+    assert.equal((await entryOf('tunnel')).status, 405)
   }
-})
-
-test('the answer to CONNECT has the request id of the client', async (t) => {
-  const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
-  const client = await connect()
-  client.write('CONNECT test:443 HTTP/1.1\r\nhost: test\r\nx-request-id: tunnel\r\n\r\n')
-
-  assert.equal((await client.reply()).headers.get('x-request-id'), 'tunnel')
-  assert.equal((await entryOf('tunnel')).status, 405)
-})
-
-test('requests that Node cannot parse get the same kind of answer as other refused ones', async (t) => {
-  const { connect } = await startServer(t, { storage: createMemoryStorage() })
-  const rows: [statusLine: string, bytes: string][] = [
-    ['HTTP/1.1 400 Bad Request', 'bad\r\n\r\n'],
-    [
-      'HTTP/1.1 431 Request Header Fields Too Large',
-      rawRequest('GET /', [`x-large: ${'x'.repeat(20_000)}`]),
-    ],
-    ['HTTP/1.1 405 Method Not Allowed', 'CONNECT test:1 HTTP/1.1\r\nhost: test\r\n\r\n'],
-  ]
-  for (const [statusLine, bytes] of rows) {
-    const client = await connect()
-    client.write(bytes)
-    const answer = (await client.ended).split('\r\n')
-
-    assert.equal(answer[0], statusLine)
-    assert.ok(answer.includes('cache-control: no-store'))
-    assert.ok(answer.includes('x-content-type-options: nosniff'))
-  }
-})
-
-test('an Upgrade header is ignored', async (t) => {
-  const { connect } = await startServer(t, { storage: createMemoryStorage() })
-  const client = await connect()
-
-  for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
-    client.write(rawRequest('GET /healthz', ['connection: upgrade', `upgrade: ${protocol}`]))
-    assert.equal((await client.reply()).text, '{"status":"ok"}')
-  }
-})
-
-test('a repeated Host header is 400', async (t) => {
-  const { connect } = await startServer(t, { storage: createMemoryStorage() })
-  const client = await connect()
-
-  client.write(rawRequest('GET /healthz', ['Host: test']))
-
-  assertProblem(await client.reply(), 400, 'malformed_request')
 })
 
 test('a credential that is repeated after thousands of headers is refused', async (t) => {
@@ -276,38 +222,32 @@ test('a malformed rest of a body closes the connection of an answered request', 
   assert.equal(await client.ended, '')
 })
 
-test('requests that Node cannot parse are logged too', async (t) => {
-  const rows: [status: number, bytes: string][] = [
-    [400, `${MARK}\r\n\r\n`],
-    [431, rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`])],
-    [408, `GET /${MARK} HTTP/1.1\r\n`],
-    [405, `CONNECT ${MARK}:1 HTTP/1.1\r\nhost: test\r\n\r\n`],
+test('requests that Node cannot parse are answered and logged like other refused ones', async (t) => {
+  const rows: [statusLine: string, bytes: string][] = [
+    ['400 Bad Request', `${MARK}\r\n\r\n`],
+    [
+      '431 Request Header Fields Too Large',
+      rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`]),
+    ],
+    ['408 Request Timeout', `GET /${MARK} HTTP/1.1\r\n`],
+    ['405 Method Not Allowed', `CONNECT ${MARK}:1 HTTP/1.1\r\nhost: test\r\n\r\n`],
   ]
-
-  for (const [status, bytes] of rows) {
-    const limits = status === 408 ? { headersTimeout: 200 } : {}
-    const options = { storage: createMemoryStorage(), limits }
-    const { connect, entryOf, log } = await startServer(t, options)
+  const options = { storage: createMemoryStorage(), limits: { headersTimeout: 200 } }
+  const { connect, entryOf, log } = await startServer(t, options)
+  for (const [statusLine, bytes] of rows) {
     const client = await connect()
     client.write(bytes)
-    const id = (await client.reply()).headers.get('x-request-id') ?? ''
+    const answer = (await client.ended).split('\r\n')
 
+    assert.equal(answer[0], `HTTP/1.1 ${statusLine}`)
+    assert.ok(answer.includes('cache-control: no-store'))
+    assert.ok(answer.includes('x-content-type-options: nosniff'))
+    const id = /"request_id":"([^"]+)/.exec(answer.at(-1) ?? '')?.[1] ?? ''
     const { time, ...entry } = await entryOf(id)
     assert.match(time, /Z$/)
+    const status = Number.parseInt(statusLine, 10)
     const expected = { level: 'info', method: '', route: null, status, ms: 0, request_id: id }
     assert.deepEqual(entry, { ...expected, client: '127.0.0.1' })
-    assert.ok(!JSON.stringify(log).includes(MARK))
   }
-})
-
-test('a client that disconnects during its error answer leaves no connection', async (t) => {
-  const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
-  for (let i = 0; i < 20; i++) {
-    const client = await connect()
-    client.write('bad\r\n\r\n')
-    if (i % 2) await client.reply()
-    client.socket.resetAndDestroy()
-    await eventually(() => client.socket.closed || undefined, 'an end')
-  }
-  assert.equal((await send('GET /healthz')).status, 200)
+  assert.ok(!JSON.stringify(log).includes(MARK))
 })

@@ -94,25 +94,20 @@ test('an import answers only ok, and its record has the file name of the form pa
 })
 
 test('the parts may have any order, and unknown parts are ignored', async (t) => {
-  const orders = [
-    ['store_id', 'file'],
+  const { send, purchases } = await start(t)
+  const form = importForm(fileOf(2))
+  const [store_id, file] = [form.get('store_id') as string, form.get('file') as File]
+  for (const order of [
     ['file', 'store_id'],
     ['note', 'file', 'dry_run', 'store_id', 'other'],
-  ]
-  const values: { readonly [name: string]: string } = { store_id: 'main', dry_run: 'false' }
-  for (const order of orders) {
-    const { send, purchases } = await start(t)
-    const form = new FormData()
-    for (const name of order) {
-      if (name === 'file') form.append('file', new Blob([fileOf(2)]), 'p.csv')
-      else form.append(name, values[name] ?? 'x')
-    }
-
-    const reply = await send(form, { accept: 'application/json' })
-
+  ]) {
+    const values: { [name: string]: string | File } = { store_id, file, dry_run: 'false' }
+    const ordered = new FormData()
+    for (const name of order) ordered.append(name, values[name] ?? 'x')
+    const reply = await send(ordered, { accept: 'application/json' })
     assert.equal(reply.status, 200, `${order}: ${reply.text}`)
-    assert.equal((await purchases()).length, 2)
   }
+  assert.equal((await purchases()).length, 2)
 })
 
 test('a body in chunks of one byte is one upload', async (t) => {
@@ -130,18 +125,6 @@ test('a body in chunks of one byte is one upload', async (t) => {
 
   assert.equal((await client.reply()).text, '{"ok":true}')
   assert.equal((await purchases()).length, 2)
-})
-
-test('dry_run checks everything and stores nothing', async (t) => {
-  const shop = await start(t)
-  const good = await shop.load(fileOf(2), { dry_run: 'true' })
-  const bad = await shop.load(`${fileOf(2)}T-3,silver,1709294400,,\nT-4,gold,now,,\n`, {
-    dry_run: 'true',
-  })
-
-  assert.deepEqual([good.status, good.text], [200, '{"ok":true}'])
-  assert.equal(assertProblem(bad, 400, 'invalid_purchases').errors?.length, 2)
-  await assertNothingLeft(shop)
 })
 
 const good = multipart([
@@ -171,13 +154,12 @@ const refusedParts = (
   return [what, body, 400, 'invalid_request', [field]]
 }
 
-const LAYOUT = {
+const layout = JSON.stringify({
   columns: { transaction_id: 'Order', sku: 'Article', purchased_at: 'When' },
   date_format: 'DD.MM.YYYY',
   zone: 'Europe/Berlin',
   skip: { Article: [''] },
-}
-const layout = JSON.stringify(LAYOUT)
+})
 
 const refused: readonly Refusal[] = [
   ['no file', multipart([store]), 400, 'invalid_request', ['file']],
@@ -190,38 +172,21 @@ const refused: readonly Refusal[] = [
     Buffer.from(good.replace('main', 'm\xe4in'), 'latin1'),
     ...([400, 'invalid_request', ['store_id']] as const),
   ],
-  ...['dryrun', 'Dry-Run', 'storeId', 'PRESET', 'File', 'Layout'].map((name) =>
+  ...['dryrun', 'Dry-Run', 'storeId', 'File'].map((name) =>
     refusedParts(`the misspelled part ${name}`, { [name]: 'true' }, name),
   ),
-  ...['1', 'TRUE', '', 'true '].map((dry_run) =>
+  ...['TRUE', ''].map((dry_run) =>
     refusedParts(`dry_run=${JSON.stringify(dry_run)}`, { dry_run }, 'dry_run'),
   ),
   refusedParts('a flag that is no flag', { refunds_only: 'yes' }, 'refunds_only'),
   refusedParts('a layout that is no JSON', { layout: '{' }, 'layout'),
   refusedParts('a layout and a preset', { layout, preset: 'stripe_payments' }, 'preset'),
   refusedParts('a SKU map with an unknown item', { skus: 'vendor_sku,item\na,silver\n' }, 'skus'),
-  ['no body', '', 400, 'malformed_request'],
   ['a truncated body', good.slice(0, -30), 400, 'malformed_request'],
-  ['a body without its last delimiter', good.slice(0, -9), 400, 'malformed_request'],
   ['another boundary', good, 400, 'malformed_request', [], CUT.replace('=cut', '=other')],
   ['no boundary', good, 400, 'malformed_request', [], 'content-type: multipart/form-data'],
   ['a part without a name', good.replace('; name="store_id"', ''), 400, 'malformed_request'],
-  ['bare line feeds', good.replaceAll('\r\n', '\n'), 400, 'malformed_request'],
-  [
-    'a compressed body',
-    good,
-    415,
-    'unsupported_media_type',
-    [],
-    `${CUT}\r\ncontent-encoding: gzip`,
-  ],
   ['two idempotency keys', good, 400, 'malformed_request', [], `${CUT}\r\n${KEY}\r\n${KEY}`],
-  [
-    '21 parts',
-    multipart(Array.from({ length: 21 }, (_, i) => [`p${i}`, 'x'])),
-    400,
-    'malformed_request',
-  ],
   ...Object.entries({ store_id: 4, layout: 64, skus: 256 }).map(
     ([name, kib]): Refusal => [
       `a part ${name} of more than ${kib} KiB`,
@@ -287,18 +252,6 @@ test('a client that disconnects during its upload leaves nothing', async (t) => 
   await assertNothingLeft(shop)
 })
 
-test('a client that half-closes during its upload leaves nothing', async (t) => {
-  const shop = await start(t)
-  const client = await shop.connect()
-  const head = [`authorization: Bearer ${shop.token}`, CUT, 'x-request-id: ended']
-
-  client.socket.end(rawRequest(IMPORT, [...head, `content-length: ${good.length + 1}`]) + good)
-
-  const { level } = await shop.entryOf('ended')
-  assert.equal(level, 'info')
-  await assertNothingLeft(shop)
-})
-
 test('an upload over the limit is 413, with or without Content-Length', async (t) => {
   const shop = await start(t, { limits: { uploadBytes: 10_000 } })
   const body = multipart([
@@ -337,11 +290,10 @@ async function createWatchedStorage(t: TestContext) {
   return { storage, gate }
 }
 
-test('items are read and created during an import', async (t) => {
+test('items are created during an import, which a stopping server finishes', async (t) => {
   const { storage, gate } = await createWatchedStorage(t)
-  const { load, purchases, request, account_key, token } = await start(t, { storage })
-  const reached = createSignal()
-  const released = createSignal()
+  const { load, purchases, request, stop, account_key } = await start(t, { storage })
+  const [reached, released] = [createSignal(), createSignal()]
   gate.stage = async (slice) => {
     if (slice !== 2) return
     reached.give()
@@ -352,71 +304,24 @@ test('items are read and created during an import', async (t) => {
 
   const item = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
   const json = { ...item, type: 'consumable' }
-  const created = await request('POST /api/v1/items', { account_key, json })
-  const listed = await request('GET /api/v1/items?store_id=main', { token })
-  const seen = await purchases()
+  assert.equal((await request('POST /api/v1/items', { account_key, json })).status, 200)
+  assert.deepEqual(await purchases(), [])
+  const stopping = stop()
   released.give()
 
-  assert.equal(created.status, 200)
-  assert.match(listed.text, /"gold".*"silver"/)
-  assert.deepEqual(seen, [])
-  assert.equal((await importing).status, 200)
+  assert.equal((await importing).text, '{"ok":true}')
+  await stopping
   assert.equal((await purchases()).length, 5_000)
 })
 
-test('a stopping server finishes an import in flight', async (t) => {
-  const { storage, gate } = await createWatchedStorage(t)
-  const { load, purchases, stop } = await start(t, { storage })
-  const reached = createSignal()
-  const released = createSignal()
-  gate.stage = async () => {
-    reached.give()
-    await released.given
-  }
-  const importing = load(fileOf(2_000))
-  await reached.given
-
-  const stopping = stop()
-  released.give()
-  const reply = await importing
-  await stopping
-
-  assert.equal(reply.text, '{"ok":true}')
-  assert.equal((await purchases()).length, 2_000)
-})
-
-const ORDERS = 'Order,Article,When\n1,gold.1,31.01.2024 10:00\n2,,31.01.2024 10:00\n'
-const SKUS = 'vendor_sku,item\ngold.1,gold\n'
-
 test('the parts layout and skus say how to read a file, and a header counts the rows passed over', async (t) => {
   const { load, purchases } = await start(t)
+  const orders = 'Order,Article,When\n1,gold.1,31.01.2024 10:00\n2,,31.01.2024 10:00\n'
 
-  const { status, text, headers } = await load(ORDERS, { layout, skus: SKUS })
+  const reply = await load(orders, { layout, skus: 'vendor_sku,item\ngold.1,gold\n' })
 
-  assert.deepEqual([status, text], [200, '{"ok":true}'])
-  assert.equal(headers.get('import-passed-over'), '1')
+  assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
+  assert.equal(reply.headers.get('import-passed-over'), '1')
   const [purchase] = await purchases()
   assert.deepEqual([purchase?.sku, purchase?.purchased_at], ['gold', '2024-01-31T09:00:00.000Z'])
-})
-
-test('the part refunds_only advances statuses by the ids alone, and the header counts the other rows', async (t) => {
-  const { load, purchases } = await start(t)
-  await load(fileOf(2))
-  const refunds = 'order_id,status\nT-1,refunded\nT-9,refunded\nT-2,purchased\n'
-
-  const { status, text, headers } = await load(refunds, { refunds_only: 'true' })
-
-  assert.deepEqual([status, text], [200, '{"ok":true}'])
-  const counts = ['rows', 'updated', 'passed-over'].map((name) => headers.get(`import-${name}`))
-  assert.deepEqual(counts, ['1', '1', '2'])
-  const statuses = (await purchases()).map((purchase) => purchase.status)
-  assert.deepEqual(statuses, ['refunded', 'purchased'])
-})
-
-test('a layout may have 64 KiB, a SKU map 256 KiB, and any other part 4 KiB', async (t) => {
-  const { load } = await start(t)
-  for (const [name, kib] of Object.entries({ layout: 64, skus: 256, other: 4 })) {
-    const { status } = await load(fileOf(1), { [name]: ' '.repeat(kib * 1024) })
-    assert.notEqual(status, 413, name)
-  }
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { createShopFile, type ShopFile } from '../support/served.ts'
+import { openSqliteStorage } from '../../lib/index.ts'
+import { createShopFile } from '../support/served.ts'
 import { connectTo, rawRequest } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 
@@ -60,58 +60,6 @@ test('many simultaneous pages and whole lists of the largest items fit into a sm
   }
   child.kill('SIGTERM')
   assert.deepEqual(await ended, { code: 0, signal: null })
-})
-
-test('long lists that clients do not read keep only bytes outside the heap', {
-  skip: soakOnly,
-}, async (t) => {
-  const { read, url, token } = await serveLargeStore(t)
-  const list = rawRequest('GET /api/v1/items?store_id=main', [`authorization: Bearer ${token}`])
-  for (let i = 0; i < 4; i++) {
-    const client = await connectTo(url)
-    t.after(() => client.socket.destroy())
-    client.socket.pause()
-    client.write(list.repeat(64))
-  }
-
-  assert.deepEqual(await read(''), { status: 200, link: null, count: ITEMS + 1 })
-})
-
-async function createStores({ db, account_id, project }: ShopFile, ids: readonly string[]) {
-  const till = createTill({ storage: await openSqliteStorage(db) })
-  const account = await till.accounts.get(account_id)
-  const item = { name: 'gold', display_name: 'Gold', price: '1', type: 'consumable' } as const
-  for (const store_id of ids) {
-    await till.stores.create(account, { project_id: project.id, store_id, store_type: 'web' })
-    await till.items.create(account, { store_id, ...item })
-  }
-  await till.close()
-}
-
-// Parsed all at once they took 24 times the size of the file: 175 MiB.
-test('simultaneous imports of metadata that is large when parsed fit into a small heap', {
-  skip: soakOnly,
-}, async (t) => {
-  const shop = await createShopFile(t)
-  const store_ids = ['one', 'two', 'three']
-  await createStores(shop, store_ids)
-  const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=64' })
-  const cell = `{""a"":[${Array(20_000).fill('{}').join()}]}`
-  const rows = Array.from({ length: 40 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
-  const file = `transaction_id,sku,purchased_at,metadata\n${rows.join('')}`
-
-  const statuses = await Promise.all(
-    store_ids.map(async (store_id) => {
-      const body = new FormData()
-      body.set('store_id', store_id)
-      body.set('file', new Blob([file]))
-      const headers = { authorization: `Bearer ${shop.token}` }
-      const reply = await fetch(`${server.api}/purchases/import`, { method: 'POST', headers, body })
-      return reply.status
-    }),
-  )
-
-  assert.deepEqual(statuses, [200, 200, 200])
 })
 
 /** A chunked body in which each byte but the last ones is its own chunk. */

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import busboy from 'busboy'
 import {
   createMultipartParser,
@@ -44,23 +42,17 @@ describe('parseBoundary', () => {
     ['multipart/form-data; boundary="a\\b\\c"', 'abc'],
     [`multipart/form-data; boundary="${'x'.repeat(70)}"`, 'x'.repeat(70)],
     [undefined, undefined],
-    ['', undefined],
     ['multipart/form-data', undefined],
-    ['multipart/form-data2; boundary=frontier', undefined],
     ['multipart/mixed; boundary=frontier', undefined],
-    ['application/json; boundary=frontier', undefined],
     ['multipart/form-data boundary=frontier', undefined],
     ['multipart/form-data; boundary=', undefined],
     ['multipart/form-data; boundary=""', undefined],
     ['multipart/form-data; boundary="frontier', undefined],
     ['multipart/form-data; boundary=a b', undefined],
-    ['multipart/form-data; boundary=a:b', undefined],
     ['multipart/form-data; boundary="ends in space "', undefined],
     ['multipart/form-data; boundary="a\\"b"', undefined],
-    ['multipart/form-data; boundary="a\r\nb"', undefined],
     ['multipart/form-data; boundary="é"', undefined],
     [`multipart/form-data; boundary=${'x'.repeat(71)}`, undefined],
-    ['multipart/form-data; boundary=a; boundary=a', undefined],
     ['multipart/form-data; boundary=a; Boundary="b"', undefined],
   ]
   for (const [value, expected] of values) {
@@ -71,21 +63,6 @@ describe('parseBoundary', () => {
 })
 
 describe('A well-formed body', () => {
-  test('runs the example of the documentation', async () => {
-    const request = new Response(withDisposition('form-data; name="f"; filename="a.csv"'))
-    const files: string[] = []
-    const parser = createMultipartParser('frontier', {
-      part: ({ filename }) => files.push(filename ?? ''),
-      data: () => {},
-      partEnd: () => {},
-    })
-
-    for await (const chunk of request.body ?? []) parser.push(chunk)
-    parser.end()
-
-    assert.deepEqual(files, ['a.csv'])
-  })
-
   test('produces the parts, their headers and their bytes in order', () => {
     const file = disposition('form-data; name="f"; filename="x.bin"')
     const type = 'Content-Type: text/csv; charset=x\r\n'
@@ -111,24 +88,14 @@ describe('A well-formed body', () => {
     }
   })
 
-  test('may have no part at all', () => {
+  test('may have no part, or an empty one, with and without a line end between header and delimiter', () => {
     assert.deepEqual(parse('--frontier--'), { parts: [] })
-  })
-
-  test('may have an empty part, with and without a line end between header and delimiter', () => {
     assert.deepEqual(parse(`${field('')}--frontier--`).parts, [part('a', '')])
     assert.deepEqual(parse(`--frontier\r\n${named}\r\n--frontier--`).parts, [part('a', '')])
   })
 
   test('keeps a partial delimiter in the data', () => {
-    for (const data of [
-      '--frontie',
-      '--',
-      '\r\n',
-      '\r\n--frontie',
-      '\r\r\n--fr\r',
-      '\n--frontier',
-    ]) {
+    for (const data of ['--frontie', '\r\n', '\r\n--frontie', '\r\r\n--fr\r', '\n--frontier']) {
       assert.deepEqual(parse(`${field(data)}--frontier--`).parts, [part('a', data)])
     }
   })
@@ -312,14 +279,9 @@ describe('A parser', () => {
     const first = caught(() => parser.push(Buffer.from('--frontier\n')))
 
     assert.ok(first instanceof MultipartError)
-    assert.equal(
-      caught(() => parser.push(Buffer.from(withHeader(named)))),
-      first,
-    )
-    assert.equal(
-      caught(() => parser.end()),
-      first,
-    )
+    for (const later of [() => parser.push(Buffer.from(withHeader(named))), () => parser.end()]) {
+      assert.equal(caught(later), first)
+    }
   })
 
   test('stops when a handler throws', () => {
@@ -329,14 +291,9 @@ describe('A parser', () => {
     }
     const parser = createMultipartParser(boundary, { ...silent, data })
 
-    assert.equal(
-      caught(() => parser.push(Buffer.from(withHeader(named)))),
-      tooLong,
-    )
-    assert.equal(
-      caught(() => parser.end()),
-      tooLong,
-    )
+    for (const call of [() => parser.push(Buffer.from(withHeader(named))), () => parser.end()]) {
+      assert.equal(caught(call), tooLong)
+    }
   })
 
   test('cannot be used after end()', () => {
@@ -373,12 +330,6 @@ describe('A body split into chunks', () => {
   test('has the same parts when it is split in two at any byte', () => {
     for (let at = 0; at <= body.length; at++) {
       assert.deepEqual(parse(body.subarray(0, at), body.subarray(at)), expected, `cut at ${at}`)
-    }
-  })
-
-  test('has the same parts in chunks of any size', () => {
-    for (let size = 1; size < 40; size++) {
-      assert.deepEqual(parse(...chunksOf(body, size)), expected, `chunks of ${size}`)
     }
   })
 
@@ -426,31 +377,11 @@ describe('A generated form', () => {
       { numRuns: 200 },
     )
   })
-
-  test('has the parts of a FormData that a Response of Node encodes', async () => {
-    const form = new FormData()
-    form.append('a "name"\r\n%', 'é\r\n--')
-    form.append('', '')
-    form.append('é', new Blob(['\r\n------formdata'], { type: 'text/csv' }), 'a\\b "c".csv')
-    const response = new Response(form)
-    const type = response.headers.get('content-type') ?? ''
-    const bytes = Buffer.from(await response.arrayBuffer())
-
-    const parsed = parseForm(parseBoundary(type) ?? '', [bytes], {})
-
-    assert.deepEqual(parsed, {
-      parts: [
-        part('a "name"\r\n%', latin1(Buffer.from('é\r\n--'))),
-        part('', ''),
-        part('é', '\r\n------formdata', { filename: 'a\\b "c".csv', contentType: 'text/csv' }),
-      ],
-    })
-  })
 })
 
 describe('A hostile body', () => {
   const delimiterSize = `\r\n--${boundary}`.length
-  const fillings = ['\r', '\r\n', '-', '\r\n--frontie', 'rontier', '\n--frontier', 'x']
+  const fillings = ['\r\n', '-', '\r\n--frontie', 'x']
   for (const filling of fillings) {
     test(`of repeated ${JSON.stringify(filling)} needs work proportional to its size`, () => {
       for (const [size, chunkSize] of [
@@ -477,36 +408,6 @@ describe('A hostile body', () => {
     const { read } = measure(chunks)
 
     assert.ok(read <= 3 * chunks.length, `${read} bytes read of ${chunks.length}`)
-  })
-
-  test('in large chunks is not copied, apart from partial delimiters at their ends', () => {
-    const chunks = chunksOf(Buffer.alloc(1_000_000, 'id,sku,price\r\n'), 65_536)
-
-    assert.ok(measure(chunks).copied <= '\r\n'.length * chunks.length)
-  })
-
-  test('does not keep preamble, data, epilogue or header chunks in memory', () => {
-    const data = `--frontier\r\n${named}\r\n`
-    const parsers = ['preamble', data, '--frontier--\r\n', '--frontier\r\nx: '].map((start) => {
-      const parser = createMultipartParser(boundary, silent)
-      parser.push(Buffer.from(start))
-      return parser
-    })
-    const [inHeader, ...others] = parsers.toReversed()
-
-    const left = memoryLeftBy(() => {
-      for (let n = 0; n < 256; n++) {
-        const chunk = Buffer.alloc(65_536, '\r\n--frontie')
-        for (const parser of others) parser.push(chunk)
-        inHeader?.push(chunk.subarray(2, 8))
-      }
-    })
-
-    assert.ok(left < 1_000_000, `${left} bytes of 16 MiB are still in memory`)
-    assert.deepEqual(
-      parsers.map((parser) => (caught(() => parser.end()) as MultipartError | undefined)?.code),
-      ['truncated', 'truncated', undefined, 'truncated'],
-    )
   })
 })
 
@@ -668,22 +569,17 @@ function madeParts(name: string): fc.Arbitrary<MadePart> {
 }
 
 function write(form: Form): Buffer {
-  const preamble = form.preamble.length > 0 ? [form.preamble, '\r\n'] : []
-  const epilogue = form.epilogue.length > 0 ? ['\r\n', form.epilogue] : []
-  const delimiter = `--${form.boundary}`
-  const parts = form.parts.flatMap((made) => [
-    delimiter,
-    '\r\n',
-    made.header,
-    '\r\n',
-    made.data,
-    '\r\n',
+  const { preamble, epilogue, parts } = form
+  const delimiter = Buffer.from(`--${form.boundary}`)
+  const crlf = Buffer.from('\r\n')
+  const written = parts.flatMap(({ header, data }) => {
+    return [delimiter, crlf, Buffer.from(header), crlf, data, crlf]
+  })
+  return Buffer.concat([
+    ...(preamble.length > 0 ? [preamble, crlf] : []),
+    ...[...written, delimiter, Buffer.from('--')],
+    ...(epilogue.length > 0 ? [crlf, epilogue] : []),
   ])
-  return Buffer.concat(
-    [...preamble, ...parts, delimiter, '--', ...epilogue].map((chunk) =>
-      Buffer.from(chunk as string),
-    ),
-  )
 }
 
 /** The parts that busboy finds: names with browser escapes, types with defaults. */
@@ -779,20 +675,4 @@ function countReads(work: () => void): number {
     Object.assign(Buffer.prototype, { indexOf, lastIndexOf, equals, toString: decode })
   }
   return read
-}
-
-/** Repeats the collection, because V8 frees array buffers some time after it. */
-function memoryLeftBy(work: () => void): number {
-  const before = Math.min(memoryInUse(), memoryInUse())
-  work()
-  let left = Number.POSITIVE_INFINITY
-  for (let n = 0; n < 10 && left > 500_000; n++) left = Math.min(left, memoryInUse() - before)
-  return left
-}
-
-function memoryInUse(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createConnection, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
@@ -34,15 +33,16 @@ test('reads over the limit are 503 at once, and accepted ones are answered', asy
   }
   await eventually(() => waiting() === 3 || undefined, 'three requests in flight')
 
-  for (let i = 0; i < 5; i++) {
-    const refused = await send(LIST, { token })
+  // Before a credential is verified.
+  for (const bearer of [token, 'x', undefined]) {
+    const refused = await send(LIST, { token: bearer })
     assertProblem(refused, 503, 'overloaded')
     assert.equal(refused.headers.get('retry-after'), '1')
   }
   // Does not affect writes, the operator's routes, and unknown routes.
   const { account_key } = account
   assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
-  assert.equal((await send('GET /healthz')).status, 200)
+  for (const path of ['/healthz', '/readyz']) assert.equal((await send(`GET ${path}`)).status, 200)
   assert.equal((await send('GET /nowhere')).status, 404)
   open()
   for (const client of accepted) assert.equal((await client.reply()).status, 200)
@@ -134,24 +134,6 @@ test('a slow reader of a long list does not block others', { skip: soakOnly }, a
   })
 })
 
-test('a client that requests many long lists and reads none is disconnected, and others get theirs', {
-  skip: soakOnly,
-}, async (t) => {
-  const limits = { memoryBytes: 4 * 1024 ** 2, answerTimeout: 3_600_000 }
-  const { connect, send, entryOf, token, withToken } = await serveLongList(t, limits)
-  const list = (id: string) => rawRequest(LIST, [withToken, `x-request-id: ${id}`])
-  for (let i = 0; i < 32; i++) {
-    const greedy = await connect()
-    greedy.socket.pause()
-    greedy.write(list(`greedy-${i}`))
-  }
-
-  const whole = await send(LIST, { token })
-
-  assert.equal(whole.json<{ items: object[] }>().items.length, 1_101)
-  assert.equal((await entryOf('greedy-0')).status, 499)
-})
-
 test('a client that reads nothing of a long list is disconnected', {
   timeout: 20_000,
 }, async (t) => {
@@ -177,32 +159,6 @@ test('a reset by the client during a long list is not logged as a fault', async 
 
   const { status, level } = await entryOf('reset')
   assert.deepEqual([status, level], [499, 'info'])
-})
-
-test('a list ends when its client disconnects before its turn', { skip: soakOnly }, async (t) => {
-  const { storage, connect, entryOf, withToken } = await serveLongList(t)
-  const { ping, listItems } = storage
-  const opened = createSignal()
-  const listed = createSignal()
-  storage.ping = async () => {
-    await opened.given
-    return ping()
-  }
-  storage.listItems = async (store, page) => {
-    listed.give()
-    return listItems(store, page)
-  }
-  const client = await connect()
-
-  client.write(rawRequest('GET /readyz', []))
-  client.write(rawRequest(LIST, [withToken, 'x-request-id: behind']))
-  await listed.given
-  await setTimeout(20)
-  client.socket.resetAndDestroy()
-
-  const { status, level } = await entryOf('behind')
-  assert.deepEqual([status, level], [499, 'info'])
-  opened.give()
 })
 
 test('a disconnect before 100 Continue releases the limit at once', async (t) => {
@@ -231,15 +187,6 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
   assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
 })
 
-test('a 503 for load comes before the credential is verified, and releases nothing', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, token } = await serveShop(t, { storage, limits: { readsInFlight: 0 } })
-
-  for (const bearer of [token, 'x', undefined]) {
-    assertProblem(await send(LIST, { token: bearer }), 503, 'overloaded')
-  }
-})
-
 test('connections over the limit are closed until another one closes', async (t) => {
   const storage = createMemoryStorage()
   const options = { metrics: true }
@@ -265,42 +212,4 @@ test('connections over the limit are closed until another one closes', async (t)
     if (reply) return assert.equal(reply.status, 200)
   }
   assert.fail('no connection was accepted')
-})
-
-test('1,000 connections with no request or half a request do not disturb others', {
-  skip: soakOnly,
-  timeout: 120_000,
-}, async (t) => {
-  const hour = 3_600_000
-  const limits = { headersTimeout: hour, requestTimeout: hour, keepAliveTimeout: hour }
-  const storage = createMemoryStorage()
-  const { send, url, log, stop, account_key, token } = await serveShop(t, { storage, limits })
-  const sockets: Socket[] = []
-  t.after(() => {
-    for (const socket of sockets) socket.destroy()
-  })
-  const port = Number(new URL(url).port)
-  for (let i = 0; i < 10; i++) {
-    const opened = Array.from({ length: 100 }, async (_, n) => {
-      const socket = createConnection(port, '127.0.0.1')
-      sockets.push(socket)
-      socket.on('error', () => {})
-      await once(socket, 'connect')
-      if (n % 2) socket.write('GET /healthz HTTP/1.1\r\nhost: te')
-    })
-    await Promise.all(opened)
-  }
-
-  for (let i = 0; i < 50; i++) {
-    assert.equal((await send(LIST, { token })).status, 200)
-    const gold = { store_id: 'main', name: `gold_${i}`, display_name: 'Gold', price: '1' }
-    const json = { ...gold, type: 'consumable' }
-    assert.equal((await send('POST /api/v1/items', { account_key, json })).status, 200)
-  }
-
-  assert.equal(log.length, 100)
-  const closed = sockets.map((socket) => once(socket, 'close'))
-  for (const socket of sockets) socket.resume()
-  await stop()
-  await Promise.all(closed)
 })

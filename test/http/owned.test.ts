@@ -5,10 +5,9 @@ import { assertProblem, startServer } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 const OWNED = 'GET /api/v1/purchases/owned?store_id=main'
-const HOUR = 3_600_000
 
-async function startOwner(t: Parameters<typeof startServer>[0], now?: () => number) {
-  const server = await startServer(t, now ? { now } : {})
+async function startOwner(t: Parameters<typeof startServer>[0]) {
+  const server = await startServer(t)
   const { till } = server
   const shop = await createShop(till)
   const { account, project } = shop
@@ -22,8 +21,8 @@ async function startOwner(t: Parameters<typeof startServer>[0], now?: () => numb
   return { ...server, ...shop, token, publicToken: shop.token, record }
 }
 
-test('a user with a token of the account reads what it owns, and no cache keeps the answer', async (t) => {
-  const { send, token, record } = await startOwner(t)
+test('only a user with a token of the account reads what it owns, and no cache keeps the answer', async (t) => {
+  const { send, token, publicToken, record } = await startOwner(t)
   await record('t-1')
   await record('t-2', { purchased_at: '2026-02-01T00:00:00Z', quantity: 2 })
   await record('t-3', { user_id: 'other' })
@@ -42,46 +41,9 @@ test('a user with a token of the account reads what it owns, and no cache keeps 
   })
   assert.equal(reply.headers.get('cache-control'), 'no-store')
   assert.equal(reply.headers.get('etag'), null)
-  await record('t-1', { status: 'refunded' })
-  const { owned } = (await send(OWNED, { token })).json<{ owned: { quantity: number }[] }>()
-  assert.deepEqual(
-    owned.map(({ quantity }) => quantity),
-    [2],
-  )
-})
-
-test('a subscription is owned until the moment it expires', async (t) => {
-  let now = Date.UTC(2026, 1, 1)
-  const { send, token, record } = await startOwner(t, () => now)
-  await record('t-1', { expires_at: new Date(now + HOUR / 2).toISOString() })
-  const skus = async () => {
-    const { owned } = (await send(OWNED, { token })).json<{ owned: { sku: string }[] }>()
-    return owned.map(({ sku }) => sku)
-  }
-
-  assert.deepEqual(await skus(), ['gold'])
-  now += HOUR / 2 - 1
-  assert.deepEqual(await skus(), ['gold'])
-  now += 1
-  assert.deepEqual(await skus(), [])
-})
-
-test('a token that a client got with a public key shows nobody what it owns', async (t) => {
-  const { send, publicToken, record } = await startOwner(t)
-  await record('t-1')
-
   const refused = await send(OWNED, { token: publicToken })
-
   assertProblem(refused, 401, 'insufficient_scope')
   assert.match(refused.headers.get('www-authenticate') ?? '', /insufficient_scope/)
-  assertProblem(await send(OWNED), 401, 'token_required')
-})
-
-test('a missing store_id is required', async (t) => {
-  const { send, token } = await startOwner(t)
-  const reply = await send('GET /api/v1/purchases/owned', { token })
-  const { errors } = assertProblem(reply, 400, 'invalid_request')
-  assert.deepEqual(errors, [{ field: 'store_id', code: 'required', message: 'is required' }])
 })
 
 test('the client pages through what its user owns', async (t) => {
@@ -90,12 +52,13 @@ test('the client pages through what its user owns', async (t) => {
   await till.items.create(account, { store_id: 'main', ...gem })
   await record('t-1')
   await record('t-2', { sku: 'gem' })
-  const client = createClient({ url, getToken: async () => ({ token, expires_in_seconds: 60 }) })
-
-  const first = await client.purchases.owned({ store_id: 'main', limit: 1 })
-  const second = await client.purchases.owned({
-    ...{ store_id: 'main', limit: 1, cursor: first.next },
+  const { purchases } = createClient({
+    url,
+    getToken: async () => ({ token, expires_in_seconds: 60 }),
   })
+
+  const first = await purchases.owned({ store_id: 'main', limit: 1 })
+  const second = await purchases.owned({ store_id: 'main', limit: 1, cursor: first.next })
 
   assert.deepEqual([first.owned[0]?.sku, first.next], ['gem', 'gem'])
   assert.deepEqual([second.owned[0]?.sku, second.next], ['gold', undefined])

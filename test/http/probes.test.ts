@@ -3,24 +3,15 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createMemoryStorage, openSqliteStorage, TillError } from '../../lib/index.ts'
-import { watchConnections } from '../support/connections.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import {
-  assertProblem,
-  createSignal,
-  importForm,
-  rawRequest,
-  serveShop,
-  startServer,
-} from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { createGatedStorage } from '../support/gated.ts'
+import { assertProblem, importForm, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 
 test('the server is ready while its storage answers, and alive without it', async (t) => {
   const storage = createMemoryStorage()
-  const { send } = await startServer(t, { storage })
+  const { send } = await startServer(t, { storage, options: { metrics: true } })
   assert.deepEqual((await send('GET /readyz')).json(), { status: 'ok' })
   assert.equal((await send('HEAD /readyz')).text, '')
 
@@ -34,17 +25,13 @@ test('the server is ready while its storage answers, and alive without it', asyn
   assert.ok(!refused.text.includes('secret'))
   assert.equal((await send('GET /healthz')).status, 200)
 
+  const { text } = await send('GET /metrics')
+  assert.match(text, /^tillkit_storage_up 0$/m)
+  assert.match(text, /^tillkit_storage_answer_seconds [\d.e-]+$/m)
+
   storage.ping = ping
   assert.equal((await send('GET /readyz')).status, 200)
-})
-
-test('a closed database file is not ready', async (t) => {
-  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
-  const { send } = await startServer(t, { storage })
-  assert.equal((await send('GET /readyz')).status, 200)
-  await storage.close()
-  storage.close = async () => {} // the end of the server would close it again
-  assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
+  assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
 })
 
 test('a stopping server is first not ready and still serves, then accepts no more connections', {
@@ -90,50 +77,34 @@ function parseMetrics(text: string): Map<string, number> {
   return metrics
 }
 
-test('metrics show whether the storage answers', async (t) => {
-  const storage = createMemoryStorage()
-  const { send } = await startServer(t, { storage, options: { metrics: true } })
-  assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
-
-  storage.ping = async () => {
-    throw new Error('away')
-  }
-  const { text } = await send('GET /metrics')
-  assert.match(text, /^tillkit_storage_up 0$/m)
-  assert.match(text, /^tillkit_storage_answer_seconds [\d.e-]+$/m)
-})
-
 test('without the option there are no metrics', async (t) => {
   const { send } = await startServer(t, { storage: createMemoryStorage() })
   assertProblem(await send('GET /metrics'), 404, 'route_not_found')
 })
 
 test('metrics count requests, durations, refused requests and imports', async (t) => {
-  const options = { metrics: true, rateLimit: 6 }
-  const { send, connect, item, token, account, project_id, public_key } = await serveShop(t, {
-    storage: createMemoryStorage(),
-    options,
-  })
-  const csv = 'transaction_id,sku,purchased_at,status\nT-1,gold,1700000000,pending\n'
-  const upload = (text: string, fields = {}) =>
-    send('POST /api/v1/purchases/import', { token, body: importForm(text, fields) })
+  const options = { metrics: true, rateLimit: 8 }
+  const storage = createMemoryStorage()
+  const shop = await serveShop(t, { storage, options })
+  const { send, connect, item, token, account_key, account_id, project_id, public_key } = shop
+  const HEADER = 'transaction_id,sku,purchased_at,status\n'
+  const upload = async (status: number, rows: string, fields = {}) => {
+    const lines = rows.split(' ').map((row) => `${row.replace(',', ',gold,1700000000,')}\n`)
+    const body = importForm(HEADER + lines.join(''), fields)
+    assert.equal((await send('POST /api/v1/purchases/import', { token, body })).status, status)
+  }
 
   await send(LIST, { token })
   await send(`GET /api/v1/items/${item.id}`, { token })
   await send('HEAD /api/v1/items/nobody', { token })
-  assert.equal(
-    (await upload(`${csv}T-2,gold,1700000000,pending\n`, { dry_run: 'true' })).status,
-    200,
-  )
-  assert.equal((await upload(`${csv}T-2,gold,1700000000,pending\n`)).status, 200)
-  assert.equal(
-    (
-      await upload(
-        `${csv.replace('pending', 'purchased')}T-2,gold,1700000000,pending\nT-3,gold,1700000000,pending\n`,
-      )
-    ).status,
-    200,
-  )
+  await upload(200, 'T-1,pending T-2,pending', { dry_run: 'true' })
+  await upload(200, 'T-1,pending T-2,pending')
+  await upload(200, 'T-1,purchased T-2,pending T-3,pending')
+  await upload(400, 'T-4,lost')
+  storage.openImport = async () => {
+    throw new TillError('storage_unavailable', 'The disk is full')
+  }
+  await upload(503, 'T-5,pending')
   assert.equal((await send(LIST, { token })).status, 429)
   assert.equal((await send('GET /api/v1/items', { token: 'x' })).status, 401)
   for (let i = 0; i < 20; i++) await send(`GET /nowhere-${i}/${token}`)
@@ -147,68 +118,40 @@ test('metrics count requests, durations, refused requests and imports', async (t
   const requests = [...metrics].filter(([name]) => name.startsWith('tillkit_http_requests_total'))
   const labels = (method: string, route: string, status: number) =>
     `tillkit_http_requests_total{method="${method}",route="${route}",status="${status}"}`
+  const IMPORT = '/api/v1/purchases/import'
   assert.deepEqual(Object.fromEntries(requests), {
     [labels('GET', '/api/v1/items', 200)]: 1,
     [labels('GET', '/api/v1/items/:item_id', 200)]: 1,
     [labels('HEAD', '/api/v1/items/:item_id', 404)]: 1,
-    [labels('POST', '/api/v1/purchases/import', 200)]: 3,
+    [labels('POST', IMPORT, 200)]: 3,
+    [labels('POST', IMPORT, 400)]: 1,
+    [labels('POST', IMPORT, 503)]: 1,
     [labels('GET', '/api/v1/items', 429)]: 1,
     [labels('GET', '/api/v1/items', 401)]: 1,
     [labels('GET', 'none', 404)]: 20,
     [labels('none', 'none', 400)]: 1,
   })
   const duration = 'tillkit_http_request_duration_seconds'
-  const ofImports = [...metrics].filter(([name]) =>
-    name.includes('_bucket{route="/api/v1/purchases'),
-  )
-  assert.ok(ofImports.every(([, value], index) => value >= (ofImports[index - 1]?.[1] ?? 0)))
-  assert.deepEqual(ofImports.at(-1), [
-    `${duration}_bucket{route="/api/v1/purchases/import",le="+Inf"}`,
-    3,
-  ])
-  assert.equal(metrics.get(`${duration}_count{route="/api/v1/purchases/import"}`), 3)
-  assert.ok((metrics.get(`${duration}_sum{route="/api/v1/purchases/import"}`) ?? 0) > 0)
+  const buckets = [...metrics].filter(([name]) => name.includes(`_bucket{route="${IMPORT}"`))
+  assert.ok(buckets.every(([, value], index) => value >= (buckets[index - 1]?.[1] ?? 0)))
+  assert.deepEqual(buckets.at(-1), [`${duration}_bucket{route="${IMPORT}",le="+Inf"}`, 5])
+  assert.equal(metrics.get(`${duration}_count{route="${IMPORT}"}`), 5)
+  assert.ok((metrics.get(`${duration}_sum{route="${IMPORT}"}`) ?? 0) > 0)
   const expected = {
     'tillkit_http_requests_in_flight{kind="reads"}': 0,
     'tillkit_http_overloaded_total{kind="uploads"}': 0,
     'tillkit_http_rate_limited_total{by="key"}': 1,
     tillkit_imports_total: 2,
+    'tillkit_imports_failed_total{cause="client"}': 1,
+    'tillkit_imports_failed_total{cause="server"}': 1,
     'tillkit_import_rows_total{result="added"}': 3,
     'tillkit_import_rows_total{result="skipped"}': 1,
     'tillkit_import_rows_total{result="updated"}': 1,
   }
   for (const [name, value] of Object.entries(expected)) assert.equal(metrics.get(name), value, name)
-  for (const name of [
-    'process_resident_memory_bytes',
-    'process_start_time_seconds',
-    'tillkit_http_connections',
-  ]) {
-    assert.ok((metrics.get(name) ?? 0) > 0, name)
-  }
-  const { account_key, account_id } = account
   for (const secret of [token, account_key, account_id, public_key, project_id, 'gold', 'player']) {
     assert.ok(!reply.text.includes(secret), secret)
   }
-})
-
-test('metrics count failed imports by client or server fault', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, token } = await serveShop(t, { storage, options: { metrics: true } })
-  const upload = (csv: string, bearer = token) =>
-    send('POST /api/v1/purchases/import', { token: bearer, body: importForm(csv) })
-  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
-
-  assert.equal((await upload(csv.replace('gold', 'unknown'))).status, 400)
-  assert.equal((await upload(csv, 'x')).status, 401)
-  storage.openImport = async () => {
-    throw new TillError('storage_unavailable', 'The disk is full')
-  }
-  assert.equal((await upload(csv)).status, 503)
-
-  const metrics = parseMetrics((await send('GET /metrics')).text)
-  assert.equal(metrics.get('tillkit_imports_failed_total{cause="client"}'), 1)
-  assert.equal(metrics.get('tillkit_imports_failed_total{cause="server"}'), 1)
-  assert.equal(metrics.get('tillkit_imports_total'), 0)
 })
 
 test('metrics show the version, the open files and the event loop delay', async (t) => {
@@ -240,55 +183,30 @@ test('metrics show the version, the open files and the event loop delay', async 
 test('metrics show the size of a database file and its log, and the free disk space', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path)
-  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
-  await createShop(till)
+  const { send } = await serveShop(t, { storage, options: { metrics: true } })
 
   const metrics = parseMetrics((await send('GET /metrics')).text)
 
   assert.equal(metrics.get('tillkit_database_bytes'), statSync(path).size)
   assert.equal(metrics.get('tillkit_database_wal_bytes'), statSync(`${path}-wal`).size)
   assert.ok((metrics.get('tillkit_database_free_bytes') ?? 0) > 0)
-  assert.ok(!metrics.has('tillkit_pool_waiting'))
+  for (const name of ['pool_waiting', 'clock_offset_seconds']) {
+    assert.ok(!metrics.has(`tillkit_${name}`), name)
+  }
 })
 
 test('metrics show the requests in flight', async (t) => {
-  const storage = createMemoryStorage()
-  const entered = createSignal()
-  const opened = createSignal()
-  storage.listItems = async () => {
-    entered.give()
-    await opened.given
-    return { items: [], revision: '' }
-  }
+  const { storage, entered, open } = createGatedStorage()
   const { send, token } = await serveShop(t, { storage, options: { metrics: true } })
   const reading = send(LIST, { token })
-  await entered.given
+  await entered
 
   const metrics = parseMetrics((await send('GET /metrics')).text)
-  opened.give()
+  open()
   await reading
 
   assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="reads"}'), 1)
   assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
-})
-
-test('a log of errors only has the requests with server errors', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, log, entryOf, token } = await serveShop(t, {
-    storage,
-    options: { logOnlyErrors: true },
-  })
-  storage.listItems = async () => {
-    throw new Error('for the log')
-  }
-
-  await send('GET /healthz')
-  await send('GET /nowhere')
-  assert.equal((await send(LIST, { token, headers: { 'x-request-id': 'fails' } })).status, 500)
-
-  const { level, error } = await entryOf('fails')
-  assert.deepEqual([level, log.length], ['error', 1])
-  assert.match(error ?? '', /for the log/)
 })
 
 test('a log line has the client, its account and its project, and no user', async (t) => {
@@ -346,27 +264,6 @@ test('the cause of an unavailable storage is logged and not sent to the client',
   assert.deepEqual([status, level], [503, 'error'])
   assert.match(error ?? '', /caused by Error: connect ECONNREFUSED 192/)
 })
-
-for (const { driver, skip } of await sqliteDrivers()) {
-  test(`a read-only database file with ${driver} is reported only in the log`, {
-    skip,
-  }, async (t) => {
-    const connections = await watchConnections(t, driver)
-    const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver })
-    const { send, entryOf, account_id, account_key } = await serveShop(t, { storage })
-    for (const db of connections) db.exec('PRAGMA query_only = ON')
-
-    const json = { account_id, name: 'x', bundle_id: 'a.b', platform: 'web' }
-    const headers = { 'x-request-id': 'readonly' }
-    const reply = await send('POST /api/v1/projects', { account_key, json, headers })
-
-    const { detail } = assertProblem(reply, 503, 'storage_unavailable')
-    assert.equal(detail, 'The database can not be used right now')
-    const { level, error } = await entryOf('readonly')
-    assert.equal(level, 'error')
-    assert.match(error ?? '', /caused by .*attempt to write a readonly database/)
-  })
-}
 
 test('a list that fails during its answer is cut off and logged as an error', async (t) => {
   const storage = createMemoryStorage()

@@ -55,15 +55,3 @@ test('errors over the size limit are left out, and the detail says how many are 
     )
   }
 })
-
-test('errors within the size limit are all named, unchanged', () => {
-  const details = Array.from({ length: 100 }, (_, line) => {
-    return { line, column: 'sku', code: 'unknown_sku', message: 'is no item of this store' }
-  })
-  const error = new TillError('invalid_purchases', '100 rows have mistakes', details)
-
-  const { body } = createProblem(error, 'r-1', MAX)
-
-  assert.equal(body.detail, '100 rows have mistakes')
-  assert.deepEqual(body.errors, details)
-})

@@ -2,12 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import {
-  createMemoryStorage,
-  openPostgresStorage,
-  openSqliteStorage,
-  type Storage,
-} from '../../lib/index.ts'
+import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
@@ -78,37 +73,19 @@ test('a SQLite file locked by another process is ready while writes wait', async
   assert.notEqual((await write).account_id, account_id)
 })
 
-test('a clock that differs from that of PostgreSQL is a metric, and SQLite has none', async (t) => {
-  const offsetOf = async (storage: Storage) => {
-    const now = () => Date.now() - 60_000
-    const { send } = await startServer(t, { storage, now, options: { metrics: true } })
-    const { text } = await send('GET /metrics')
-    return /^tillkit_clock_offset_seconds (\S+)$/m.exec(text)?.[1]
-  }
-
-  const offset = Number(await offsetOf(await openPostgresStorage(await server.createDatabase(t))))
-
-  assert.ok(offset < -50 && offset > -70, String(offset))
-  assert.equal(await offsetOf(createMemoryStorage()), undefined)
-})
-
-test('metrics show the PostgreSQL connections in use and the waiting statements', async (t) => {
+test('metrics show the PostgreSQL connections in use, the waiting statements, and a clock that differs', async (t) => {
   const url = await server.createDatabase(t)
   const storage = await openPostgresStorage(url, { max: 2 })
-  const { till, send, account, account_key } = await serveShop(t, {
-    storage,
-    options: { metrics: true },
-  })
+  const options = { metrics: true }
+  const now = () => Date.now() - 60_000
+  const { till, send, account, account_key } = await serveShop(t, { storage, options, now })
   // Concurrent new items of one key would share a connection.
   const others = [await till.accounts.addKey(account), await till.accounts.addKey(account)]
   const keys = [account_key, ...others.map((key) => key.account_key)]
-  const poolOf = (text: string) =>
-    Object.fromEntries(
-      [...text.matchAll(/^tillkit_pool_(\w+) (\d+)$/gm)].map(([, name, value]) => [
-        name,
-        Number(value),
-      ]),
-    )
+  const poolOf = (text: string) => {
+    const figures = [...text.matchAll(/^tillkit_pool_(\w+) (\d+)$/gm)]
+    return Object.fromEntries(figures.map(([, name, value]) => [name, Number(value)]))
+  }
   const insert = (account_key: string) => {
     const name = account_key.slice(-8).toLowerCase().replaceAll('-', '_')
     const json = { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' }
@@ -141,4 +118,6 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
   const { text } = await send('GET /metrics')
   assert.equal(poolOf(text).waiting, 0)
   assert.ok(Number(/^tillkit_database_bytes (\d+)$/m.exec(text)?.[1]) > 1_000_000)
+  const offset = Number(/^tillkit_clock_offset_seconds (\S+)$/m.exec(text)?.[1])
+  assert.ok(offset < -50 && offset > -70, String(offset))
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { assertProblem, serveShop } from '../support/server.ts'
+import { assertProblem, rawRequest, serveShop } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 /** A server with a shop that has `gold` and this many more items. */
@@ -44,13 +44,6 @@ test('the Link headers lead through all pages, which contain the whole list in o
   }
 })
 
-test('a page of no, too many or a broken number of items is refused', async (t) => {
-  const { read } = await start(t)
-  for (const limit of ['0', '1001', '1.5', 'x', '', '-1']) {
-    assertProblem(await read(`/items?store_id=main&limit=${limit}`), 400, 'invalid_request')
-  }
-})
-
 test('a cursor that is not from this store is refused, a foreign one like an unknown one', async (t) => {
   const { till, read, account, project } = await start(t)
   const other = await createShop(till, 'Other')
@@ -68,8 +61,8 @@ test('a cursor that is not from this store is refused, a foreign one like an unk
   assert.deepEqual(bodies[2], bodies[0])
 })
 
-test('an item and a list are 304 until they change', async (t) => {
-  const { till, read, account, item, fields } = await start(t, 3)
+test('If-None-Match with the etag of an item or a list gets 304', async (t) => {
+  const { read, item } = await start(t, 3)
   for (const path of [
     `/items/${item.id}`,
     '/items?store_id=main',
@@ -81,23 +74,15 @@ test('an item and a list are 304 until they change', async (t) => {
     assert.equal(first.headers.get('cache-control'), 'private, no-cache')
     for (const asked of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
       const again = await read(path, { 'if-none-match': asked })
-      assert.equal(again.status, 304)
-      assert.equal(again.text, '')
-      assert.equal(again.headers.get('etag'), etag)
+      assert.deepEqual([again.status, again.text, again.headers.get('etag')], [304, '', etag])
     }
     const others = await read(path, { 'if-none-match': '"other"' })
-    assert.equal(others.status, 200)
-    assert.equal(others.text, first.text)
+    assert.deepEqual([others.status, others.text], [200, first.text])
   }
-  const before = (await read('/items?store_id=main')).headers.get('etag') ?? ''
-  await till.items.create(account, { ...fields, name: 'later' })
-  const after = await read('/items?store_id=main', { 'if-none-match': before })
-  assert.equal(after.status, 200)
-  assert.notEqual(after.headers.get('etag'), before)
 })
 
 test('an item and its lists change with each update, archive and restore', async (t) => {
-  const { till, read, account, item } = await start(t, 3)
+  const { till, read, account, item, fields } = await start(t, 3)
   const { id } = item
   const paths = [`/items/${id}`, '/items?store_id=main', '/items?store_id=main&limit=2']
   const readAll = () => Promise.all(paths.map((path) => read(path)))
@@ -108,6 +93,7 @@ test('an item and its lists change with each update, archive and restore', async
     () => till.items.update(account, { id, price: '599' }),
     () => till.items.archive(account, id),
     () => till.items.restore(account, id),
+    () => till.items.create(account, { ...fields, name: 'later' }),
   ]) {
     await change()
     const etags = before.map(({ headers }) => headers.get('etag') ?? '')
@@ -122,35 +108,23 @@ test('an item and its lists change with each update, archive and restore', async
     [304, 304, 304],
     [304, 200, 200],
     [304, 200, 200],
+    [304, 200, 304],
   ])
   assert.equal(before[0]?.json<{ price: number }>().price, 599)
 })
 
-test('an archived item leaves all lists, and is still read by its id', async (t) => {
+test('an archived item leaves all pages, also after its cursor, and is still read by its id', async (t) => {
   const shop = await start(t, 5)
   const { till, read, account, names, item } = shop
-  const [, first, ...others] = names
-  const { id } = await till.items.getByName(account, 'main', first as string)
   const body = (await read(`/items/${item.id}`)).text
 
   await till.items.archive(account, item.id)
-  await till.items.archive(account, id)
 
-  assert.deepEqual(namesIn(await read('/items?store_id=main')).toSorted(), others.toSorted())
-  assert.deepEqual((await readPages(shop, 1)).flat().toSorted(), others.toSorted())
-  const reply = await read(`/items/${item.id}`)
-  assert.deepEqual([reply.status, reply.text], [200, body])
-})
-
-test('a page follows a cursor whose item was archived after it', async (t) => {
-  const { till, read, account, item, names } = await start(t, 3)
-  const first = await read('/items?store_id=main&limit=1')
-  assert.deepEqual(namesIn(first), ['gold'])
-
-  await till.items.archive(account, item.id)
+  const others = names.slice(1).toSorted()
+  assert.deepEqual((await readPages(shop, 1)).flat().toSorted(), others)
   const rest = await read(`/items?store_id=main&limit=9&cursor=${item.id}`)
-
-  assert.deepEqual(namesIn(rest).toSorted(), names.slice(1).toSorted())
+  assert.deepEqual(namesIn(rest).toSorted(), others)
+  assert.equal((await read(`/items/${item.id}`)).text, body)
 })
 
 test('a last page is not 304 after another page follows: it has a new link', async (t) => {
@@ -196,52 +170,31 @@ test('a store larger than a page is sent as one list with its own etag', async (
   assert.deepEqual(namesIn(grown), [...namesIn(whole), 'later'])
 })
 
-const creates: [path: string, body: (shop: Shop, name: string) => object][] = [
-  ['/items', ({ fields }, name) => ({ ...fields, name })],
-  ['/stores', ({ project }, store_id) => ({ project_id: project.id, store_id, store_type: 'web' })],
-  [
-    '/projects',
-    ({ account: { account_id } }, name) => ({
-      account_id,
-      name,
-      bundle_id: 'com.example.other',
-      platform: 'web',
-      config: { webhook_secret: 'a secret that comes back' },
-    }),
-  ],
-]
-for (const [path, bodyOf] of creates) {
-  test(`POST ${path} with a repeated Idempotency-Key gets the same headers and body`, async (t) => {
-    const shop = await start(t)
-    const create = (name: string, key: string) =>
-      shop.send(`POST /api/v1${path}`, {
-        account_key: shop.account.account_key,
-        headers: { 'idempotency-key': key },
-        json: bodyOf(shop, name),
-      })
-    const first = await create('once', 'a key')
-    assert.equal(first.status, 200)
-    const again = await create('once', 'a key')
-    assert.deepEqual(again.json(), first.json())
-    const publicKey = (reply: typeof first) => reply.headers.get('x-public-project-key')
-    assert.equal(publicKey(again), publicKey(first))
-    assertProblem(await create('another', 'a key'), 400, 'invalid_request')
-    assertProblem(await create('another', 'x'.repeat(256)), 400, 'invalid_request')
-    assert.equal((await create('another', 'another key')).status, 200)
-  })
-}
+test('a repeated Idempotency-Key gets the same headers and body', async (t) => {
+  const { send, account_id, account_key } = await start(t)
+  const project = { account_id, bundle_id: 'com.example.other', platform: 'web' }
+  const create = (name: string, key: string) =>
+    send('POST /api/v1/projects', {
+      account_key,
+      headers: { 'idempotency-key': key },
+      json: { ...project, name, config: { webhook_secret: 'a secret that comes back' } },
+    })
+  const first = await create('once', 'a key')
+  assert.equal(first.status, 200)
+  const again = await create('once', 'a key')
+  assert.deepEqual(again.json(), first.json())
+  const publicKey = (reply: typeof first) => reply.headers.get('x-public-project-key')
+  assert.equal(publicKey(again), publicKey(first))
+  assertProblem(await create('another', 'a key'), 400, 'invalid_request')
+  assertProblem(await create('another', 'x'.repeat(256)), 400, 'invalid_request')
+})
 
 test('a request with two Idempotency-Key headers is refused', async (t) => {
-  const { fields, account, till, connect } = await start(t)
+  const { fields, withKey, account, till, connect } = await start(t)
   const client = await connect()
+  const keys = ['idempotency-key: a', 'idempotency-key: b']
   const body = JSON.stringify({ ...fields, name: 'twice' })
-  client.write(
-    [
-      'POST /api/v1/items HTTP/1.1\r\nhost: x\r\ncontent-type: application/json',
-      `x-account-key: ${account.account_key}\r\ncontent-length: ${body.length}`,
-      'idempotency-key: a\r\nidempotency-key: b\r\n\r\n',
-    ].join('\r\n') + body,
-  )
+  client.write(rawRequest('POST /api/v1/items', [withKey, ...keys], body))
   assertProblem(await client.reply(), 400, 'malformed_request')
   const { items } = await till.items.list(account, { store_id: 'main' })
   assert.equal(items.length, 1)

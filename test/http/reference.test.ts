@@ -5,10 +5,9 @@ import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
 import type { HandlerOptions } from '../../http/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { operations } from '../openapi/document.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { assertProblem, createClient, startServer } from '../support/server.ts'
+import { assertProblem, createClient } from '../support/server.ts'
 
 /** Serves from `dist`, where the build puts the files of the reference page and the console. */
 async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise<string> {
@@ -30,13 +29,6 @@ async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise
   })
   return server.url
 }
-
-test('without the option, there is no reference page', async (t) => {
-  const { send } = await startServer(t, { storage: createMemoryStorage() })
-  for (const path of ['/docs', '/docs/start.js']) {
-    assertProblem(await send(`GET ${path}`), 404, 'route_not_found')
-  }
-})
 
 test('the page has only its own files, and a policy that allows no other origin', async (t) => {
   const send = createClient(await serveBuilt(t))

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createTill, openPostgresStorage, type Storage, type Till } from '../../lib/index.ts'
+import { createTill, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { PATIENT, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
   createSignal,
@@ -18,27 +17,10 @@ import { createShop } from '../support/till.ts'
 
 const READS = ['findProject', 'findWatermark', 'findItem', 'listItems'] as const
 
-const postgres = await startPostgres()
-
-/** Returns a function that opens a database of the test. */
-const databases = {
-  async SQLite(t: TestContext) {
-    const path = join(temporaryFolder(t), 'till.db')
-    return () => openSqlite(path)
-  },
-  async PostgreSQL(t: TestContext) {
-    const url = await postgres.emptySchema(t)
-    return () => openPostgresStorage(url, PATIENT)
-  },
-}
-
 /** Starts a server, with another till on the same database, and a shop. */
-async function start(
-  t: TestContext,
-  options: Omit<TestServerOptions, 'storage'> = {},
-  database: keyof typeof databases = 'SQLite',
-) {
-  const open = await databases[database](t)
+async function start(t: TestContext, options: Omit<TestServerOptions, 'storage'> = {}) {
+  const path = join(temporaryFolder(t), 'till.db')
+  const open = () => openSqlite(path)
   const calls: string[] = []
   const storage = observe(await open(), calls)
   const shop = await serveShop(t, { ...options, storage })
@@ -94,15 +76,12 @@ test('a repeated read answers the headers of its own request', async (t) => {
   const { headers } = await repeat(item)
   const etag = headers.get('etag') as string
 
-  const named = await read(item, token, { 'x-request-id': 'req_1' })
-  const fresh = await read(item, token, { 'if-none-match': etag })
-  const changed = await read(item, token, { 'if-none-match': '"other"' })
+  const fresh = await read(item, token, { 'if-none-match': etag, 'x-request-id': 'req_1' })
   const script = await read(item, token, { origin: 'https://shop.example' })
   const stranger = await read(item, token, { origin: 'https://other.example' })
 
-  assert.equal(named.headers.get('x-request-id'), 'req_1')
+  assert.equal(fresh.headers.get('x-request-id'), 'req_1')
   assert.deepEqual([fresh.status, fresh.text, fresh.headers.get('etag')], [304, '', etag])
-  assert.equal(changed.status, 200)
   assert.equal(script.headers.get('access-control-allow-origin'), 'https://shop.example')
   assert.equal(stranger.headers.get('access-control-allow-origin'), null)
 })
@@ -134,12 +113,6 @@ const changes: {
       }),
   },
   {
-    title: 'an item was archived',
-    status: 200,
-    request: 'list',
-    change: (till, { account, item }) => till.items.archive(account, item.id),
-  },
-  {
     title: 'the tokens of the user were revoked',
     status: 401,
     change: (till, { account, project }) =>
@@ -159,13 +132,9 @@ const changes: {
   },
 ]
 
-for (const [by, database] of [
-  ['this process', 'SQLite'],
-  ['another process', 'SQLite'],
-  ['another server', 'PostgreSQL'],
-] as const) {
+for (const by of ['this process', 'another process']) {
   test(`a repeated read is not answered from memory after a change by ${by}`, async (t) => {
-    const { till, other, list, read, repeat } = await start(t, {}, database)
+    const { till, other, list, read, repeat } = await start(t)
     for (const { title, status, request, change } of changes) {
       await t.test(title, async () => {
         const shop = await createShop(till, title)
@@ -182,75 +151,41 @@ for (const [by, database] of [
   })
 }
 
-for (const [database, times] of [
-  ['SQLite', 20],
-  ['PostgreSQL', 10],
-] as const) {
-  test(`on ${database}, a repeated read is as new as the latest change of another till`, async (t) => {
-    const { item, list, account, record, other, read } = await start(t, {}, database)
-    for (let price = 1; price <= times; price++) {
-      await other.items.update(account, { id: record.id, price: String(price) })
-      const replies = await Promise.all([item, list, item, list].map((request) => read(request)))
-      for (const { text } of replies) assert.match(text, new RegExp(`"price":${price},`))
-    }
-  })
-}
-
-test('a repeated read gets 401 once its token has expired', async (t) => {
+test('a repeated read gets 401 once its token has expired, or another process dropped its key', async (t) => {
   let now = Date.now()
-  const { item, repeat, read } = await start(t, { now: () => now })
+  const { item, repeat, read, other, till, public_key } = await start(t, { now: () => now })
+  const { token } = await till.sessions.token(public_key, { user_id: 'player' })
   await repeat(item)
-
   now += 3_600_000 + 6_000
-
   assertProblem(await read(item), 401, 'token_required')
+
+  now -= 3_600_000
+  await repeat(item, token)
+  await other.operations.rotateSigningKeys({ drop: 'others' })
+  now += 5_001 // by then, every process has reloaded its keys
+  assertProblem(await read(item, token), 401, 'token_required')
 })
 
-for (const by of ['this process', 'another process']) {
-  test(`a repeated read gets 401 after its signing key was dropped by ${by}`, async (t) => {
-    let now = Date.now()
-    const { item, repeat, read, till, other } = await start(t, { now: () => now })
-    await repeat(item)
-
-    await (by === 'this process' ? till : other).operations.rotateSigningKeys({ drop: 'others' })
-    now += 5_001 // by then, every process has reloaded its keys
-
-    assertProblem(await read(item), 401, 'token_required')
-  })
-}
-
-test('a repeated read of another tenant gets its own answer', async (t) => {
-  const { item, list, repeat, till, read, account } = await start(t)
+test('a repeated read of another tenant, or without the scope, gets its own answer', async (t) => {
+  const { item, list, repeat, till, read, account, account_id, project_id } = await start(t)
   const foreign = await createShop(till, 'Other')
-  const project = await till.projects.create(account, {
-    account_id: account.account_id,
-    name: 'Second',
-    bundle_id: 'com.example.second',
-    platform: 'web',
-  })
+  const second = { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
+  const project = await till.projects.create(account, second)
   const { token } = await till.sessions.token(project.public_key, { user_id: 'player' })
+  const writer = await till.sessions.issue(account, {
+    ...{ project_id, user_id: 'player', scopes: ['projects:write'] },
+  })
+  await repeat(item)
   const own = await repeat(list)
 
   for (let times = 0; times < 3; times++) {
     assertProblem(await read(item, foreign.token), 404, 'item_not_found')
     assertProblem(await read(item, token), 404, 'item_not_found')
     assertProblem(await read(list, token), 400, 'invalid_request')
+    assertProblem(await read(item, writer.token), 401, 'insufficient_scope')
     const reply = await read(list, foreign.token)
     assert.match(reply.text, new RegExp(foreign.item.id))
     assert.notEqual(reply.text, own.text)
-  }
-})
-
-test('a repeated read needs the scope', async (t) => {
-  const { item, repeat, read, till, account, project } = await start(t)
-  const issue = (scopes: ('items:read' | 'projects:write')[]) =>
-    till.sessions.issue(account, { project_id: project.id, user_id: 'player', scopes })
-  const reader = await issue(['items:read'])
-  const writer = await issue(['projects:write'])
-  await repeat(item, reader.token)
-
-  for (let times = 0; times < 3; times++) {
-    assertProblem(await read(item, writer.token), 401, 'insufficient_scope')
   }
 })
 
@@ -301,19 +236,6 @@ test('a repeated read checks the transport of its own request', async (t) => {
     client.write(rawRequest(item, headers))
     assert.equal((await client.reply()).status, status, title)
   }
-})
-
-test('a repeated read that another change overtakes is answered anew', async (t) => {
-  const { item, list, repeat, read, other, account, record } = await start(t)
-  await repeat(item)
-  await repeat(list)
-
-  const readings = Promise.all([item, list, item].map((request) => read(request)))
-  const updating = other.items.update(account, { id: record.id, price: '7' })
-
-  for (const { status } of await readings) assert.equal(status, 200)
-  await updating
-  assert.match((await read(item)).text, /"price":7,/)
 })
 
 test('repeated reads that wait for their check count in the limit of reads', async (t) => {

@@ -79,7 +79,7 @@ test('an account with slow bodies gets half of the write limit, and does not blo
   assert.equal((await send(CREATE, { account_key, json: {} })).status, 400)
 })
 
-test('an account gets half of the import limit, however many projects it has', async (t) => {
+test('one project gets four imports, and one account half of the limit, however many projects it has', async (t) => {
   const storage = createMemoryStorage()
   const server = await startServer(t, { storage })
   const { till, send } = server
@@ -94,8 +94,12 @@ test('an account gets half of the import limit, however many projects it has', a
   const load = (token: string) => send(IMPORT, { token, body: importForm(CSV) })
 
   // Four imports of one project, which would wait for one store; sixteen of the account.
-  const heads = tokens.flatMap((token) => Array(5).fill(slowImport(token)))
-  const slow = await sendSlowly(server, heads, 30 - 16)
+  const [first = '', ...others] = tokens
+  const slow = await sendSlowly(server, Array(8).fill(slowImport(first)), 4)
+  assertProblem(await load(first), 503, 'overloaded')
+  assert.equal((await load(others[0] ?? '')).status, 400) // has no store
+  const heads = others.flatMap((token) => Array(4).fill(slowImport(token)))
+  slow.push(...(await sendSlowly(server, heads, 20 - 12)))
 
   for (const token of tokens) {
     const reply = await load(token)

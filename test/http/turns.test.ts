@@ -3,7 +3,6 @@ import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { serveShop } from '../support/server.ts'
-import { fileOf } from '../support/till.ts'
 
 const KIB = 1024
 const ITEM_KIB = 32
@@ -15,9 +14,9 @@ interface ReadPage {
   readonly bytes: number
 }
 
-type ListMethod = 'listCatalogItems' | 'listItems' | 'listPurchases'
+type ListMethod = 'listCatalogItems' | 'listItems'
 
-/** A server with 64 items of 32 KiB and 600 purchases, which notes each page that `method` reads. */
+/** A server with 64 items of 32 KiB, which notes each page that `method` reads. */
 async function startWatched(t: TestContext, method: ListMethod) {
   const storage = createMemoryStorage()
   const list = storage[method] as (...query: unknown[]) => Promise<object>
@@ -37,9 +36,6 @@ async function startWatched(t: TestContext, method: ListMethod) {
     const meta = { text: 'x'.repeat(ITEM_KIB * KIB) }
     await till.items.create(account, { ...item, type: 'consumable', meta })
   }
-  const rows = Array.from({ length: 600 }, (_, i) => `T-${i},gold,1700000000,ann`)
-  const file = fileOf(['transaction_id,sku,purchased_at,user_id', ...rows].join('\n'))
-  await till.purchases.import(account, { store_id: 'main', file })
   pages.length = 0
   return { ...shop, pages }
 }
@@ -54,11 +50,6 @@ const CASES: readonly {
     line: 'GET /manage/v1/projects/PROJECT/catalog',
     method: 'listCatalogItems',
     largest: (64 + ITEM_KIB + 1) * KIB,
-  },
-  {
-    line: 'GET /manage/v1/projects/PROJECT/users/ann',
-    method: 'listPurchases',
-    largest: 64 * KIB,
   },
   {
     line: 'GET /api/v1/items?store_id=main',

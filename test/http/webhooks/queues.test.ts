@@ -44,35 +44,6 @@ test('endpoints take turns, and each has at most 10 requests in flight', () => {
   assert.equal(queues.next(), undefined)
 })
 
-test('an endpoint that does not answer has one request in flight, until it answers', () => {
-  const queues = createQueues()
-  fill(queues, 'a', 30)
-  for (const turn of takeAll(queues)) turn.finish('slow')
-  const [only = assert.fail(), ...others] = takeAll(queues)
-  assert.deepEqual(others, [])
-  only.finish('delivered')
-  assert.equal(takeAll(queues).length, 10)
-})
-
-test('an endpoint that rejects 10 messages in a row gets one request, until it accepts one', () => {
-  const queues = createQueues()
-  fill(queues, 'a', 60)
-  const [first = assert.fail(), ...others] = takeAll(queues)
-  for (const turn of others) turn.finish('rejected')
-  assert.equal(takeAll(queues).length, 9)
-  first.finish('rejected') // the tenth rejection
-  assert.equal(takeAll(queues).length, 0)
-  const again = createQueues()
-  fill(again, 'a', 60)
-  for (const turn of takeAll(again)) turn.finish('rejected')
-  for (const result of ['rejected', 'rejected', 'delivered'] as const) {
-    const [only = assert.fail(), ...more] = takeAll(again)
-    assert.deepEqual(more, [])
-    only.finish(result)
-  }
-  assert.equal(takeAll(again).length, 10)
-})
-
 test('one account has 10 requests in flight to one host, whatever the number of endpoints', () => {
   const queues = createQueues()
   for (let i = 0; i < 20; i++) fill(queues, `large ${i}`, 5, '{}', 'large', 'shared')

@@ -18,12 +18,6 @@ test('a name whose second answer is a private address is refused then', async (t
   await assert.rejects(findTarget(URL, resolve, false), { kind: 'refused' })
 })
 
-test('private addresses beside public ones are left out', async (t) => {
-  const dns = await startDns(t, () => ['127.0.0.1', '93.184.215.14', '169.254.169.254'])
-  const { addresses } = await findTarget(URL, createResolver(false, [dns.address]), false)
-  assert.deepEqual(addresses, ['93.184.215.14'])
-})
-
 test('a name without an address fails, and is not looked up in the hosts file', async (t) => {
   const dns = await startDns(t, () => [])
   const resolve = createResolver(false, [dns.address])

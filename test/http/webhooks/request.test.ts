@@ -65,13 +65,6 @@ test('sends the headers and the body, and returns the answer', async (t) => {
   })
 })
 
-test('messages to one host share a connection', async (t) => {
-  const receiver = await startReceiver(t)
-  const { post } = open(t)
-  for (let i = 0; i < 5; i++) await post(receiver.url)
-  assert.equal(receiver.connections(), 1)
-})
-
 test('repeats a message when the server closes the idle connection', async (t) => {
   const { url } = await startRaw(t, (socket, connection) => {
     socket.write('HTTP/1.1 204 No Content\r\n\r\n')
@@ -111,7 +104,13 @@ describe('without allowPrivate', () => {
     for (const url of [receiver.url, 'http://hooks.test/', 'ftp://hooks.test/', 'file:///etc/x']) {
       assert.equal(await fail(url), 'refused', url)
     }
-    for (const url of ['', 'hooks.test', 'https://', 'data:,x', 'https://a%00b/']) {
+    for (const url of [
+      '',
+      'hooks.test',
+      'https://',
+      'data:,x',
+      'https://user:secret@hooks.test/',
+    ]) {
       assert.equal(await fail(url), 'refused', url)
     }
     assert.deepEqual([calls(), receiver.connections()], [0, 0])
@@ -193,16 +192,6 @@ describe('answers', () => {
     )
   })
 
-  test('Retry-After is returned in milliseconds', async (t) => {
-    const receiver = await startReceiver(t)
-    receiver.answer = (response) => response.writeHead(503, { 'retry-after': '7' }).end('busy')
-    assert.deepEqual(await open(t).post(receiver.url), {
-      status: 503,
-      answer: 'busy',
-      retry_after: 7_000,
-    })
-  })
-
   test('at most 4 KiB of an endless answer are read', async (t) => {
     const receiver = await startReceiver(t)
     receiver.answer = (response, _, request) => {
@@ -245,7 +234,10 @@ describe('answers', () => {
   test('an answer without a status in time is a failure', async (t) => {
     const receiver = await startReceiver(t)
     receiver.answer = () => {}
-    assert.equal(await open(t, { allowPrivate: true, timeout: 50 }).fail(receiver.url), 'timeout')
+    const resolve = () => new Promise<never>(() => {})
+    const { fail } = open(t, { allowPrivate: true, timeout: 50, resolve })
+    assert.equal(await fail(receiver.url), 'timeout')
+    assert.equal(await fail('https://hooks.test/'), 'timeout') // of the name server
     await eventuallyHolds(() => assert.equal(receiver.sockets.size, 0))
   })
 
@@ -258,12 +250,6 @@ describe('answers', () => {
       response.writeHead(200, { 'content-length': '100' }).write('cut', () => response.destroy())
     }
     assert.deepEqual(await post(receiver.url), { status: 200, answer: 'cut' })
-  })
-
-  test('a name server that does not answer is a timeout', async (t) => {
-    const resolve = () => new Promise<never>(() => {})
-    const { fail } = open(t, { allowPrivate: true, timeout: 50, resolve })
-    assert.equal(await fail('https://hooks.test/'), 'timeout')
   })
 
   test('a name that does not exist and a closed port are failures', async (t) => {
@@ -325,10 +311,4 @@ test('closing ends the requests in flight', async (t) => {
   await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
   close()
   assert.equal(await failed, 'stopped')
-})
-
-test('a URL with a name and a password is refused', async (t) => {
-  const receiver = await startReceiver(t)
-  assert.equal(await open(t).fail(`http://user:secret@127.0.0.1:${receiver.port}/`), 'refused')
-  assert.equal(receiver.connections(), 0)
 })
