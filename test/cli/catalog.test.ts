@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { tillkit } from '../support/cli.ts'
 import { createShopFile } from '../support/served.ts'
 
 async function setUp(t: TestContext) {
@@ -95,11 +94,4 @@ test('a spreadsheet needs a project, and is planned and applied', async (t) => {
   assert.deepEqual([without.code, bad.code, good.code], [2, 1, 0])
   assert.match(without.stderr, /--project ID is missing/)
   assert.match(bad.stderr, /has 2 mistakes\n {2}line 3, price must .*\n {2}line 3, type must/)
-})
-
-test('catalog schema prints the schema without a database', async () => {
-  const { code, stdout } = await tillkit(['catalog', 'schema'])
-
-  assert.equal(code, 0)
-  assert.equal(JSON.parse(stdout).title, 'tillkit catalog')
 })

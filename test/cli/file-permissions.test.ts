@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync } from 'node:fs'
+import { chmodSync, chownSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { mayRun, tillkitJson, tillkitProcess } from '../support/cli.ts'
@@ -51,4 +51,5 @@ test('the error for a read-only database of this user tells how to open it', {
   const { code, stderr } = await tillkitProcess([...CREATE, db], as)
   assert.equal(code, 1)
   assert.ok(stderr.endsWith(`; ${db} has mode 0400: chmod u+rwX ${db}\n`), stderr)
+  assert.deepEqual(readdirSync(dirname(db)), ['till.db'], 'no other file is left beside it')
 })
