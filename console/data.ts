@@ -1,64 +1,73 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../client/manage.ts'
-import { noticeRefusal, useClient } from './session.ts'
+import { client, noticeRefusal } from './session.ts'
 
 export interface Loaded<T> {
   readonly value: T | undefined
   readonly error: unknown
   readonly isLoading: boolean
-  reload(): void
+}
+
+interface LoadOptions {
+  /** Loads the value again after so many milliseconds, while the tab is visible. */
+  readonly interval?: number | undefined
+  /** Waits so many milliseconds after a change of the inputs, because a person may type on. */
+  readonly delay?: number
+}
+
+/** What loads again all that the page shows. */
+const reloads = new Set<() => void>()
+
+/** Loads again all that the page shows, because an action may have changed it. */
+export function reloadAll(): void {
+  for (const reload of reloads) reload()
 }
 
 /**
- * Loads a value again whenever `inputs` change, and aborts the load before. While a later load
- * runs, or after it failed, the value is still the earlier one. `pause` returns the milliseconds
- * after which the value is loaded again while the tab is visible; undefined for never.
+ * Loads a value again whenever `inputs` change and after each action, and aborts the load before.
+ * While a later load runs, or after it failed, the value is still the earlier one.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
-  pause: (value: T) => number | undefined = () => undefined,
+  { interval, delay = 0 }: LoadOptions = {},
 ): Loaded<T> {
-  const [state, setState] = useState<{
-    value?: T | undefined
-    error?: unknown
-    isLoading: boolean
-  }>({
-    isLoading: true,
+  const [state, setState] = useState<Loaded<T>>({
+    ...{ value: undefined, error: undefined, isLoading: true },
   })
   const [round, setRound] = useState(0)
-  const client = useClient()
+  useEffect(() => {
+    const reload = () => setRound((round) => round + 1)
+    reloads.add(reload)
+    return () => reloads.delete(reload)
+  }, [])
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
     let timer: ReturnType<typeof setTimeout>
-    const start = () => {
-      load(signal).then(
-        (value) => {
-          if (signal.aborted) return
-          setState({ value, isLoading: false })
-          const ms = pause(value)
-          if (ms !== undefined) wait(ms)
-        },
-        (error) => {
-          if (signal.aborted) return
-          if (!noticeRefusal(error, client))
-            setState(({ value }) => ({ value, error, isLoading: false }))
-        },
-      )
+    const start = async () => {
+      const used = client
+      try {
+        const value = await load(signal)
+        if (signal.aborted) return
+        setState({ value, error: undefined, isLoading: false })
+        if (interval !== undefined) wait(interval)
+      } catch (error) {
+        if (signal.aborted || noticeRefusal(error, used)) return
+        setState(({ value }) => ({ value, error, isLoading: false }))
+      }
     }
     const wait = (ms: number) => {
       timer = setTimeout(() => (document.hidden ? wait(ms) : start()), ms)
     }
-    setState(({ value }) => ({ value, isLoading: true }))
-    start()
+    setState(({ value }) => ({ value, error: undefined, isLoading: true }))
+    timer = setTimeout(start, state.value === undefined ? 0 : delay)
     return () => {
       controller.abort()
       clearTimeout(timer)
     }
-  }, [...inputs, round, client])
-  const reload = useCallback(() => setRound((round) => round + 1), [])
-  return { value: state.value, error: state.error, isLoading: state.isLoading, reload }
+  }, [...inputs, round])
+  return state
 }
 
 const PAGE_SIZE = 50
@@ -74,7 +83,6 @@ export interface PageRequest {
 /** Reads rows from a cursor on, until a page is full. */
 export async function fillPage<N extends string, R>(
   list: (page: PageRequest) => Promise<Page<N, R>>,
-  name: N,
   cursor: string | undefined,
 ): Promise<{ readonly rows: readonly R[]; readonly next: string | undefined }> {
   const rows: R[] = []
@@ -82,39 +90,36 @@ export async function fillPage<N extends string, R>(
   for (let step = 0; step < STEPS; step++) {
     const limit = PAGE_SIZE - rows.length
     const found = await list({ limit, ...(next !== undefined && { cursor: next }) })
-    rows.push(...found[name])
+    rows.push(...rowsOf(found))
     next = found.next
     if (next === undefined || rows.length >= PAGE_SIZE) break
   }
   return { rows, next }
 }
 
-export interface Action<A extends readonly unknown[]> {
-  /** Runs the action, unless it runs already. Resolves to whether it succeeded. */
-  run(...args: A): Promise<boolean>
-  readonly isRunning: boolean
-  readonly error: unknown
-  clear(): void
+/** The rows of a page, which are its only array. */
+function rowsOf<R>(page: Page<string, R>): readonly R[] {
+  return Object.values(page).find(Array.isArray) ?? []
 }
 
 /** An action of the user, with its progress and its error. An action that fails may return false. */
-export function useAction<A extends readonly unknown[]>(
-  act: (...args: A) => Promise<unknown>,
-): Action<A> {
+export function useAction<A extends readonly unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [state, setState] = useState<{ isRunning: boolean; error?: unknown }>({ isRunning: false })
   const isRunning = useRef(false)
-  const client = useClient()
   return {
-    async run(...args) {
+    /** Runs the action, unless it runs already. Resolves to whether it succeeded. */
+    async run(...args: A): Promise<boolean> {
       if (isRunning.current) return false
       isRunning.current = true
       setState({ isRunning: true })
+      const used = client
       try {
         const result = await act(...args)
         setState({ isRunning: false })
+        reloadAll()
         return result !== false
       } catch (error) {
-        noticeRefusal(error, client)
+        noticeRefusal(error, used)
         const isStopped = error instanceof DOMException && error.name === 'AbortError'
         setState({ isRunning: false, ...(!isStopped && { error }) })
         return false
@@ -122,7 +127,7 @@ export function useAction<A extends readonly unknown[]>(
         isRunning.current = false
       }
     },
-    ...{ isRunning: state.isRunning, error: state.error },
-    clear: () => setState({ isRunning: false }),
+    isRunning: state.isRunning,
+    error: state.error,
   }
 }

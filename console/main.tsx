@@ -2,35 +2,33 @@ import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { SignInForm, SignInPage } from './pages/sign-in.tsx'
 import { Dialog } from './parts/dialog.tsx'
-import { ClientProvider, type Session, signOut, storedSession, watchSession } from './session.ts'
+import { restoreSession, signOut, watchRefusal } from './session.ts'
 import { Shell } from './shell.tsx'
 
 /** The sign-in page, or the console of the account that has signed in. */
 function App() {
-  const [session, setSession] = useState<Session | undefined>(storedSession)
+  const [account, setAccount] = useState(restoreSession)
   const [isRefused, setRefused] = useState(false)
-  const change = (session: Session | undefined) => {
+  useEffect(() => watchRefusal(() => setRefused(true)), [])
+  const enter = (account: string) => {
     setRefused(false)
-    setSession(session)
+    setAccount(account)
   }
-  useEffect(() => {
-    watchSession({ onSignOut: () => change(undefined), onRefusal: () => setRefused(true) })
-  }, [])
-  if (!session) return <SignInPage onSignIn={change} />
+  if (!account) return <SignInPage onSignIn={enter} />
   return (
-    <ClientProvider value={session.client}>
+    <>
       {/* The same account keeps its page, with what was typed. */}
-      <Shell key={session.account_id} />
+      <Shell key={account} />
       {isRefused && (
         <Dialog title="Sign in again" isRequired onClose={signOut}>
           <p>
             The account key is not valid any more. It may have been revoked. With another key of the
             account, the page stays as it is.
           </p>
-          <SignInForm onSignIn={change} onCancel={signOut} />
+          <SignInForm onSignIn={enter} onCancel={signOut} />
         </Dialog>
       )}
-    </ClientProvider>
+    </>
   )
 }
 

@@ -43,20 +43,20 @@ export function goTo(link: string, replace = false): void {
   else location.hash = link
 }
 
-/** The forms with changes that are not saved. */
-const unsaved = new Set<HTMLFormElement>()
+/** The elements with changes that are not saved. */
+const unsaved = new Set<HTMLElement>()
 
-/** Asks before the page is left while a form has changes that are not saved. */
-export function setUnsaved(form: HTMLFormElement, isUnsaved: boolean): void {
-  if (isUnsaved) unsaved.add(form)
-  else unsaved.delete(form)
+/** Asks before the page is left while an element, such as a form, has changes that are not saved. */
+export function setUnsaved(element: HTMLElement, isUnsaved: boolean): void {
+  if (isUnsaved) unsaved.add(element)
+  else unsaved.delete(element)
 }
 
-/** Asks, if a form in `place` is not saved. After a yes, the form is no longer asked about. */
+/** Asks, if something in `place` is not saved. After a yes, it is no longer asked about. */
 export function mayLeave(place: Node = document): boolean {
-  const left = [...unsaved].filter((form) => place.contains(form))
-  if (left.length > 0 && !confirm('Leave without saving what you have typed?')) return false
-  for (const form of left) unsaved.delete(form)
+  const left = [...unsaved].filter((element) => place.contains(element))
+  if (left.length > 0 && !confirm('Leave this page? Unsaved changes may be lost.')) return false
+  for (const element of left) unsaved.delete(element)
   return true
 }
 
@@ -84,10 +84,19 @@ export function forgetPlace(): void {
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(currentPlace)
-  useEffect(() => {
-    const follow = () => setPlace(currentPlace())
-    addEventListener('hashchange', follow)
-    return () => removeEventListener('hashchange', follow)
-  }, [])
+  useListeners({ hashchange: () => setPlace(currentPlace()) })
   return place
+}
+
+type Listeners = { readonly [E in keyof WindowEventMap]?: (event: WindowEventMap[E]) => void }
+
+/** Listens to events of the window, as they are given first, while the component is shown. */
+export function useListeners(listeners: Listeners): void {
+  useEffect(() => {
+    const controller = new AbortController()
+    for (const [name, listen] of Object.entries(listeners)) {
+      addEventListener(name, listen as EventListener, { signal: controller.signal })
+    }
+    return () => controller.abort()
+  }, [])
 }

@@ -1,37 +1,55 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import type { Store } from '../client/manage.ts'
 import { useLoad } from './data.ts'
 import { Activity } from './pages/activity.tsx'
 import { Import } from './pages/import.tsx'
+import { ItemPage } from './pages/item.tsx'
 import { Items } from './pages/items.tsx'
 import { Keys } from './pages/keys.tsx'
 import { Overview } from './pages/overview.tsx'
 import { Player } from './pages/player.tsx'
+import { ProjectPage } from './pages/project.tsx'
 import { Projects } from './pages/projects.tsx'
-import { PurchasesPage } from './pages/purchases.tsx'
+import { PurchasePage } from './pages/purchase.tsx'
+import { Purchases } from './pages/purchases.tsx'
 import { StorePage } from './pages/store.tsx'
+import { WebhookPage } from './pages/webhook.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
 import { setDropped } from './parts/dropped.ts'
 import { Icon } from './parts/icon.tsx'
 import { Empty } from './parts/notice.tsx'
 import { Page, Utc } from './parts/page.tsx'
-import { goTo, linkTo, mayLeave, usePlace } from './place.ts'
-import { ScopeChoice, ScopeProvider } from './scope.tsx'
-import { signOut, useClient } from './session.ts'
+import { goTo, linkTo, mayLeave, useListeners, usePlace } from './place.ts'
+import { ScopeChoice, ScopeProvider, WithStore } from './scope.tsx'
+import { client, signOut } from './session.ts'
 
-/** The pages. One without a label is not in the navigation: another page links it. */
-const PAGES: { readonly [page: string]: readonly [page: ComponentType, label?: string] } = {
-  overview: [Overview, 'Overview'],
-  purchases: [PurchasesPage, 'Purchases'],
-  items: [Items, 'Items'],
-  import: [Import, 'Import'],
-  player: [Player],
-  projects: [Projects, 'Projects and stores'],
-  stores: [StorePage],
-  webhooks: [Webhooks, 'Webhooks'],
-  activity: [Activity, 'Activity'],
-  keys: [Keys, 'Keys'],
+/** The pages with one name: of all records, and of the one that the URL names. */
+interface Pages<Props> {
+  readonly label: string
+  readonly all?: ComponentType<Props>
+  readonly one?: ComponentType<Props>
 }
+
+/** The pages that show the chosen store. */
+const STORE_PAGES: { readonly [page: string]: Pages<{ id: string; store: Store }> } = {
+  overview: { label: 'Overview', all: Overview },
+  purchases: { label: 'Purchases', all: Purchases, one: PurchasePage },
+  items: { label: 'Items', all: Items, one: ItemPage },
+  import: { label: 'Import', all: Import },
+  player: { label: 'Player', one: Player },
+}
+
+const ACCOUNT_PAGES: { readonly [page: string]: Pages<{ id: string }> } = {
+  projects: { label: 'Projects and stores', all: Projects, one: ProjectPage },
+  stores: { label: 'Store', one: StorePage },
+  webhooks: { label: 'Webhooks', all: Webhooks, one: WebhookPage },
+  activity: { label: 'Activity', all: Activity },
+  keys: { label: 'Keys', all: Keys },
+}
+
+/** The pages in the menu. Another page links the others. */
+const MENU = Object.entries({ ...STORE_PAGES, ...ACCOUNT_PAGES }).filter(([, { all }]) => all)
 
 const UTC = 'tillkit.utc'
 
@@ -47,7 +65,6 @@ export function Shell() {
     sessionStorage.setItem(UTC, String(!isUtc))
     setUtc(!isUtc)
   }
-  const [Shown = Unknown] = PAGES[page] ?? []
   return (
     <ScopeProvider>
       <div class={isOver ? 'shell over' : 'shell'}>
@@ -72,22 +89,19 @@ export function Shell() {
         <div id="menu" class={isMenuOpen ? 'side open' : 'side'}>
           <div>
             <nav aria-label="Pages">
-              {Object.entries(PAGES).map(
-                ([name, [, label]]) =>
-                  label && (
-                    <a key={name} href={linkTo(name)} aria-current={name === page && 'page'}>
-                      <Icon name={name} />
-                      {label}
-                    </a>
-                  ),
-              )}
+              {MENU.map(([name, { label }]) => (
+                <a key={name} href={linkTo(name)} aria-current={name === page && 'page'}>
+                  <Icon name={name} />
+                  {label}
+                </a>
+              ))}
             </nav>
             <section class="foot" aria-label="Account">
               <Account />
               <button type="button" aria-pressed={isUtc} onClick={switchZone}>
                 Times in UTC
               </button>
-              <button type="button" onClick={() => signOut()}>
+              <button type="button" onClick={signOut}>
                 Sign out
               </button>
             </section>
@@ -95,7 +109,7 @@ export function Shell() {
         </div>
         <main>
           <Utc.Provider value={isUtc}>
-            <Shown key={`${page}/${id}`} />
+            <Content {...{ page, id }} />
           </Utc.Provider>
         </main>
       </div>
@@ -103,10 +117,25 @@ export function Shell() {
   )
 }
 
+/** The page that the URL names. */
+function Content({ page, id }: { readonly page: string; readonly id: string }) {
+  const key = `${page}/${id}`
+  const kind = id ? 'one' : 'all'
+  const AccountPage = ACCOUNT_PAGES[page]?.[kind]
+  const StorePage = STORE_PAGES[page]?.[kind]
+  if (AccountPage) return <AccountPage key={key} id={id} />
+  if (!StorePage) return <Unknown />
+  return (
+    <WithStore key={key} title={STORE_PAGES[page]?.label ?? ''}>
+      {(store) => <StorePage key={store.store_id} {...{ store, id }} />}
+    </WithStore>
+  )
+}
+
 /** `/` goes to the search of the page, or to that of the purchases. Escape closes the menu. */
 function useKeys(close: () => void) {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
+  useListeners({
+    keydown(event) {
       if (event.key === 'Escape') close()
       const isTyping = (event.target as Element).matches('input, select, textarea')
       if (event.key !== '/' || isTyping || document.querySelector('dialog[open]')) return
@@ -114,41 +143,30 @@ function useKeys(close: () => void) {
       const search = document.querySelector<HTMLElement>('main input[type="search"]')
       if (search) search.focus()
       else goTo(linkTo('purchases'))
-    }
-    addEventListener('keydown', press)
-    return () => removeEventListener('keydown', press)
-  }, [])
+    },
+  })
 }
 
 /** A file that is dropped on any page is imported. Returns whether one is over the page. */
 function useDrop(): boolean {
   const [isOver, setOver] = useState(false)
-  useEffect(() => {
-    const move = (event: DragEvent) => {
-      event.preventDefault() // otherwise the browser leaves the page for a dropped file
-      const isInside = event.type === 'dragover' && !document.querySelector('dialog[open]')
-      setOver(isInside && event.dataTransfer?.types.includes('Files') === true)
-    }
-    const drop = (event: DragEvent) => {
-      const isTaken = event.defaultPrevented
-      move(event)
-      const file = event.dataTransfer?.files[0]
-      if (!file || isTaken || document.querySelector('dialog[open]') || !mayLeave()) return
-      setDropped(file)
-      goTo(linkTo('import'))
-    }
-    const events = { dragover: move, dragleave: move, drop } as const
-    for (const [name, listen] of Object.entries(events)) addEventListener(name, listen as never)
-    return () => {
-      for (const [name, listen] of Object.entries(events))
-        removeEventListener(name, listen as never)
-    }
-  }, [])
+  const move = (event: DragEvent) => {
+    event.preventDefault() // otherwise the browser leaves the page for a dropped file
+    const isInside = event.type === 'dragover' && !document.querySelector('dialog[open]')
+    setOver(isInside && event.dataTransfer?.types.includes('Files') === true)
+  }
+  const drop = (event: DragEvent) => {
+    move(event)
+    const file = event.dataTransfer?.files[0]
+    if (!file || document.querySelector('dialog[open]') || !mayLeave()) return
+    setDropped(file)
+    goTo(linkTo('import'))
+  }
+  useListeners({ dragover: move, dragleave: move, drop })
   return isOver
 }
 
 function Account() {
-  const client = useClient()
   const { value } = useLoad((signal) => client.account({ signal }), [])
   return <p class="muted">{value?.name}</p>
 }

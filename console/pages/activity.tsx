@@ -1,44 +1,27 @@
+import type { AuditEntry } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { Page } from '../parts/page.tsx'
+import { Details, Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
 
 export function Activity() {
-  const client = useClient()
   const { value: names } = useLoad(async (signal) => {
     const { keys } = await client.keys.list({ limit: 1000, signal })
     return new Map(keys.flatMap(({ key_id, name }) => (name ? [[key_id, name]] : [])))
   }, [])
+  const nameOf = (actor: string) => names?.get(actor.replace('key:', '')) ?? <code>{actor}</code>
   return (
     <Page title="Activity" lead="The audit log of the account, newest first">
       <List
         label="Audit entries"
-        load={client.audit.list}
-        of="entries"
-        inputs={[]}
-        keyOf={({ at }, index) => `${at} ${index}`}
+        list={client.audit.list}
+        query={{}}
         columns={[
           'action',
           'at',
           'subject',
-          [
-            'By',
-            ({ actor }) => names?.get(actor.replace('key:', '')) ?? <code>{actor}</code>,
-            'hidden',
-          ],
-          [
-            'Details',
-            ({ request_id, store_id, data }) => (
-              <Details
-                facts={{
-                  ...(store_id && { store_id }),
-                  ...(request_id && { request_id }),
-                  ...data,
-                }}
-              />
-            ),
-            'end',
-          ],
+          ['By', ({ actor }) => nameOf(actor), 'hidden'],
+          ['Details', (entry) => <Details content={<pre>{textOf(entry)}</pre>} />, 'end'],
         ]}
         empty={[
           'Nothing has happened yet',
@@ -49,11 +32,6 @@ export function Activity() {
   )
 }
 
-function Details({ facts }: { readonly facts: object }) {
-  return (
-    <details>
-      <summary>Show</summary>
-      <pre>{JSON.stringify(facts, null, 2)}</pre>
-    </details>
-  )
+function textOf({ store_id, request_id, data }: AuditEntry): string {
+  return JSON.stringify({ store_id, request_id, ...data }, null, 2)
 }

@@ -1,37 +1,27 @@
-import { useState } from 'preact/hooks'
 import type { WebhookDelivery, WebhookDeliveryState, WebhookRequest } from '../../client/manage.ts'
 import { WEBHOOK_DELIVERY_STATES } from '../../lib/domain/webhook.ts'
 import { useLoad } from '../data.ts'
 import { allOr } from '../parts/fields.tsx'
-import { Filters, type Values } from '../parts/form.tsx'
+import { Filters } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Facts, Section, Time } from '../parts/page.tsx'
+import { Details, Facts, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { useClient } from '../session.ts'
+import { usePlace } from '../place.ts'
+import { client } from '../session.ts'
 
 const FILTERS = [{ label: 'State', name: 'state', options: allOr(WEBHOOK_DELIVERY_STATES) }]
 
-interface DeliveriesProps {
-  readonly endpoint_id: string
-  /** A change loads the list again. */
-  readonly round: number
-}
-
 /** The messages to an endpoint, newest first. */
-export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
-  const client = useClient()
-  const [values, setValues] = useState<Values>({})
-  const state = values.state as WebhookDeliveryState | undefined
-  const query = { endpoint_id, ...(state && { state }) }
+export function Deliveries({ endpoint_id }: { readonly endpoint_id: string }) {
+  const state = usePlace().query.state as WebhookDeliveryState | undefined
   return (
     <Section title="Deliveries">
-      <Filters fields={FILTERS} values={values} onChange={setValues} />
+      <Filters fields={FILTERS} />
       <List
         label="Deliveries"
-        load={(page, options) => client.webhooks.deliveries({ ...query, ...page }, options)}
-        of="deliveries"
-        inputs={[query, round]}
-        pause={1_000}
+        list={client.webhooks.deliveries}
+        query={{ endpoint_id, ...(state && { state }) }}
+        interval={1_000}
         keyOf={({ webhook_id }) => webhook_id}
         columns={[
           'type',
@@ -39,7 +29,7 @@ export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
           'state',
           ['attempts', 'number hidden'],
           ['Answer', ({ status, error }) => status ?? error ?? '–'],
-          ['Details', (delivery) => <Exchange delivery={delivery} />, 'end'],
+          ['Details', (delivery) => <Details content={<Exchange {...{ delivery }} />} />, 'end'],
         ]}
         empty={['No deliveries', 'Send a test to see one here.']}
       />
@@ -47,47 +37,28 @@ export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
   )
 }
 
-/** The request and the answer of the last attempt. */
+/** The request, which the server renders again from its log, and the answer of the last attempt. */
 function Exchange({ delivery }: { readonly delivery: WebhookDelivery }) {
-  const { status, error, answer, duration_ms, next_at } = delivery
-  const [isOpen, setOpen] = useState(false)
+  const { endpoint_id, webhook_id, status, error, answer } = delivery
+  const loaded = useLoad(
+    (signal) => client.webhooks.getRequest({ endpoint_id, webhook_id }, { signal }),
+    [endpoint_id, webhook_id],
+  )
   return (
-    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Show</summary>
+    <>
       <Facts
-        facts={[
-          ['Duration', duration_ms === undefined ? '–' : `${duration_ms} ms`],
-          ['Next attempt', <Time key="next" at={next_at} />],
-        ]}
+        of={delivery}
+        fields={['duration_ms', ['Next attempt', ({ next_at }) => <Time at={next_at} />]]}
       />
       <h3>Request</h3>
-      {isOpen && <Request delivery={delivery} />}
+      <Await loaded={loaded}>{(request) => <pre>{formatRequest(request)}</pre>}</Await>
+      <p class="hint">As an attempt would send it now, without its signature.</p>
       <h3>Answer</h3>
       <pre>
         {status ?? error ?? 'none yet'}
         {answer && `\n\n${answer}`}
       </pre>
-    </details>
-  )
-}
-
-/** The request, which the server renders again from its log. */
-function Request({ delivery: { endpoint_id, webhook_id } }: { delivery: WebhookDelivery }) {
-  const { webhooks } = useClient()
-  const key = { endpoint_id, webhook_id }
-  const loaded = useLoad(
-    (signal) => webhooks.getRequest(key, { signal }),
-    [endpoint_id, webhook_id],
-  )
-  return (
-    <Await loaded={loaded}>
-      {(request) => (
-        <>
-          <pre>{formatRequest(request)}</pre>
-          <p class="hint">As an attempt would send it now, without its signature.</p>
-        </>
-      )}
-    </Await>
+    </>
   )
 }
 

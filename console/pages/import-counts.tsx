@@ -1,40 +1,20 @@
 import type { ImportResult } from '../../client/manage.ts'
 import { formatPassedOver, formatUnequal } from '../../lib/domain/import-texts.ts'
-import { formatCount, formatMoney } from '../format.ts'
+import { formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
-  const { layout, rows, added, skipped, updated, passed_over, totals, ignored_columns } = result
-  const { passed_over_reasons, unequal } = result
-  const apps = passed_over_reasons.filter(({ app }) => app !== undefined)
+  const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
   return (
     <>
       <Facts
-        facts={[
-          ['Format', layout],
-          ['Rows', formatCount(rows)],
-          ['New', formatCount(added)],
-          ['Stored before', formatCount(skipped)],
-          ['New status', formatCount(updated)],
-          ...(passed_over > 0 ? ([['Passed over', formatCount(passed_over)]] as const) : []),
-        ]}
+        of={result}
+        fields={[['Format', ({ layout }) => layout], 'rows', 'added', 'skipped', 'updated']}
       />
-      {passed_over > 0 && (
-        <Notice title={formatPassedOver(passed_over, passed_over_reasons)}>
-          {apps.length > 0 && (
-            <ul>
-              {apps.map(({ app, rows }) => (
-                <li key={app}>
-                  <code>{app}</code>: {formatCount(rows)}
-                </li>
-              ))}
-            </ul>
-          )}
-        </Notice>
-      )}
+      {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
       {unequal.length > 0 && (
         <Notice tone="warning" title="The stored purchases keep their values">
           <ul>
@@ -47,7 +27,6 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
       <Table
         label="Totals of the rows in the file"
         rows={totals}
-        keyOf={({ status, currency }) => `${status} ${currency}`}
         columns={[
           'status',
           ['Currency', ({ currency }) => currency || 'without a price'],

@@ -1,30 +1,19 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
-import { useAction } from '../data.ts'
-import { formatBytes, formatCount } from '../format.ts'
+import { reloadAll, useAction } from '../data.ts'
+import { formatCount } from '../format.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
-import { Filters, type Values } from '../parts/form.tsx'
+import { Fields, type Values } from '../parts/form.tsx'
 import { Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
-import { WithStore } from '../scope.tsx'
-import { useClient } from '../session.ts'
+import { setUnsaved } from '../place.ts'
+import { client } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
 import { FileChoice } from './import-file.tsx'
 import { Imports } from './imports.tsx'
-
-export function Import() {
-  return (
-    <Page
-      title="Import purchases"
-      lead="All rows of a CSV file are stored, or none. The same file twice changes nothing."
-    >
-      <WithStore>{(store) => <ImportInto key={store.store_id} store={store} />}</WithStore>
-    </Page>
-  )
-}
 
 const PRESETS = [['', 'Recognize it by the header'] as const, ...Object.entries(PRESET_TITLES)]
 
@@ -40,206 +29,196 @@ const SETTINGS: readonly FieldInfo[] = [
   },
 ]
 
+const CSV = '.csv,.tsv,.txt,text/csv'
+
 /** The files that say how to read a file of purchases. */
 interface Helpers {
   readonly skus?: File
   readonly layout?: File
 }
 
-/** The request under way or the last one, and its result. */
+/** The request under way or the last one. */
 interface Progress {
   readonly step: 'check' | 'import'
   /** The bytes of the file that are sent. */
   readonly sent: number
-  readonly checked?: ImportResult
+  /** The results of the latest check, and of an import after it. */
+  readonly checked?: ImportResult | undefined
   readonly done?: ImportResult
-  /** Whether the server may have stored the rows although no answer says so. */
-  readonly isUnknown?: boolean
 }
 
-const NOTHING: Progress = { step: 'check', sent: 0 }
-
-function ImportInto({ store: { store_id } }: { readonly store: Store }) {
-  const client = useClient()
+export function Import({ store: { store_id } }: { readonly store: Store }) {
   const [file, setFile] = useState<File>()
   const [settings, setSettings] = useState<Values>({})
   const [helpers, setHelpers] = useState<Helpers>({})
-  const [progress, setProgress] = useState(NOTHING)
-  const [round, setRound] = useState(0)
-  const lookAgain = () => setRound((round) => round + 1)
-  const lastCheck = useRef<ImportResult>(undefined)
+  const [progress, setProgress] = useState<Progress>({ step: 'check', sent: 0 })
   const controller = useRef<AbortController>(undefined)
 
   const send = useAction(async (file: File, step: Progress['step']) => {
-    // Forgets the check: an import that is stopped or lost may be stored.
-    setProgress({ step, sent: 0 })
+    const checked = step === 'import' ? progress.checked : undefined
+    setProgress({ step, sent: 0, checked })
     controller.current = new AbortController()
-    const { preset, isMajor, refundsOnly } = settings
     const sending = client.imports.create(store_id, file, {
-      ...(preset && { preset }),
-      ...(isMajor && { priceUnit: 'major' as const }),
-      ...(refundsOnly && { refundsOnly: true }),
-      ...(helpers.skus && { skus: await helpers.skus.text() }),
-      ...(helpers.layout && { layout: parseLayout(await helpers.layout.text()) }),
-      ...{ dryRun: step === 'check', signal: controller.current.signal },
-      onProgress: ({ bytes }) => setProgress({ step, sent: bytes }),
+      preset: settings.preset || undefined,
+      priceUnit: settings.isMajor ? 'major' : undefined,
+      refundsOnly: settings.refundsOnly === 'true',
+      skus: await helpers.skus?.text(),
+      layout: helpers.layout && JSON.parse(await helpers.layout.text()),
+      dryRun: step === 'check',
+      signal: controller.current.signal,
+      onProgress: ({ bytes }) => setProgress({ step, sent: bytes, checked }),
     })
-    if (step === 'check') {
-      lastCheck.current = await sending
-      return setProgress({ ...NOTHING, checked: lastCheck.current })
-    }
-    try {
-      setProgress({ step, sent: file.size, done: await sending })
-    } catch (error) {
-      setProgress({ step, sent: 0, isUnknown: isLost(error) })
-      throw error
-    } finally {
-      lookAgain()
-    }
+    if (step === 'import') sending.catch(reloadAll) // the rows may be stored all the same
+    const result = await sending
+    const results = step === 'check' ? { checked: result } : { checked, done: result }
+    setProgress({ step, sent: file.size, ...results })
   })
-  const choose = (file: File | undefined) => {
-    send.clear()
-    setProgress(NOTHING)
-    setFile(file)
-  }
-  useDropped((file) => send.isRunning || choose(file))
+  useDropped((file) => send.isRunning || setFile(file))
   // Checks a file as soon as it is chosen, and again with other settings. A layout effect, because
   // the form is locked from this moment on.
   useLayoutEffect(() => {
     if (file) send.run(file, 'check')
   }, [file, settings, helpers])
-  const { step, sent, checked, done, isUnknown } = progress
-  const { isRunning, error } = send
-  const result = checked ?? done
-  useWarningBeforeClosing(isRunning && step === 'import')
+  const isImporting = send.isRunning && progress.step === 'import'
+  useEffect(() => setUnsaved(document.body, isImporting), [isImporting])
 
   return (
-    <>
+    <Page
+      title="Import purchases"
+      lead="All rows of a CSV file are stored, or none. The same file twice changes nothing."
+    >
       <Section title="1. Choose a file">
-        <FileChoice file={file} onChoose={choose} isDisabled={isRunning} />
-        <details>
-          <summary>Settings for other formats</summary>
-          <fieldset disabled={isRunning}>
-            <Filters fields={SETTINGS} values={settings} onChange={setSettings} />
+        <fieldset disabled={send.isRunning}>
+          <FileChoice
+            {...{ prompt: 'Drop a CSV file here, or choose one', accept: CSV, file }}
+            onChoose={setFile}
+          />
+          <details>
+            <summary>Settings for other formats</summary>
+            <Fields fields={SETTINGS} values={settings} onChange={setSettings} />
             <FileChoice
-              {...{ title: 'SKU map', file: helpers.skus, isDisabled: isRunning }}
+              {...{ title: 'SKU map', prompt: 'choose a CSV file', accept: CSV }}
+              file={helpers.skus}
               onChoose={(skus) => setHelpers({ ...helpers, skus })}
             />
             <FileChoice
-              {...{ title: 'Layout', type: 'JSON', file: helpers.layout, isDisabled: isRunning }}
+              {...{ title: 'Layout', prompt: 'choose a JSON file', accept: '.json' }}
+              file={helpers.layout}
               onChoose={(layout) => setHelpers({ ...helpers, layout })}
             />
             {(helpers.skus || helpers.layout) && (
-              <div class="actions">
-                <button type="button" onClick={() => setHelpers({})}>
-                  Without these files
-                </button>
-              </div>
+              <button type="button" onClick={() => setHelpers({})}>
+                Without these files
+              </button>
             )}
-          </fieldset>
-        </details>
+          </details>
+        </fieldset>
       </Section>
       {file && (
         <Section title="2. Check it, then import it">
-          {isRunning && (
-            <>
-              <Loading what={describe(step, sent, file.size)} />
-              <progress
-                aria-label={step === 'check' ? 'Check' : 'Import'}
-                {...(sent < file.size && { value: sent, max: file.size })}
-              />
-              <button type="button" onClick={() => controller.current?.abort()}>
-                Stop
-              </button>
-            </>
-          )}
-          {isBadFile(error) ? (
-            <BadRows {...{ error, file }} />
+          {send.isRunning ? (
+            <Sending {...{ progress, file }} onStop={() => controller.current?.abort()} />
           ) : (
-            <Failure error={error} onRetry={() => send.run(file, step)} />
+            <Outcome {...{ progress, file, store_id }} error={send.error} run={send.run} />
           )}
-          {isUnknown && (
-            <Notice tone="warning" title="It is not known whether the rows were stored">
-              <p>
-                If they were, the list below has the import. The server stores all rows or none, and
-                skips those that it has: trying again is safe.
-              </p>
-              <button type="button" onClick={lookAgain}>
-                Look again
-              </button>
-            </Notice>
-          )}
-          {!isRunning && !result && error === undefined && (
-            <button type="button" onClick={() => send.run(file, 'check')}>
-              Check the file
-            </button>
-          )}
-          {checked && (
-            <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
-              <p>Nothing is stored yet.</p>
-            </Notice>
-          )}
-          {done && (
-            <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
-              <p>
-                The import is <code>{done.import_id}</code>. It can be undone below.
-              </p>
-            </Notice>
-          )}
-          {done && isOther(done, lastCheck.current) && (
-            <Notice tone="warning" title="These are not the rows that were checked">
-              <p>The file has changed since the check. Compare the counts, or undo the import.</p>
-            </Notice>
-          )}
-          {result && <ImportCounts result={result} />}
-          {result && (
-            <div class="actions">
-              {checked && (
-                <button type="button" class="primary" onClick={() => send.run(file, 'import')}>
-                  Import {formatCount(checked.rows)} rows into {store_id}
-                </button>
-              )}
-              <button type="button" onClick={() => choose(undefined)}>
-                Choose another file
-              </button>
-            </div>
-          )}
+          <button type="button" disabled={send.isRunning} onClick={() => setFile(undefined)}>
+            Choose another file
+          </button>
         </Section>
       )}
-      <Imports {...{ store_id, round }} onUndone={lookAgain} />
+      <Imports store_id={store_id} />
+    </Page>
+  )
+}
+
+interface SendingProps {
+  readonly progress: Progress
+  readonly file: File
+  readonly onStop: () => void
+}
+
+function Sending({ progress: { step, sent }, file: { size }, onStop }: SendingProps) {
+  const isCheck = step === 'check'
+  const reading = isCheck ? 'The server checks the rows' : 'The server stores the rows'
+  return (
+    <>
+      <Loading what={sent < size ? 'Sending the file' : reading} />
+      <progress
+        aria-label={isCheck ? 'Check' : 'Import'}
+        {...(sent < size && { value: sent, max: size })}
+      />
+      <button type="button" onClick={onStop}>
+        Stop
+      </button>
     </>
   )
 }
 
-function parseLayout(text: string): object {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new TillError('invalid_request', 'The layout is not JSON')
+interface OutcomeProps {
+  readonly progress: Progress
+  readonly file: File
+  readonly store_id: string
+  readonly error: unknown
+  readonly run: (file: File, step: Progress['step']) => void
+}
+
+/** The result of a check or an import, and the next step. */
+function Outcome({ progress: { step, checked, done }, file, store_id, error, run }: OutcomeProps) {
+  if (isBadFile(error)) return <BadRows {...{ error, file }} />
+  if (done) {
+    return (
+      <>
+        <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
+          <p>
+            The import is <code>{done.import_id}</code>. It can be undone below.
+          </p>
+        </Notice>
+        {isOther(done, checked) && (
+          <Notice tone="warning" title="These are not the rows that were checked">
+            <p>The file has changed since the check. Compare the counts, or undo the import.</p>
+          </Notice>
+        )}
+        <ImportCounts result={done} />
+      </>
+    )
   }
+  if (step === 'check' && checked) {
+    return (
+      <>
+        <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
+          <p>Nothing is stored yet.</p>
+        </Notice>
+        <ImportCounts result={checked} />
+        <button type="button" class="primary" onClick={() => run(file, 'import')}>
+          Import {formatCount(checked.rows)} rows into {store_id}
+        </button>
+      </>
+    )
+  }
+  return (
+    <>
+      <Failure error={error} />
+      {step === 'import' && isUnknown(error) && (
+        <Notice tone="warning" title="It is not known whether the rows were stored">
+          <p>
+            If they were, the list below has the import. The server stores all rows or none, and
+            skips those that it has: trying again is safe.
+          </p>
+        </Notice>
+      )}
+      <button type="button" onClick={() => run(file, step)}>
+        Try again
+      </button>
+    </>
+  )
 }
 
-function describe(step: Progress['step'], sent: number, size: number): string {
-  if (sent < size) return `Sending ${formatBytes(sent)} of ${formatBytes(size)}`
-  const isCheck = step === 'check'
-  return isCheck ? 'The server checks the rows, and stores nothing' : 'The server stores the rows'
-}
-
-function isLost(error: unknown): boolean {
+/** Whether the server may have stored the rows: it was stopped, or its answer is lost. */
+function isUnknown(error: unknown): boolean {
   return !(error instanceof TillError) || error.status === 0 || error.status >= 500
 }
 
 function isOther(done: ImportResult, checked: ImportResult | undefined): boolean {
   const facts = (result?: ImportResult) => JSON.stringify([result?.rows, result?.totals])
   return facts(done) !== facts(checked)
-}
-
-/** The browser asks before it closes the tab. */
-function useWarningBeforeClosing(isNeeded: boolean) {
-  useEffect(() => {
-    if (!isNeeded) return
-    const warn = (event: Event) => event.preventDefault()
-    addEventListener('beforeunload', warn)
-    return () => removeEventListener('beforeunload', warn)
-  }, [isNeeded])
 }

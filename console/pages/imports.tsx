@@ -1,30 +1,22 @@
-import { useState } from 'preact/hooks'
-import { type ImportRecord, TillError } from '../../client/manage.ts'
+import type { ImportRecord } from '../../client/manage.ts'
+import { undoFields } from '../../lib/domain/import.ts'
 import { formatCount } from '../format.ts'
-import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Badge, Section } from '../parts/page.tsx'
+import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
-import { useClient } from '../session.ts'
-
-interface ImportsProps {
-  readonly store_id: string
-  /** A change loads the list again. */
-  readonly round: number
-  readonly onUndone: () => void
-}
+import { client } from '../session.ts'
 
 /** The past imports into a store, each with a button that undoes it. */
-export function Imports({ store_id, round, onUndone }: ImportsProps) {
-  const client = useClient()
+export function Imports({ store_id }: { readonly store_id: string }) {
   return (
     <Section title="Imports">
       <List
         label="Imports"
-        load={(page, options) => client.imports.list({ store_id, ...page }, options)}
-        of="imports"
-        inputs={[store_id, round]}
+        list={client.imports.list}
+        query={{ store_id }}
+        interval={5_000}
         keyOf={({ import_id }) => import_id}
         columns={[
           [
@@ -40,7 +32,7 @@ export function Imports({ store_id, round, onUndone }: ImportsProps) {
           [
             'Action',
             (record) =>
-              record.undone_at ? <Badge text="undone" /> : <UndoButton {...{ record, onUndone }} />,
+              record.undone_at ? <Badge text="undone" /> : <UndoButton record={record} />,
             'end',
           ],
         ]}
@@ -53,33 +45,16 @@ export function Imports({ store_id, round, onUndone }: ImportsProps) {
   )
 }
 
-function countOf(count: number | undefined): string {
-  return count === undefined ? '–' : formatCount(count)
-}
+const FIELDS = fieldsOf(undoFields, { import_id: false })
 
-const FORCE: FieldInfo = {
-  ...{ label: 'Also remove rows that a later file has too', name: 'force', kind: 'check' },
-}
-
-function UndoButton({ record, onUndone }: { record: ImportRecord; onUndone: () => void }) {
-  const client = useClient()
-  const [isRefused, setRefused] = useState(false)
+function UndoButton({ record }: { readonly record: ImportRecord }) {
   const { import_id, file_name, added, updated } = record
-  const undo = async ({ force }: { force?: boolean }) => {
-    try {
-      await client.imports.undo(import_id, { force: force ?? false })
-    } catch (error) {
-      setRefused(error instanceof TillError && error.code === 'undo_refused')
-      throw error
-    }
-    onUndone()
-  }
+  const countOf = (count?: number) => (count === undefined ? '–' : formatCount(count))
   return (
     <FormButton
       {...{ label: 'Undo', title: `Undo the import of ${file_name || import_id}?` }}
-      {...{ submit: 'Undo the import', isDangerous: true }}
-      fields={isRefused ? [FORCE] : []}
-      send={undo}
+      {...{ submit: 'Undo the import', isDangerous: true, fields: FIELDS }}
+      send={(options) => client.imports.undo(import_id, options)}
     >
       <p>
         Purchases to remove: {countOf(added)}. Statuses to restore: {countOf(updated)}. Players no

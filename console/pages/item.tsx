@@ -1,42 +1,34 @@
 import { useEffect } from 'preact/hooks'
 import type { AuditEntry, Item, Store } from '../../client/manage.ts'
-import {
-  ITEM_TYPES,
-  itemChangeFields,
-  type newItemFields,
-  parseItemChange,
-} from '../../lib/domain/item.ts'
+import { exponentOf } from '../../lib/domain/currency.ts'
+import { itemChangeFields, type newItemFields, parseItemChange } from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
-import { digitsOf, formatMoney, toDecimal, toMinor } from '../format.ts'
+import { currencyOf, formatMoney, toDecimal, toMinor } from '../format.ts'
 import { Copyable } from '../parts/copy.tsx'
-import { Edit, textsOf } from '../parts/edit.tsx'
-import type { FieldInfo } from '../parts/fields.tsx'
+import { Edit } from '../parts/edit.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Await, Loading } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { Badge, Facts, Page, Section } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
-import { currencyOf } from '../scope.tsx'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
 
 /** The fields of a form for a new item, or for a change of one. */
 export function itemFields(
   rules: typeof newItemFields | typeof itemChangeFields,
   currency: string,
-): readonly FieldInfo[] {
+) {
+  const inMinor = 'The store has no currency: enter 499 for 4.99. Set one in the store.'
   return fieldsOf(rules, {
     ...{ store_id: false, id: false, version: false },
     name: { label: 'SKU', hint: 'Letters, digits and underscores. It never changes.' },
     display_name: { label: 'Name' },
-    type: {
-      hint: 'It never changes.',
-      options: ITEM_TYPES.map((type) => [type, type.replace('_', '-')]),
-    },
+    type: { hint: 'It never changes.' },
     price: {
       label: currency ? `Price in ${currency}` : 'Price in minor units',
-      hint: !currency && 'The store has no currency: enter 499 for 4.99. Set one in the store.',
-      inputMode: currency && digitsOf(currency) > 0 ? 'decimal' : 'numeric',
+      hint: currency ? '' : inMinor,
+      inputMode: currency && exponentOf(currency) > 0 ? 'decimal' : 'numeric',
       parse: (typed) => (currency ? toMinor(typed, currency) : typed.trim()),
       mistake: `must be an amount like ${toDecimal('499', currency)}`,
       width: 16,
@@ -45,13 +37,7 @@ export function itemFields(
   })
 }
 
-function typedOf(item: Item, currency: string) {
-  const price = currency ? toDecimal(String(item.price), currency) : String(item.price)
-  return { ...textsOf({ ...item, meta: item.metadata }), price }
-}
-
 export function ItemPage({ store, id }: { readonly store: Store; readonly id: string }) {
-  const client = useClient()
   const loaded = useLoad((signal) => client.items.get(id, { signal }), [id])
   const item = loaded.value
   // The currency of the price is that of the item's own store.
@@ -66,23 +52,21 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
     <Page
       title={item?.display_name ?? 'Item'}
       lead={<a href={linkTo('items')}>All items</a>}
-      actions={item && <ArchiveButton {...{ item }} onChanged={loaded.reload} />}
+      actions={item && <ArchiveButton item={item} />}
     >
       <Await loaded={loaded}>
         {(item) => (
           <>
             <Section title="Item">
               <Facts
-                facts={[
-                  ['SKU', <Copyable key="sku" label="the SKU" text={item.name} />],
-                  ['Id', <Copyable key="id" label="the id" text={id} />],
-                  ['Type', item.type.replace('_', '-')],
-                  [
-                    'State',
-                    <Badge key="state" text={item.archived_at ? 'archived' : 'for sale'} />,
-                  ],
-                  ['Created', <Time key="at" at={item.created_at} />],
-                  ['Version', item.version],
+                of={item}
+                fields={[
+                  ['SKU', ({ name }) => <Copyable label="SKU" text={name} />],
+                  'id',
+                  'type',
+                  ['State', ({ archived_at: at }) => <Badge text={at ? 'archived' : 'for sale'} />],
+                  'created_at',
+                  'version',
                 ]}
               />
             </Section>
@@ -90,11 +74,13 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
               label="Edit item"
               record={item}
               fields={itemFields(itemChangeFields, currency)}
-              check={(changes) => parseItemChange({ id, ...changes })}
-              typedOf={(item) => typedOf(item, currency)}
+              inputOf={({ metadata: meta, price, ...rest }) => ({
+                ...{ ...rest, meta },
+                price: currency ? toDecimal(String(price), currency) : price,
+              })}
               load={() => client.items.get(id)}
+              check={(changes) => parseItemChange({ id, ...changes })}
               save={(changes, { version }) => client.items.update({ id, ...changes, version })}
-              onSaved={loaded.reload}
             />
             <History {...{ item, currency }} />
           </>
@@ -104,18 +90,13 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
   )
 }
 
-function ArchiveButton({ item, onChanged }: { item: Item; onChanged: () => void }) {
-  const client = useClient()
+function ArchiveButton({ item }: { readonly item: Item }) {
   const { id, name, display_name, archived_at } = item
   const verb = archived_at ? 'Restore' : 'Archive'
-  const change = async () => {
-    await (archived_at ? client.items.restore(id) : client.items.archive(id))
-    onChanged()
-  }
   return (
     <FormButton
       {...{ label: verb, title: `${verb} ${display_name}?`, isDangerous: !archived_at }}
-      send={change}
+      send={() => (archived_at ? client.items.restore(id) : client.items.archive(id))}
     >
       <p>
         {archived_at
@@ -127,17 +108,13 @@ function ArchiveButton({ item, onChanged }: { item: Item; onChanged: () => void 
 }
 
 /** The changes of an item with its old and new prices, newest first. */
-function History({ item, currency }: { item: Item; currency: string }) {
-  const client = useClient()
-  const { id, version, archived_at } = item
+function History({ item: { id }, currency }: { readonly item: Item; readonly currency: string }) {
   return (
     <Section title="History">
       <List
         label="History"
-        load={(page, options) => client.items.history({ id, ...page }, options)}
-        of="entries"
-        inputs={[id, version, archived_at]}
-        keyOf={({ at }, index) => `${at} ${index}`}
+        list={client.items.history}
+        query={{ id }}
         columns={[
           ['Change', describe],
           'at',

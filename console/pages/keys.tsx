@@ -7,10 +7,13 @@ import { Await } from '../parts/notice.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { Table } from '../parts/table.tsx'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
+
+const NAME = [
+  { label: 'Name', name: 'name', hint: 'Such as the server that gets it', isOptional: true },
+]
 
 export function Keys() {
-  const client = useClient()
   const loaded = useLoad((signal) => client.keys.list({ signal }), [])
   const [added, setAdded] = useState<NewAccountKey>()
   return (
@@ -20,10 +23,7 @@ export function Keys() {
       actions={
         <FormButton
           {...{ label: 'New key', submit: 'Create', isPrimary: true, fields: NAME }}
-          send={async ({ name }) => {
-            setAdded(await client.keys.add({ name }))
-            loaded.reload()
-          }}
+          send={async ({ name }) => setAdded(await client.keys.add({ name }))}
         />
       }
     >
@@ -41,24 +41,11 @@ export function Keys() {
             keyOf={({ key_id }) => key_id}
             columns={[
               ['Name', ({ name }) => name || 'unnamed'],
-              ['Key', ({ key_id }) => <Copyable label="the key id" text={key_id} />, 'hidden'],
+              ['Key', ({ key_id }) => <Copyable label="key id" text={key_id} />, 'hidden'],
               ['created_at', 'hidden'],
               ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
               ['State', stateOf],
-              [
-                'Action',
-                ({ key_id, revoked_at, current }) =>
-                  !revoked_at && (
-                    <FormButton
-                      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
-                      send={() => client.keys.revoke(key_id).then(loaded.reload)}
-                    >
-                      <p>It is refused at once, wherever it is used. This can not be undone.</p>
-                      {current && <p>You are signed in with this key, and will be signed out.</p>}
-                    </FormButton>
-                  ),
-                'end',
-              ],
+              ['Action', (key) => !key.revoked_at && <RevokeButton of={key} />, 'end'],
             ]}
           />
         )}
@@ -67,15 +54,23 @@ export function Keys() {
   )
 }
 
-const NAME = [
-  { label: 'Name', name: 'name', hint: 'Such as the server that gets it', isOptional: true },
-]
-
 function stateOf({ revoked_at, current }: AccountKey) {
   if (!revoked_at) return <Badge text={current ? 'this tab' : 'active'} />
   return (
     <>
       <Badge text="revoked" /> <Time at={revoked_at} />
     </>
+  )
+}
+
+function RevokeButton({ of: { key_id, current } }: { readonly of: AccountKey }) {
+  return (
+    <FormButton
+      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
+      send={() => client.keys.revoke(key_id)}
+    >
+      <p>It is refused at once, wherever it is used. This can not be undone.</p>
+      {current && <p>You are signed in with this key, and will be signed out.</p>}
+    </FormButton>
   )
 }

@@ -1,117 +1,119 @@
 import type { PurchaseTotal } from '../../client/manage.ts'
-import { formatCount, formatMoney, formatPeriod } from '../format.ts'
-import { Columns } from '../parts/columns.tsx'
-import { Facts, Section } from '../parts/page.tsx'
+import { formatCount, formatMoney, formatPeriod, formatShare } from '../format.ts'
+import { type Column, Facts, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { MAX_PERIODS } from './periods.ts'
+
+/** The period of a total, such as `2026-01`. */
+export function periodOf({ day, week, month }: PurchaseTotal): string {
+  return day ?? week ?? month ?? ''
+}
 
 interface RevenueProps {
   /** The total of one currency. */
   readonly total: PurchaseTotal
-  /** The total of the period before. */
-  readonly before: PurchaseTotal | undefined
-  readonly isCompared: boolean
+  /** The totals of the period before; undefined if there is none. */
+  readonly earlier: readonly PurchaseTotal[] | undefined
   readonly periods: readonly string[]
   readonly rows: readonly PurchaseTotal[]
 }
 
+type Format = (value: string | number) => string
+
 /** The revenue of each period in one currency. */
-export function Revenue({ total, before, isCompared, periods, rows }: RevenueProps) {
+export function Revenue({ total, earlier, periods, rows }: RevenueProps) {
   const { currency } = total
-  const found = new Map(rows.map((row) => [nameOf(row), row]))
-  const money = (minor: string | number) => formatMoney(minor, currency)
+  const before = earlier?.find((each) => each.currency === currency)
+  const money: Format = (minor) => formatMoney(minor, currency)
   const label = `Revenue in ${currency}`
-  const figure = (name: string, field: Compared, format: (value: string | number) => string) => {
-    const change = isCompared && (
-      <Change now={total[field]} before={before?.[field] ?? 0} {...{ format }} />
-    )
-    const shown = (
-      <>
-        <span class="figure">{format(total[field])}</span> {change}
-      </>
-    )
-    return [name, shown] as const
-  }
+  const figure = (name: 'revenue' | 'refunded_total' | 'purchased', format: Format = money) => (
+    <>
+      <span class="figure">{format(total[name])}</span>{' '}
+      {earlier && changeOf(total[name], before?.[name] ?? 0, format)}
+    </>
+  )
   return (
     <Section title={label}>
       <Facts
-        facts={[
-          figure('Revenue', 'revenue', money),
-          figure('Refunded', 'refunded_total', money),
-          figure('Purchases', 'purchased', (count) => formatCount(Number(count))),
+        of={total}
+        fields={[
+          ['Revenue', () => figure('revenue')],
+          ['Refunded', () => figure('refunded_total')],
+          ['Purchases', () => figure('purchased', (count) => formatCount(Number(count)))],
         ]}
       />
-      <Columns
-        label={`${label}: ${money(total.revenue)} in ${periods.length} periods`}
-        names={periods.map(formatPeriod)}
-        values={periods.map((period) => Number(found.get(period)?.revenue ?? 0))}
-        texts={periods.map((period) => money(found.get(period)?.revenue ?? '0'))}
-      />
+      <Chart label={`${label}: ${money(total.revenue)}`} {...{ periods, rows }} />
       <details>
         <summary>Numbers</summary>
         <Table
           label={label}
           rows={rows.slice(-MAX_PERIODS)}
-          keyOf={nameOf}
-          columns={[
-            ['Period (UTC)', nameOf],
-            ['Revenue', ({ revenue }) => money(revenue), 'number end'],
-            ['Refunded', ({ refunded_total: sum }) => money(sum), 'number'],
-            ['purchased', 'number'],
-          ]}
+          columns={[['Period (UTC)', periodOf], ...AMOUNTS, ['purchased', 'number']]}
         />
       </details>
     </Section>
   )
 }
 
-type Compared = 'revenue' | 'refunded_total' | 'purchased'
-
-function nameOf({ day, week, month }: PurchaseTotal): string {
-  return day ?? week ?? month ?? ''
-}
-
-interface ChangeProps {
-  readonly now: string | number
-  readonly before: string | number
-  readonly format: (value: string | number) => string
-}
-
 /** The change from the period before: an arrow, the share, and the value before. */
-function Change({ now, before, format }: ChangeProps) {
-  const share = Number(before) === 0 ? undefined : Number(now) / Number(before) - 1
-  const arrow = Number(now) > Number(before) ? '▲' : Number(now) < Number(before) ? '▼' : '='
-  const options = { style: 'percent', maximumFractionDigits: 1 } as const
+function changeOf(now: string | number, before: string | number, format: Format) {
+  const change = Number(now) - Number(before)
+  const arrow = change > 0 ? '▲' : change < 0 ? '▼' : '='
+  const share = Number(before) > 0 && formatShare(Math.abs(change) / Number(before))
   return (
     <span class="hint">
-      {arrow} {share !== undefined && Math.abs(share).toLocaleString(undefined, options)} from{' '}
-      {format(before)}
+      {arrow} {share} from {format(before)}
     </span>
   )
 }
 
-interface OtherProps {
-  readonly currencies: readonly PurchaseTotal[]
-  /** The number of further currencies. */
-  readonly more: number
+interface ChartProps extends Pick<RevenueProps, 'periods' | 'rows'> {
+  /** The sum, for screen readers. The numbers are in a table below the chart. */
+  readonly label: string
 }
 
-/** The revenue in the currencies without a chart. */
-export function OtherCurrencies({ currencies, more }: OtherProps) {
-  const money = (field: 'revenue' | 'refunded_total') => (row: PurchaseTotal) =>
-    formatMoney(row[field], row.currency)
+/** The most names of periods below the columns. */
+const MOST_NAMES = 6
+
+/** A column for each period. The highest revenue stands above its column. */
+function Chart({ label, periods, rows }: ChartProps) {
+  const found = new Map(rows.map((row) => [periodOf(row), row]))
+  const highest = Math.max(...rows.map(({ revenue }) => Number(revenue)))
+  const step = Math.ceil(periods.length / MOST_NAMES)
   return (
-    <Section title="Revenue in other currencies">
-      <Table
-        label="Revenue in other currencies"
-        rows={currencies}
-        keyOf={({ currency }) => currency}
-        columns={[
-          'currency',
-          ['Revenue', money('revenue'), 'number end'],
-          ['Refunded', money('refunded_total'), 'number'],
-        ]}
-      />
+    <div class="plot" role="img" aria-label={`${label} in ${periods.length} periods`}>
+      {periods.map((period, index) => {
+        const { revenue = '0', currency = '' } = found.get(period) ?? {}
+        const name = formatPeriod(period)
+        const text = formatMoney(revenue, currency)
+        const isHighest = highest > 0 && Number(revenue) === highest
+        return (
+          <div key={period} class="column" title={`${name}: ${text}`}>
+            {isHighest && (
+              <span class={index < periods.length / 2 ? 'value' : 'value left'}>{text}</span>
+            )}
+            <div class="bar" style={{ height: `${(100 * Number(revenue)) / (highest || 1)}%` }} />
+            <span class="name">{index % step === 0 && name}</span>
+          </div>
+        )
+      })}
+    </div>
+  )
+}
+
+const AMOUNTS = [
+  ['Revenue', ({ revenue, currency }) => formatMoney(revenue, currency), 'number end'],
+  ['Refunded', ({ refunded_total: sum, currency }) => formatMoney(sum, currency), 'number'],
+] as const satisfies readonly Column<PurchaseTotal>[]
+
+type OtherProps = { readonly currencies: readonly PurchaseTotal[]; readonly more: number }
+
+/** The revenue in the currencies without a chart, and the number of further currencies. */
+export function OtherCurrencies({ currencies, more }: OtherProps) {
+  const title = 'Revenue in other currencies'
+  return (
+    <Section title={title}>
+      <Table label={title} rows={currencies} columns={['currency', ...AMOUNTS]} />
       {more > 0 && <p>And {formatCount(more)} more.</p>}
     </Section>
   )

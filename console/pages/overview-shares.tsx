@@ -1,27 +1,27 @@
 import type { ItemTotal, PurchaseOverview } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { useLoad } from '../data.ts'
-import { formatCount, formatMoney } from '../format.ts'
-import { Bars } from '../parts/bars.tsx'
+import { formatMoney, formatShare } from '../format.ts'
 import { Await } from '../parts/notice.tsx'
 import { Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
 
 /** How many purchases have each status. */
 export function Statuses({ figures }: { readonly figures: PurchaseOverview }) {
   const all = PURCHASE_STATUSES.reduce((sum, status) => sum + figures[status], 0)
-  const options = { style: 'percent', maximumFractionDigits: 1 } as const
-  const share = (count: number) => (count / (all || 1)).toLocaleString(undefined, options)
+  const rows = PURCHASE_STATUSES.map((status) => ({ status, purchases: figures[status] }))
   return (
     <Section title="Purchases by status">
-      <Bars
+      <Table
         label="Purchases by status"
-        bars={PURCHASE_STATUSES.filter((status) => figures[status] > 0).map((status) => ({
-          ...{ label: status, value: figures[status] },
-          text: `${formatCount(figures[status])} · ${share(figures[status])}`,
-        }))}
+        rows={rows.filter(({ purchases }) => purchases > 0)}
+        columns={[
+          'status',
+          ['purchases', 'number end'],
+          ['Share', ({ purchases }) => formatShare(purchases / all), 'number'],
+        ]}
       />
     </Section>
   )
@@ -47,60 +47,41 @@ export function BestSellers({ rows }: { readonly rows: readonly ItemTotal[] }) {
       <Table
         label="Best sellers"
         rows={items.slice(0, SHOWN)}
-        keyOf={({ sku }) => sku}
         columns={[
           ['Item', ({ sku, name }) => <a href={linkTo('items', '', { search: sku })}>{name}</a>],
           'sku',
           ['sold', 'number'],
-          ['Revenue', ({ revenue }) => revenue || '–', 'number end'],
+          ['revenue', 'number end'],
         ]}
       />
     </Section>
   )
 }
 
-interface BuyersProps {
-  readonly store_id: string
-  /** The first day of the period; undefined for all time. */
-  readonly from: string | undefined
-}
-
 /** A count of the buyers in 10 million purchases takes a minute. */
 const TIMEOUT = 600_000
 
-/** How many players paid in a currency for the first time, and how many had paid before. */
-export function Buyers({ store_id, from }: BuyersProps) {
-  const client = useClient()
+/** How many players paid in a currency for the first time since a day, and how many had before. */
+export function Buyers({ store_id, from }: { store_id: string; from: string | undefined }) {
   const query = { store_id, ...(from && { from }) }
   const loaded = useLoad(
     (signal) => client.purchases.buyers(query, { signal, timeout: TIMEOUT }),
     [store_id, from],
   )
   return (
-    <Section title="New buyers">
+    <Section title="Buyers">
       <Await loaded={loaded}>
-        {({ buyers }) => {
-          const rows = buyers
-            .map(({ currency, ...counts }) => ({
-              ...counts,
-              currency: currency || 'without a price',
-              buyers: counts.new + counts.returning,
-            }))
-            .sort((a, b) => b.buyers - a.buyers)
-          return (
-            <Bars
-              label="New buyers"
-              bars={rows
-                .slice(0, 4)
-                .flatMap(({ currency, new: fresh, returning }) => [
-                  { label: `new, ${currency}`, value: fresh },
-                  { label: `returning, ${currency}`, value: returning },
-                ])
-                .filter(({ value }) => value > 0)
-                .map((bar) => ({ ...bar, text: formatCount(bar.value) }))}
-            />
-          )
-        }}
+        {({ buyers }) => (
+          <Table
+            label="Buyers"
+            rows={buyers.toSorted((a, b) => b.new + b.returning - a.new - a.returning).slice(0, 4)}
+            columns={[
+              ['Currency', ({ currency }) => currency || 'without a price'],
+              ['new', 'number end'],
+              ['returning', 'number'],
+            ]}
+          />
+        )}
       </Await>
     </Section>
   )

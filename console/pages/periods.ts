@@ -25,22 +25,25 @@ export interface Span {
 /** The span that the query of the overview names. */
 export function spanOf({ range, from, to }: Place['query'], now: number): Span {
   const { name, by, back } = RANGES.find((each) => each.name === range) ?? RANGES[2]
+  if (name === 'all') return { name, by }
   const tomorrow = floor(now, 'day') + DAY
   if (back !== undefined) {
     const start = shift(floor(now, by), by, 1 - back)
-    const before = { from: dayOf(shift(start, by, -back)), to: dayOf(shift(tomorrow, by, -back)) }
-    return { name, by, from: dayOf(start), before }
+    return { name, by, from: dayOf(start), ...daysBefore(start, tomorrow) }
   }
-  if (name === 'all') return { name, by }
   // The chosen days include the last one.
   const start = parseDay(from) ?? tomorrow - 30 * DAY
   const end = Math.max(start, parseDay(to) ?? tomorrow - DAY) + DAY
   const days = (end - start) / DAY
   return {
     ...{ name, by: days <= 62 ? 'day' : days <= 365 ? 'week' : 'month' },
-    ...{ from: dayOf(start), to: dayOf(end) },
-    ...(2 * start - end >= FIRST && { before: { from: dayOf(2 * start - end), to: dayOf(start) } }),
+    ...{ from: dayOf(start), to: dayOf(end), ...daysBefore(start, end) },
   }
+}
+
+function daysBefore(start: number, end: number): Pick<Span, 'before'> {
+  const earlier = 2 * start - end
+  return earlier < FIRST ? {} : { before: { from: dayOf(earlier), to: dayOf(start) } }
 }
 
 /** The earliest day of a purchase. */
@@ -56,17 +59,16 @@ function parseDay(text = ''): number | undefined {
 export const MAX_PERIODS = 120
 
 /** All periods from one to another, as summaries name them, or the last ones if they are many. */
-export function periodsBetween(first: string, last: string, by: Period): string[] {
+export function periodsBetween(first: number, last: number, by: Period): string[] {
   const found: string[] = []
-  const end = Date.parse(last.length === 7 ? `${last}-01` : last)
-  const earliest = shift(end, by, 1 - MAX_PERIODS)
-  let start = Math.max(earliest, Date.parse(first.length === 7 ? `${first}-01` : first))
-  for (; start <= end; start = shift(start, by, 1)) found.push(nameOf(start, by))
+  const earliest = shift(floor(last, by), by, 1 - MAX_PERIODS)
+  let start = Math.max(earliest, floor(first, by))
+  for (; start <= last; start = shift(start, by, 1)) found.push(nameOf(start, by))
   return found
 }
 
 /** The period of a time, as summaries name it: `2026-01-31`, a Monday, or `2026-01`. */
-export function nameOf(time: number, by: Period): string {
+function nameOf(time: number, by: Period): string {
   return dayOf(floor(time, by)).slice(0, by === 'month' ? 7 : 10)
 }
 

@@ -6,23 +6,12 @@ import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { linkTo, usePlace } from '../place.ts'
-import { useScope, WithStore } from '../scope.tsx'
-import { useClient } from '../session.ts'
-import { PurchaseList, PurchasesPage } from './purchases.tsx'
+import { linkTo } from '../place.ts'
+import { useScope } from '../scope.tsx'
+import { client } from '../session.ts'
+import { PurchaseList } from './purchases.tsx'
 
-export function Player() {
-  const { id } = usePlace()
-  if (!id) return <PurchasesPage />
-  return (
-    <WithStore title="Player">{(store) => <OnePlayer {...{ store, user_id: id }} />}</WithStore>
-  )
-}
-
-type PlayerProps = { readonly store: Store; readonly user_id: string }
-
-function OnePlayer({ store, user_id }: PlayerProps) {
-  const client = useClient()
+export function Player({ store, id: user_id }: { readonly store: Store; readonly id: string }) {
   const { store_id, project_id } = store
   const [erased, setErased] = useState<ErasedUser>()
   const save = async () => {
@@ -36,27 +25,26 @@ function OnePlayer({ store, user_id }: PlayerProps) {
       actions={
         <>
           <ActionButton act={save}>Export</ActionButton>
-          <EraseButton {...{ store, user_id }} onErased={setErased} />
+          <EraseButton {...{ project_id, user_id }} onErased={setErased} />
         </>
       }
     >
-      {erased && !erased.found && (
-        <Notice tone="warning" title="Nothing is stored of this player" />
-      )}
-      {erased?.found && (
+      {erased && (
         <Notice tone="good" title={`Erased ${formatCount(erased.purchases)} purchases`}>
-          <p>
-            Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.
-          </p>
+          {erased.found ? (
+            <p>
+              Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.
+            </p>
+          ) : (
+            <p>Nothing is stored of this player.</p>
+          )}
         </Notice>
       )}
       <Section title={`Owns in ${store_id}`}>
         <List
           label="Owned items"
-          load={(page, options) => client.purchases.owned({ store_id, user_id, ...page }, options)}
-          of="owned"
-          inputs={[store_id, user_id, erased]}
-          keyOf={({ sku }) => sku}
+          list={client.purchases.owned}
+          query={{ store_id, user_id }}
           columns={['sku', ['quantity', 'number end'], 'first_purchased_at', 'last_purchased_at']}
           empty={[
             'The player owns nothing in this store',
@@ -65,17 +53,20 @@ function OnePlayer({ store, user_id }: PlayerProps) {
         />
       </Section>
       <Section title="Purchases">
-        <PurchaseList {...{ store, user_id }} key={erased?.pseudonym} />
+        <PurchaseList {...{ store, user_id }} />
       </Section>
     </Page>
   )
 }
 
-type EraseProps = PlayerProps & { readonly onErased: (erased: ErasedUser) => void }
+interface EraseProps {
+  readonly project_id: string
+  readonly user_id: string
+  readonly onErased: (erased: ErasedUser) => void
+}
 
 /** Erases a player after the user id was typed again. */
-function EraseButton({ store: { project_id }, user_id, onErased }: EraseProps) {
-  const client = useClient()
+function EraseButton({ project_id, user_id, onErased }: EraseProps) {
   const { project } = useScope().value ?? {}
   return (
     <FormButton

@@ -1,57 +1,11 @@
 import type { NewProject } from '../../client/manage.ts'
 import { newProjectFields, parseNewProject } from '../../lib/domain/project.ts'
 import { FormButton } from '../parts/form.tsx'
-import { Await, Empty } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
-import { Table } from '../parts/table.tsx'
-import { goTo, linkTo, usePlace } from '../place.ts'
-import { useScope } from '../scope.tsx'
-import { useClient } from '../session.ts'
-import { ProjectPage } from './project.tsx'
-
-export function Projects() {
-  const { id } = usePlace()
-  return id ? <ProjectPage id={id} /> : <ProjectList />
-}
-
-function ProjectList() {
-  const scope = useScope()
-  return (
-    <Page
-      title="Projects and stores"
-      lead="A project is a game or an application. Its stores sell items."
-      actions={<NewProjectButton label="New project" />}
-    >
-      <Await loaded={scope}>
-        {({ projects }) =>
-          projects.length === 0 ? (
-            <Empty title="There is no project yet">
-              <p>Create one for your game. Then add a store to it.</p>
-              <NewProjectButton label="Create the first project" />
-            </Empty>
-          ) : (
-            <Table
-              label="Projects"
-              rows={projects}
-              keyOf={({ id }) => id}
-              columns={[
-                ['Project', ({ id, name }) => <a href={linkToProject(id)}>{name}</a>],
-                ['Bundle', ({ bundle_id }) => <code>{bundle_id}</code>],
-                'platform',
-                ['status', 'end'],
-              ]}
-            />
-          )
-        }
-      </Await>
-    </Page>
-  )
-}
-
-function linkToProject(id: string): string {
-  return linkTo('projects', id, { project: id, store: undefined })
-}
+import { List } from '../parts/table.tsx'
+import { goTo, linkTo } from '../place.ts'
+import { client } from '../session.ts'
 
 const FIELDS = fieldsOf(newProjectFields, {
   ...{ account_id: false, status: false, dlscheme: false, config: false },
@@ -59,19 +13,36 @@ const FIELDS = fieldsOf(newProjectFields, {
   platform: { hint: '' },
 })
 
-function NewProjectButton({ label }: { readonly label: string }) {
-  const client = useClient()
-  const scope = useScope()
+export function Projects() {
+  const link = (id: string) => linkTo('projects', id, { project: id, store: undefined })
   return (
-    <FormButton
-      {...{ label, title: 'New project', submit: 'Create', isPrimary: true, fields: FIELDS }}
-      values={{ platform: 'mobile' }}
-      check={(input) => parseNewProject({ account_id: 'own', ...input })}
-      send={async (input, creation) => {
-        const { id } = await client.projects.create(input as NewProject, creation)
-        scope.reload()
-        goTo(linkToProject(id))
-      }}
-    />
+    <Page
+      title="Projects and stores"
+      lead="A project is a game or an application. Its stores sell items."
+      actions={
+        <FormButton
+          {...{ label: 'New project', submit: 'Create', isPrimary: true, fields: FIELDS }}
+          values={{ platform: 'mobile' }}
+          check={(input) => parseNewProject({ account_id: 'own', ...input })}
+          send={async (input, creation) => {
+            const { id } = await client.projects.create(input as NewProject, creation)
+            goTo(link(id))
+          }}
+        />
+      }
+    >
+      <List
+        label="Projects"
+        list={client.projects.list}
+        query={{}}
+        columns={[
+          ['Project', ({ id, name }) => <a href={link(id)}>{name}</a>],
+          ['Bundle', ({ bundle_id }) => <code>{bundle_id}</code>],
+          'platform',
+          ['status', 'end'],
+        ]}
+        empty={['There is no project yet', 'Create one for your game. Then add a store to it.']}
+      />
+    </Page>
   )
 }

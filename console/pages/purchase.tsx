@@ -1,67 +1,81 @@
-import type { Purchase, Store } from '../../client/manage.ts'
+import type { Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { formatCount, priceOf } from '../format.ts'
-import { Copyable } from '../parts/copy.tsx'
-import { Await, Empty } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { priceOf } from '../format.ts'
+import { Await } from '../parts/notice.tsx'
+import { Badge, Facts, Page, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
+import { playerOf } from './purchases.tsx'
 
 /** A purchase, with the import that added it and those that changed its status. */
 export function PurchasePage({ store, id }: { readonly store: Store; readonly id: string }) {
-  const client = useClient()
   const { store_id } = store
-  const loaded = useLoad(
-    async (signal) => {
-      const key = { store_id, transaction_id: id }
-      const [{ purchases }, { changes }] = await Promise.all([
-        client.purchases.list(key, { signal }),
-        client.purchases.changes(key, { signal }),
-      ])
-      const [purchase] = purchases
-      if (!purchase) return null
-      const { status, import_id } = purchase
-      const { created_at = undefined, file_name = undefined } = isRecorded(import_id)
-        ? {}
-        : await client.imports.get(import_id, { signal })
-      const added = { import_id, created_at, file_name, before: '', after: status }
-      return { purchase, steps: [{ ...added, after: changes[0]?.before ?? status }, ...changes] }
-    },
-    [store_id, id],
-  )
+  const loaded = useLoad((signal) => loadPurchase(store_id, id, { signal }), [store_id, id])
   return (
     <Page title={id} lead={<a href={linkTo('purchases')}>All purchases</a>}>
       <Await loaded={loaded}>
-        {(found) =>
-          found ? (
-            <>
-              <Section title="Purchase">
-                <PurchaseFacts purchase={found.purchase} />
-              </Section>
-              <Section title="Imports">
-                <Table
-                  label="Imports"
-                  rows={found.steps}
-                  keyOf={({ import_id }) => import_id}
-                  columns={[
-                    ['Import', importOf],
-                    'created_at',
-                    ['Before', ({ before }) => before || 'added', 'hidden'],
-                    ['After', ({ after }) => <Badge text={after} />, 'end'],
-                  ]}
-                />
-              </Section>
-            </>
-          ) : (
-            <Empty title={`The store ${store_id} has no such purchase`}>
-              <p>Search for the id to look into all stores.</p>
-            </Empty>
-          )
-        }
+        {({ purchase, steps }) => (
+          <>
+            <Section title="Purchase">
+              <Facts
+                of={purchase}
+                fields={[
+                  'status',
+                  ['Price', priceOf],
+                  'quantity',
+                  'sku',
+                  ['Player', playerOf],
+                  'purchased_at',
+                  'expires_at',
+                  'transaction_id',
+                  'import_id',
+                ]}
+              />
+              {Object.keys(purchase.metadata).length > 0 && (
+                <pre>{JSON.stringify(purchase.metadata, null, 2)}</pre>
+              )}
+            </Section>
+            <Section title="Imports">
+              <Table
+                label="Imports"
+                rows={steps}
+                columns={[
+                  ['Import', importOf],
+                  'created_at',
+                  ['before', 'hidden'],
+                  ['After', ({ after }) => <Badge text={after} />, 'end'],
+                ]}
+              />
+            </Section>
+          </>
+        )}
       </Await>
     </Page>
   )
+}
+
+/** Loads a purchase with the steps of its status. */
+async function loadPurchase(
+  store_id: string,
+  transaction_id: string,
+  options: { signal: AbortSignal },
+) {
+  const key = { store_id, transaction_id }
+  const [{ purchases }, { changes }] = await Promise.all([
+    client.purchases.list(key, options),
+    client.purchases.changes(key, options),
+  ])
+  const [purchase] = purchases
+  if (!purchase) {
+    throw new Error(`The store ${store_id} has no such purchase. Search for its id in all stores.`)
+  }
+  const { status, import_id } = purchase
+  const { created_at, file_name } = isRecorded(import_id)
+    ? {}
+    : await client.imports.get(import_id, options)
+  const added = { before: 'added', after: changes[0]?.before ?? status }
+  return { purchase, steps: [{ import_id, created_at, file_name, ...added }, ...changes] }
 }
 
 /** Whether the server recorded the purchase by itself, outside of a file. */
@@ -77,37 +91,4 @@ interface Step {
 function importOf({ import_id, file_name }: Step) {
   if (isRecorded(import_id)) return 'recorded by your server'
   return <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
-}
-
-function PurchaseFacts({ purchase }: { readonly purchase: Purchase }) {
-  const { transaction_id, sku, user_id, quantity, status, metadata, ...rest } = purchase
-  return (
-    <>
-      <Facts
-        facts={[
-          ['Status', <Badge key="status" text={status} />],
-          ['Price', priceOf(purchase)],
-          ['Quantity', formatCount(quantity)],
-          ['SKU', <code key="sku">{sku}</code>],
-          [
-            'Player',
-            user_id ? (
-              <a key="user" href={linkTo('player', user_id)}>
-                {user_id}
-              </a>
-            ) : (
-              '–'
-            ),
-          ],
-          ['Time', <Time key="time" at={rest.purchased_at} />],
-          ...(rest.expires_at
-            ? [['Expires', <Time key="end" at={rest.expires_at} />] as const]
-            : []),
-          ['Transaction', <Copyable key="id" label="the transaction id" text={transaction_id} />],
-          ['Import', <Copyable key="import" label="the import id" text={rest.import_id} />],
-        ]}
-      />
-      {Object.keys(metadata).length > 0 && <pre>{JSON.stringify(metadata, null, 2)}</pre>}
-    </>
-  )
 }

@@ -1,32 +1,20 @@
 import { useState } from 'preact/hooks'
 import type { Page as ListPage, Purchase, PurchaseQuery, Store } from '../../client/manage.ts'
 import { PURCHASE_FIELDS, PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
-import type { PageRequest } from '../data.ts'
 import { formatCount, priceOf } from '../format.ts'
 import { downloadCsv } from '../parts/download.ts'
 import { allOr } from '../parts/fields.tsx'
 import { ActionButton, Filters } from '../parts/form.tsx'
-import { Page, Time } from '../parts/page.tsx'
+import { Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { currentPlace, goTo, linkTo, usePlace } from '../place.ts'
-import { WithStore } from '../scope.tsx'
-import { useClient } from '../session.ts'
-import { PurchasePage } from './purchase.tsx'
+import { linkTo, usePlace } from '../place.ts'
+import { client } from '../session.ts'
 
-export function PurchasesPage() {
-  const { id } = usePlace()
+export function Purchases({ store }: { readonly store: Store }) {
   return (
-    <WithStore title="Purchases">
-      {(store) =>
-        id ? (
-          <PurchasePage {...{ store, id }} />
-        ) : (
-          <Page title="Purchases" lead={`Of the store ${store.store_id}, newest import first`}>
-            <PurchaseList store={store} />
-          </Page>
-        )
-      }
-    </WithStore>
+    <Page title="Purchases" lead={`Of the store ${store.store_id}, newest import first`}>
+      <PurchaseList store={store} />
+    </Page>
   )
 }
 
@@ -39,45 +27,35 @@ const FILTERS = [
 ] as const
 const IMPORT = { label: 'Import', name: 'import_id', kind: 'search', width: 34 } as const
 
-/** The most rows of an export. The CLI exports all. */
-const MOST = 100_000
+/** The filters, and `q`: a transaction id to find in all stores, or a user id in this store. */
+type Query = PurchaseQuery & { readonly q?: string }
 
-/** The purchases of a store, or of one player in it. The URL has the filters. */
+async function findPurchases(query: Query, options: { signal?: AbortSignal } = {}) {
+  const { q, store_id, ...filter } = query
+  const list = (more: Partial<PurchaseQuery>) =>
+    client.purchases.list({ ...filter, ...more, newest_first: true } as PurchaseQuery, options)
+  if (!q) return list({ store_id })
+  // All stores have a purchase with this id at most once, so this is no second page.
+  const found = filter.cursor ? [] : (await list({ transaction_id: q })).purchases
+  return found.length > 0 ? { purchases: found } : list({ store_id, user_id: q })
+}
+
+/** The purchases of a store, or of one player in it. */
 export function PurchaseList({ store, user_id }: { store: Store; user_id?: string }) {
-  const client = useClient()
   const { store_id } = store
   const { query } = usePlace()
   const byImport = query.import_id ? [IMPORT] : [] // from the list of imports
   const fields = user_id ? FILTERS : [SEARCH, ...FILTERS, ...byImport]
-  const given = fields.flatMap(({ name }) => (query[name] ? [[name, query[name]] as const] : []))
-  const { q, ...filter } = Object.fromEntries(given)
-  const selection = { store_id, ...(user_id && { user_id }), ...filter } as PurchaseQuery
-
-  const load = async (page: PageRequest, options: { signal?: AbortSignal }) => {
-    const list = (query: PurchaseQuery) =>
-      client.purchases.list({ ...query, newest_first: true, ...page }, options)
-    if (!q) return list(selection)
-    // All stores have a purchase with this id at most once, so this is no second page.
-    const { store_id: _, ...everywhere } = selection
-    const found = page.cursor ? [] : (await list({ ...everywhere, transaction_id: q })).purchases
-    return found.length > 0 ? { purchases: found } : list({ ...selection, user_id: q })
-  }
+  const given = fields.flatMap(({ name }) => (query[name] ? [[name, query[name]]] : []))
+  const filter = Object.fromEntries(given)
+  const selection = { store_id, ...(user_id && { user_id }), ...filter } as Query
   return (
     <>
-      <Filters
-        fields={fields}
-        values={Object.fromEntries(given)}
-        onChange={(values) => {
-          const { page, id } = currentPlace()
-          goTo(linkTo(page, id, values), true)
-        }}
-      />
+      <Filters fields={fields} />
       <List
         label="Purchases"
-        load={load}
-        of="purchases"
-        inputs={[selection, q]}
-        keyOf={({ store_id, transaction_id }) => `${store_id} ${transaction_id}`}
+        list={findPurchases}
+        query={selection}
         columns={[
           [
             'Purchase',
@@ -86,10 +64,10 @@ export function PurchaseList({ store, user_id }: { store: Store; user_id?: strin
             ),
           ],
           'status',
-          ...(q ? (['store_id'] as const) : []),
+          ...(selection.q ? (['store_id'] as const) : []),
           'sku',
           ...(user_id ? [] : ([['Player', playerOf]] as const)),
-          ['Time', ({ purchased_at }) => <Time at={purchased_at} />],
+          'purchased_at',
           ['Price', priceOf, 'number end'],
         ]}
         empty={
@@ -104,28 +82,30 @@ export function PurchaseList({ store, user_id }: { store: Store; user_id?: strin
               ]
         }
       />
-      <Export load={load} name={`${user_id ?? store_id}-purchases.csv`} />
+      <Export selection={selection} name={`${user_id ?? store_id}-purchases.csv`} />
     </>
   )
 }
 
-function playerOf({ user_id, store_id: store }: Purchase) {
+/** The link to the player of a purchase. */
+export function playerOf({ user_id, store_id: store }: Purchase) {
   return user_id ? <a href={linkTo('player', user_id, { store })}>{user_id}</a> : '–'
 }
 
-interface ExportProps {
-  readonly load: (page: PageRequest, options: object) => Promise<ListPage<'purchases', Purchase>>
-  readonly name: string
-}
+/** The most rows of an export. The CLI exports all. */
+const MOST = 100_000
 
 /** Saves all purchases that match the filters. */
-function Export({ load, name }: ExportProps) {
+function Export({ selection, name }: { readonly selection: Query; readonly name: string }) {
   const [count, setCount] = useState<number>()
   const save = async () => {
     const rows: Purchase[] = []
     let cursor: string | undefined
     do {
-      const page = await load({ limit: 1000, ...(cursor && { cursor }) }, {})
+      const page: ListPage<'purchases', Purchase> = await findPurchases({
+        ...{ ...selection, limit: 1000 },
+        ...(cursor && { cursor }),
+      })
       rows.push(...page.purchases)
       setCount(rows.length)
       cursor = page.next

@@ -2,18 +2,18 @@ import { useState } from 'preact/hooks'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
 import { Page } from '../parts/page.tsx'
-import { type Session, signIn } from '../session.ts'
+import { signIn } from '../session.ts'
 
 interface SignInProps {
-  readonly onSignIn: (session: Session) => void
+  readonly onSignIn: (account: string) => void
   readonly onCancel?: () => void
 }
 
-export function SignInPage(props: SignInProps) {
+export function SignInPage({ onSignIn }: SignInProps) {
   return (
     <main class="sign-in">
       <Page title="Sign in to tillkit">
-        <SignInForm {...props} />
+        <SignInForm onSignIn={onSignIn} />
         <p class="muted">
           No key? <code>npm start</code> prints one at the first start. An operator creates another
           with <code>tillkit account keys add</code>.
@@ -32,12 +32,11 @@ const KEY: FieldInfo = {
 
 export function SignInForm({ onSignIn, onCancel }: SignInProps) {
   const [values, setValues] = useState<Values>({})
-  const send = async ({ account_key }: { account_key?: string }) =>
-    onSignIn(await signIn(account_key as string))
   return (
     <Form
-      {...{ label: 'Sign in', submit: 'Sign in', fields: [KEY], values, send, onCancel }}
+      {...{ label: 'Sign in', submit: 'Sign in', fields: [KEY], values, onCancel }}
       onChange={setValues}
+      send={async ({ account_key }) => onSignIn(await signIn(account_key))}
     />
   )
 }

@@ -6,28 +6,19 @@ import {
   SECRETS_OF_TYPE,
 } from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
-import { Copyable } from '../parts/copy.tsx'
-import { EditConfigured } from '../parts/edit.tsx'
+import { Edit } from '../parts/edit.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
-import { fieldsOf, statusField } from '../parts/rules.ts'
-import { linkTo, usePlace } from '../place.ts'
-import { useScope } from '../scope.tsx'
-import { useClient } from '../session.ts'
+import { Facts, Page, Section } from '../parts/page.tsx'
+import { fieldsOf, STATUS, settingFields } from '../parts/rules.ts'
+import { linkTo } from '../place.ts'
+import { client } from '../session.ts'
 
-export function StorePage() {
-  const client = useClient()
-  const { id } = usePlace()
-  const scope = useScope()
-  const loaded = useLoad((signal) => client.stores.get(id, { signal }), [id])
+export function StorePage({ id: store_id }: { readonly id: string }) {
+  const loaded = useLoad((signal) => client.stores.get(store_id, { signal }), [store_id])
   const project_id = loaded.value?.project_id
-  const reload = () => {
-    loaded.reload()
-    scope.reload()
-  }
   return (
     <Page
-      title={`Store ${id}`}
+      title={`Store ${store_id}`}
       lead={project_id && <a href={linkTo('projects', project_id)}>The project</a>}
     >
       <Await loaded={loaded}>
@@ -35,15 +26,22 @@ export function StorePage() {
           <>
             <Section title="Store">
               <Facts
-                facts={[
-                  ['Id', <Copyable key="id" label="the id" text={id} />],
-                  ['Type', store.store_type],
-                  ['Status', <Badge key="status" text={store.status} />],
-                  ['Created', <Time key="at" at={store.created_at} />],
-                ]}
+                of={store}
+                fields={['store_id', ['Type', () => store.store_type], 'status', 'created_at']}
               />
             </Section>
-            <EditStore {...{ store }} onSaved={reload} />
+            <Edit
+              label="Edit store"
+              record={store}
+              fields={fieldsFor(store)}
+              load={() => client.stores.get(store_id)}
+              check={(changes, current) =>
+                changeStore(current, parseStoreChange({ store_id, ...changes }, store.store_type))
+              }
+              save={(changes, { etag }) =>
+                client.stores.update({ store_id, ...changes }, { ifMatch: etag })
+              }
+            />
           </>
         )}
       </Await>
@@ -51,31 +49,10 @@ export function StorePage() {
   )
 }
 
-function EditStore({ store, onSaved }: { readonly store: Store; readonly onSaved: () => void }) {
-  const { stores } = useClient()
-  const { store_id, store_type } = store
+function fieldsFor({ store_type, secrets }: Store) {
   const { is_sandbox, status, store_config } = newStoreFields[store_type]
-  return (
-    <EditConfigured
-      label="Edit store"
-      record={store}
-      name="store_config"
-      config={({ store_config }) => store_config}
-      fields={fieldsOf(
-        { status, is_sandbox },
-        {
-          status: statusField(store),
-          is_sandbox: { label: 'Sandbox' },
-        },
-      )}
-      schema={store_config.schema}
-      secrets={SECRETS_OF_TYPE[store_type]}
-      load={() => stores.get(store_id)}
-      check={(changes, current) =>
-        changeStore(current, parseStoreChange({ store_id, ...changes }, store_type))
-      }
-      save={(changes, { etag }) => stores.update({ store_id, ...changes }, { ifMatch: etag })}
-      onSaved={onSaved}
-    />
-  )
+  return [
+    ...fieldsOf({ status, is_sandbox }, { status: STATUS, is_sandbox: { label: 'Sandbox' } }),
+    ...settingFields('store_config', store_config.schema, SECRETS_OF_TYPE[store_type], secrets),
+  ]
 }

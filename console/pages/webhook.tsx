@@ -1,33 +1,27 @@
 import { useState } from 'preact/hooks'
-import type { ManageClient, WebhookDelivery, WebhookEndpoint } from '../../client/manage.ts'
+import type { WebhookEndpoint } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { formatCount } from '../format.ts'
+import { formatCount, labelOf } from '../format.ts'
 import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { goTo, linkTo } from '../place.ts'
-import { useClient } from '../session.ts'
+import { client } from '../session.ts'
 import { Deliveries } from './deliveries.tsx'
 import { setWebhook, Unsigned, WebhookForm } from './webhook-form.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
-  const client = useClient()
-  const [round, setRound] = useState(0)
-  const loaded = useLoad(
-    (signal) => client.webhooks.get(id, { signal }),
-    [id, round],
-    () => 1_000,
-  )
-  const refresh = () => setRound((round) => round + 1)
+  const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id], { interval: 1_000 })
+  const endpoint = loaded.value
   return (
     <Page
       title="Webhook"
       lead={<a href={linkTo('webhooks')}>All webhooks</a>}
       actions={
-        loaded.value && (
+        endpoint && (
           <>
-            <WebhookForm label="Change" endpoint={loaded.value} onSaved={refresh} />
-            <RemoveButton endpoint={loaded.value} />
+            <WebhookForm label="Change" endpoint={endpoint} />
+            <RemoveButton endpoint={endpoint} />
           </>
         )
       }
@@ -35,8 +29,8 @@ export function WebhookPage({ id }: { readonly id: string }) {
       <Await loaded={loaded}>
         {(endpoint) => (
           <>
-            <Endpoint endpoint={endpoint} onChanged={refresh} />
-            <Deliveries endpoint_id={id} round={round} />
+            <Endpoint endpoint={endpoint} />
+            <Deliveries endpoint_id={id} />
           </>
         )}
       </Await>
@@ -44,14 +38,14 @@ export function WebhookPage({ id }: { readonly id: string }) {
   )
 }
 
-function RemoveButton({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
-  const client = useClient()
-  const settings = { webhook_url: undefined, webhook_secret: null }
+type EndpointProps = { readonly endpoint: WebhookEndpoint }
+
+function RemoveButton({ endpoint }: EndpointProps) {
   return (
     <FormButton
       {...{ label: 'Remove', title: 'Remove this webhook?', isDangerous: true }}
       send={async () => {
-        await setWebhook(client, endpoint, settings)
+        await setWebhook(endpoint, { webhook_url: undefined, webhook_secret: null })
         goTo(linkTo('webhooks'))
       }}
     >
@@ -62,81 +56,40 @@ function RemoveButton({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
   )
 }
 
-/** Sends a test, and waits for the answer of the receiver. */
-async function sendTest(
-  { webhooks }: ManageClient,
-  endpoint_id: string,
-): Promise<WebhookDelivery | undefined> {
-  const newest = async () =>
-    (await webhooks.deliveries({ endpoint_id, limit: 10 })).deliveries.find(
-      ({ type }) => type === 'webhook.test',
-    )
-  const before = await newest()
-  await webhooks.test(endpoint_id)
-  for (let attempt = 0; attempt < 60; attempt++) {
-    const delivery = await newest()
-    const isNew = delivery && delivery.webhook_id !== before?.webhook_id
-    if (isNew && delivery.attempts > 0) return delivery
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  return undefined
-}
-
-type Props = { readonly endpoint: WebhookEndpoint; readonly onChanged: () => void }
-
-function Endpoint({ endpoint, onChanged }: Props) {
-  const client = useClient()
-  const { webhooks } = client
-  const [answer, setAnswer] = useState<WebhookDelivery | 'none'>()
-  const { endpoint_id: id, url, state, is_signed, last_failure, ...rest } = endpoint
+function Endpoint({ endpoint }: EndpointProps) {
+  const { endpoint_id: id, url, state, is_signed, unconfirmed_url } = endpoint
+  const [answer, setAnswer] = useState('')
   const test = async () => {
-    setAnswer(undefined)
-    setAnswer((await sendTest(client, id)) ?? 'none')
-    onChanged()
+    setAnswer('')
+    setAnswer(await sendTest(id))
   }
-  const act = (name: 'pause' | 'resume') => () => webhooks[name](id).then(onChanged)
-  const { unconfirmed_url, unconfirmed_at } = rest
-  const seen = { url: unconfirmed_url ?? '', ...(unconfirmed_at && { unconfirmed_at }) }
-  const confirm = () => webhooks.confirm(id, seen).then(onChanged)
+  const verb = state === 'active' ? 'pause' : 'resume'
   return (
     <Section title={url || 'No confirmed URL'}>
-      {unconfirmed_url && (
-        <Notice tone="warning" title="A session made a change that is not active yet">
-          <p>
-            {unconfirmed_url === url ? 'Same URL' : 'New URL'},{' '}
-            {rest.unconfirmed_is_signed ? 'new secret' : 'no secret'}:{' '}
-            <code>{unconfirmed_url}</code>
-          </p>
-          <ActionButton act={confirm} isPrimary>
-            Confirm this URL
-          </ActionButton>
-        </Notice>
-      )}
+      {unconfirmed_url && <Unconfirmed endpoint={endpoint} />}
       {url && !is_signed && <Unsigned />}
-      {answer && <TestAnswer answer={answer} />}
+      {answer && <Notice title={answer} />}
       <Facts
-        facts={[
-          ['State', stateOf(endpoint)],
-          ['Waiting', lagOf(endpoint)],
-          ['Signed', is_signed ? 'yes' : 'no'],
-          ['Failing since', <Time key="since" at={rest.failing_since} />],
-          ['Last failure', last_failure ? (last_failure.status ?? last_failure.error) : 'none'],
-          ['Last failure at', <Time key="at" at={last_failure?.at} />],
+        of={endpoint}
+        fields={[
+          ['State', stateOf],
+          ['Waiting', ({ lag }) => formatCount(lag)],
+          ['The oldest waits for', ({ lag_seconds }) => `${formatCount(lag_seconds)} s`],
+          ['Signed', () => (is_signed ? 'yes' : 'no')],
+          'failing_since',
+          ['Last failure', ({ last_failure: last }) => last?.status ?? last?.error ?? 'none'],
+          ['Last failure at', ({ last_failure }) => <Time at={last_failure?.at} />],
         ]}
       />
       {url && (
         <div class="actions">
           <ActionButton act={test}>Send a test</ActionButton>
-          {state === 'active' ? (
-            <ActionButton act={act('pause')}>Pause</ActionButton>
-          ) : (
-            <ActionButton act={act('resume')}>Resume</ActionButton>
-          )}
+          <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>
           <FormButton
             {...{ label: 'Replay', title: 'Replay events?' }}
             fields={[{ label: 'Since', name: 'since', kind: 'date' }]}
             values={{ since: new Date().toISOString().slice(0, 10) }}
-            send={({ since }) => webhooks.replay(id, { since }).then(onChanged)}
+            send={({ since }) => client.webhooks.replay(id, { since })}
           >
             <p>
               Sends all events since this day (UTC) to <code>{url}</code> again. The receiver knows
@@ -149,23 +102,38 @@ function Endpoint({ endpoint, onChanged }: Props) {
   )
 }
 
-function TestAnswer({ answer }: { readonly answer: WebhookDelivery | 'none' }) {
-  if (answer === 'none') return <Notice tone="warning" title="The test is still waiting" />
-  const { state, status, error, duration_ms } = answer
-  const title = status ? `The receiver answered ${status}` : `No answer: ${error}`
+/** A URL or a secret that a session has set. It is not active until the account confirms it. */
+function Unconfirmed({ endpoint }: EndpointProps) {
+  const { endpoint_id, unconfirmed_url = '', unconfirmed_at, unconfirmed_is_signed } = endpoint
+  const seen = { url: unconfirmed_url, ...(unconfirmed_at && { unconfirmed_at }) }
   return (
-    <Notice tone={state === 'delivered' ? 'good' : 'bad'} {...{ title }}>
-      <p>After {duration_ms} ms.</p>
+    <Notice tone="warning" title="A session made a change that is not active yet">
+      <p>
+        {unconfirmed_url === endpoint.url ? 'Same URL' : 'New URL'},{' '}
+        {unconfirmed_is_signed ? 'new secret' : 'no secret'}: <code>{unconfirmed_url}</code>
+      </p>
+      <ActionButton act={() => client.webhooks.confirm(endpoint_id, seen)} isPrimary>
+        Confirm this URL
+      </ActionButton>
     </Notice>
   )
 }
 
-/** How many messages wait, and for how long the oldest has waited. */
-export function lagOf({ lag, lag_seconds }: WebhookEndpoint): string {
-  if (lag === 0) return 'none'
-  const [value, unit] = lag_seconds < 120 ? [lag_seconds, 'second'] : [lag_seconds / 60, 'minute']
-  const options = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 } as const
-  return `${formatCount(lag)}, ${value.toLocaleString(undefined, options)}`
+/** Sends a test, and waits for the answer of the receiver. */
+async function sendTest(endpoint_id: string): Promise<string> {
+  const read = async () => (await client.webhooks.deliveries({ endpoint_id, limit: 10 })).deliveries
+  const before = (await read()).map(({ webhook_id }) => webhook_id)
+  await client.webhooks.test(endpoint_id)
+  for (let attempt = 0; attempt < 60; attempt++) {
+    const found = (await read()).find(
+      ({ type, webhook_id, attempts }) =>
+        type === 'webhook.test' && attempts > 0 && !before.includes(webhook_id),
+    )
+    if (found?.status) return `The receiver answered ${found.status} after ${found.duration_ms} ms`
+    if (found) return `The receiver did not answer: ${found.error}`
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  return 'The test is still waiting'
 }
 
 const REASONS = { gone: 'the receiver answered 410', secret: 'no master key opens the secret' }

@@ -1,20 +1,14 @@
+import { formatCount } from '../format.ts'
 import { Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { linkTo, usePlace } from '../place.ts'
+import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
-import { useClient } from '../session.ts'
-import { lagOf, stateOf, WebhookPage } from './webhook.tsx'
+import { client } from '../session.ts'
+import { stateOf } from './webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 export function Webhooks() {
-  const { id } = usePlace()
-  return id ? <WebhookPage id={id} /> : <WebhookList />
-}
-
-function WebhookList() {
-  const client = useClient()
   const project_id = useScope().value?.project?.id
-  const query = project_id ? { project_id } : {}
   return (
     <Page
       title="Webhooks"
@@ -23,10 +17,9 @@ function WebhookList() {
     >
       <List
         label="Endpoints"
-        load={(page, options) => client.webhooks.list({ ...query, ...page }, options)}
-        of="endpoints"
-        inputs={[project_id]}
-        keyOf={({ endpoint_id }) => endpoint_id}
+        list={client.webhooks.list}
+        query={{ ...(project_id && { project_id }) }}
+        interval={5_000}
         columns={[
           [
             'URL',
@@ -36,13 +29,11 @@ function WebhookList() {
           ],
           ['Of', ({ store_id }) => store_id || 'the project'],
           ['State', stateOf],
-          ['Waiting', lagOf, 'number end'],
+          ['Waiting', ({ lag }) => formatCount(lag), 'number end'],
         ]}
-        pause={5_000}
         empty={[
           'No webhook is set',
           'A webhook tells your server of each change, such as a new purchase.',
-          <WebhookForm key="next" label="Set the first webhook" />,
         ]}
       />
     </Page>

@@ -1,14 +1,8 @@
 import { useState } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
-interface CopyableProps {
-  /** The name of the text, for the button. */
-  readonly label: string
-  readonly text: string
-}
-
 /** A text with a button that copies it. Without TLS, browsers allow no copying: it is selected. */
-export function Copyable({ label, text }: CopyableProps) {
+export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async (event: MouseEvent) => {
     const shown = (event.currentTarget as HTMLElement).previousElementSibling
@@ -16,14 +10,15 @@ export function Copyable({ label, text }: CopyableProps) {
     await navigator.clipboard?.writeText(text)
     setCopied(navigator.clipboard !== undefined)
   }
+  const verb = isCopied ? 'Copied' : 'Copy'
   return (
     <span class="copyable">
       <code>{text}</code>
       <button
         type="button"
         class="icon"
-        title={isCopied ? 'Copied' : 'Copy'}
-        aria-label={isCopied ? `Copied ${label}` : `Copy ${label}`}
+        title={verb}
+        aria-label={`${verb}: ${label}`}
         onClick={copy}
       >
         <Icon name={isCopied ? 'done' : 'copy'} />

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { randomHex } from '../../client/random.ts'
 import { useAction } from '../data.ts'
-import { setUnsaved } from '../place.ts'
+import { goTo, linkTo, setUnsaved, usePlace } from '../place.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, type FieldInfo } from './fields.tsx'
 import { detailsOf, Failure, fieldAmong } from './notice.tsx'
@@ -19,7 +19,8 @@ interface FieldsProps {
   readonly onChange: (values: Values) => void
 }
 
-function Fields({ fields, values, onChange, error }: FieldsProps & { readonly error?: unknown }) {
+export function Fields(props: FieldsProps & { readonly error?: unknown }) {
+  const { fields, values, onChange, error } = props
   const details = detailsOf(error)
   const names = fields.map(({ name }) => name)
   return fields.map((field) => (
@@ -35,11 +36,17 @@ function Fields({ fields, values, onChange, error }: FieldsProps & { readonly er
   ))
 }
 
-/** Fields that narrow a list as they change. */
-export function Filters(props: FieldsProps) {
+type FiltersProps = Pick<FieldsProps, 'fields'> & Partial<Pick<FieldsProps, 'values'>>
+
+/** Fields that narrow what a page shows, as they change. They are in the URL of the page. */
+export function Filters({ fields, values }: FiltersProps) {
+  const { page, id, query } = usePlace()
   return (
     <search class="filters">
-      <Fields {...props} />
+      <Fields
+        {...{ fields, values: values ?? query }}
+        onChange={(values) => goTo(linkTo(page, id, { ...values }), true)}
+      />
     </search>
   )
 }
@@ -48,18 +55,13 @@ export function Filters(props: FieldsProps) {
 // biome-ignore lint/suspicious/noExplicitAny: the API validates the values
 export type Parsed = { readonly [name: string]: any }
 
-/**
- * One idempotency key for each input of a creation. The same input once more, after its answer was
- * lost, creates nothing again.
- */
-interface Creation {
-  readonly idempotencyKey: string
-}
-
 export interface FormProps extends FieldsProps {
   readonly label: string
-  /** Sends what was typed. Resolves to false if it needs another attempt. */
-  readonly send: (parsed: Parsed, creation: Creation) => Promise<unknown>
+  /**
+   * Sends what was typed. Resolves to false if it needs another attempt. The same input has the same
+   * idempotency key, so that it creates nothing again after its answer was lost.
+   */
+  readonly send: (parsed: Parsed, creation: { idempotencyKey: string }) => Promise<unknown>
   /** Throws the mistakes that the library finds in the input. */
   readonly check?: ((parsed: Parsed) => unknown) | undefined
   readonly submit?: string
@@ -123,24 +125,21 @@ function parse(
   values: Values,
   check: FormProps['check'] = () => {},
 ): Parsed {
-  const parsed = fields.flatMap((field) => {
-    const { name, kind, isOptional, parse = kind === 'json' ? parseJson : String } = field
+  const input: { [name: string]: unknown } = {}
+  const details: ErrorDetail[] = []
+  for (const { name, kind, isOptional, mistake = 'must be a JSON object', ...field } of fields) {
     const typed = values[name] ?? ''
-    if (isOptional && typed === '') return []
-    return [{ ...field, value: kind === 'check' ? typed !== '' : parse(typed) }]
-  })
-  const input = Object.fromEntries(parsed.map(({ name, value }) => [name, value]))
-  const details = parsed
-    .filter(({ value }) => value === undefined)
-    .map(({ name, mistake = 'must be a JSON object' }): ErrorDetail => {
-      return { field: name, code: 'invalid', message: mistake }
-    })
+    if (isOptional && typed === '') continue
+    const { parse = kind === 'json' ? parseJson : String } = field
+    input[name] = kind === 'check' ? typed !== '' : parse(typed)
+    if (input[name] === undefined) details.push({ field: name, code: 'invalid', message: mistake })
+  }
   try {
     check(input)
   } catch (error) {
-    const isNew = ({ field }: ErrorDetail) => !details.some((each) => each.field === field)
-    details.push(...detailsOf(error).filter(isNew))
-    if (detailsOf(error).length === 0) throw error
+    const found = detailsOf(error)
+    if (found.length === 0) throw error
+    details.push(...found.filter(({ field }) => !details.some((each) => each.field === field)))
   }
   if (details.length > 0)
     throw new TillError('invalid_request', 'Correct the marked fields', { details })
@@ -156,14 +155,11 @@ function parseJson(text: string): object | undefined {
   }
 }
 
-interface FormButtonProps extends Omit<FormProps, 'label' | 'fields' | 'values' | 'onChange'> {
-  /** The text of the button. */
-  readonly label: string
+interface FormButtonProps
+  extends Omit<FormProps, 'fields' | 'values' | 'onChange'>,
+    Partial<Pick<FormProps, 'fields' | 'values'>> {
   /** The title of the dialog, if it is not the label. */
   readonly title?: string
-  readonly fields?: readonly FieldInfo[]
-  /** The values at first. */
-  readonly values?: Values
   readonly isPrimary?: boolean
 }
 
@@ -171,19 +167,11 @@ const NONE: Values = {}
 
 /** A button that opens a form in a dialog, or only asks. The children say what will change. */
 export function FormButton({ label, title = label, isPrimary, ...props }: FormButtonProps) {
-  const {
-    fields = [],
-    values: first = NONE,
-    send,
-    check,
-    submit = label,
-    isDangerous,
-    children,
-  } = props
+  const { fields = [], values: first = NONE, send, isDangerous } = props
   const [values, setValues] = useState<Values>()
   const close = () => setValues(undefined)
-  const finish = async (parsed: Parsed, creation: Creation) => {
-    const isDone = (await send(parsed, creation)) !== false
+  const finish: FormProps['send'] = async (...sent) => {
+    const isDone = (await send(...sent)) !== false
     if (isDone) close()
     return isDone
   }
@@ -199,13 +187,11 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
       {values && (
         <Dialog title={title} onClose={close}>
           <Form
-            {...{ label: title, fields, values, submit, check, isDangerous }}
+            {...{ submit: label, ...props, label: title, fields, values }}
             onChange={setValues}
             send={finish}
             onCancel={close}
-          >
-            {children}
-          </Form>
+          />
         </Dialog>
       )}
     </>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { type ErrorDetail, TillError } from '../../client/manage.ts'
-import type { Loaded } from '../data.ts'
+import { type Loaded, reloadAll } from '../data.ts'
 
 type Tone = 'info' | 'good' | 'warning' | 'bad'
 
@@ -37,11 +37,12 @@ interface FailureProps {
 /** The error of a call, in the server's words. */
 export function Failure({ error, onRetry, shown = [] }: FailureProps) {
   if (error === undefined) return null
+  const [title, text] = describe(error)
   const all = detailsOf(error)
   const details = all.filter(({ field }) => !fieldAmong(shown, field))
   return (
-    <Notice tone="bad" title={titleOf(error)}>
-      {details.length === all.length && <p>{messageOf(error)}</p>}
+    <Notice {...{ tone: 'bad', title }}>
+      {details.length === all.length && <p>{text}</p>}
       {details.length > 0 && (
         <ul>
           {details.slice(0, 10).map(({ field, line, message }) => (
@@ -65,22 +66,13 @@ export function Failure({ error, onRetry, shown = [] }: FailureProps) {
   )
 }
 
-const TITLES: { readonly [code: string]: string } = {
-  network_error: 'The server does not answer',
-  timeout: 'The server takes too long',
-  version_conflict: 'Somebody else changed this meanwhile',
-}
-
-function titleOf(error: unknown): string {
-  if (!(error instanceof TillError)) return 'This did not work'
-  return TITLES[error.code] ?? error.title
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof TillError && error.code === 'network_error') {
-    return 'Check that the server runs and that you are connected, then try again.'
-  }
-  return error instanceof Error ? error.message : String(error)
+/** The title and the text of an error. */
+function describe(error: unknown): readonly [title: string, text: string] {
+  const text = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof TillError)) return ['This did not work', text]
+  if (error.code === 'timeout') return ['The server takes too long', text]
+  if (error.code !== 'network_error') return [error.title, text]
+  return ['The server does not answer', 'Check that it runs and that you are connected.']
 }
 
 /** The name of the field that shows a mistake: `config.tags` for one in `config.tags[2]`. */
@@ -109,15 +101,20 @@ interface AwaitProps<T> {
   readonly children: (value: T) => ComponentChildren
 }
 
-/** Shows a value when it is loaded, and until then that it loads, or the error. */
-export function Await<T>({ loaded, children }: AwaitProps<T>) {
-  const { value, error, isLoading, reload } = loaded
-  if (error !== undefined) return <Failure error={error} onRetry={reload} />
-  if (value === undefined) return <Loading />
+/** Shows a value when it is loaded, and until then that it loads. An error stands above the value. */
+export function Await<T>({ loaded: { value, error, isLoading }, children }: AwaitProps<T>) {
+  const isStale = isLoading || error !== undefined
   return (
-    <div class={isLoading ? 'loaded stale' : 'loaded'} aria-busy={isLoading}>
-      {children(value)}
-    </div>
+    <>
+      <Failure error={error} onRetry={reloadAll} />
+      {value !== undefined ? (
+        <div class={isStale ? 'loaded stale' : 'loaded'} aria-busy={isLoading}>
+          {children(value)}
+        </div>
+      ) : (
+        error === undefined && <Loading />
+      )}
+    </>
   )
 }
 

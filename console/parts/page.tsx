@@ -1,6 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useEffect, useRef } from 'preact/hooks'
-import { formatCount, formatTime } from '../format.ts'
+import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { formatCount, formatTime, labelOf } from '../format.ts'
+import { Copyable } from './copy.tsx'
 
 interface PageProps {
   readonly title: string
@@ -42,6 +43,17 @@ export function Section({ title, children }: Pick<PageProps, 'title' | 'children
   )
 }
 
+/** Shows its content only while it is open. */
+export function Details({ content }: { readonly content: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Show</summary>
+      {isOpen && content}
+    </details>
+  )
+}
+
 /** Whether times are shown in UTC. */
 export const Utc = createContext(false)
 
@@ -57,49 +69,64 @@ export function Time({ at }: { readonly at: string | undefined }) {
 }
 
 const STATES = {
-  good: ['active', 'purchased', 'delivered', 'for sale', 'this tab'],
-  warning: [
-    'archived',
-    'refunded',
-    'waiting',
-    'paused',
-    'unconfirmed',
-    'sandbox',
-    'undone',
-    'unsigned',
-  ],
-  bad: ['disabled', 'cancelled', 'failed', 'failing', 'revoked'],
+  good: 'active, purchased, delivered, for sale, this tab',
+  warning: 'archived, refunded, waiting, paused, unconfirmed, sandbox, undone, unsigned',
+  bad: 'disabled, cancelled, failed, failing, revoked',
 }
 
 /** The state of a record, or another short name. */
 export function Badge({ text }: { readonly text: string }) {
-  const tone = Object.entries(STATES).find(([, states]) => states.includes(text))?.[0] ?? 'plain'
+  const isOf = ([, states]: [string, string]) => states.split(', ').includes(text)
+  const [tone] = Object.entries(STATES).find(isOf) ?? ['plain']
   return <span class={`badge ${tone}`}>{text}</span>
 }
 
 /** Shows the value of a field. */
-export function show(name: string, value: unknown): ComponentChildren {
+function show(name: string, value: unknown): ComponentChildren {
   if (value === undefined || value === '') return '–'
-  if (name === 'at' || name.endsWith('_at')) return <Time at={value as string} />
+  if (/^at$|_at$|_since$/.test(name)) return <Time at={value as string} />
   if (name === 'status' || name === 'state') return <Badge text={value as string} />
   if (typeof value === 'number') return formatCount(value)
   return /(sku|subject|actor|_id)$/.test(name) ? <code>{value as string}</code> : String(value)
 }
 
-interface FactsProps {
-  readonly facts: readonly (readonly [label: string, value: ComponentChildren])[]
+/**
+ * The place on a narrow screen, where a row has two lines. The first column begins the first line,
+ * `end` is at its end, and the others are on the second line. A `number` is aligned at its end.
+ */
+type Place = 'end' | 'hidden' | 'number' | 'number end' | 'number hidden'
+
+type Field<R> = keyof R & string
+
+/** A field of the records, whose name decides how it is shown, or a label and a cell. */
+export type Column<R> =
+  | Field<R>
+  | readonly [field: Field<R>, place: Place]
+  | readonly [label: string, cell: (row: R) => ComponentChildren, place?: Place]
+
+export function parseColumn<R>(column: Column<R>) {
+  const [label, cell, place = ''] = typeof column === 'string' ? [column] : column
+  if (typeof cell === 'function') return { label, cell, place }
+  const field = label as Field<R>
+  return { label: labelOf(field), cell: (row: R) => show(field, row[field]), place: cell ?? '' }
 }
 
-/** Names and values, such as the fields of a record. */
-export function Facts({ facts }: FactsProps) {
+/** The fields of a record, with buttons that copy ids and keys. */
+export function Facts<R>({ of: record, fields }: { of: R; fields: readonly Column<R>[] }) {
   return (
     <dl class="facts">
-      {facts.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {fields.map((field) => {
+        const { label, cell } = parseColumn(field)
+        const isCopied = typeof field === 'string' && /(^id|_id|_key)$/.test(field)
+        return (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              {isCopied ? <Copyable label={label} text={String(record[field])} /> : cell(record)}
+            </dd>
+          </div>
+        )
+      })}
     </dl>
   )
 }

@@ -115,6 +115,18 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.unroute('**/imports')
   })
 
+  await t.test('a list that can not be loaded again closes no dialog', async () => {
+    const row = page.getByRole('row', { name: /other\.csv/ })
+    await row.getByRole('button', { name: 'Undo' }).click()
+    await page.route('**/imports?*', (route) => route.abort())
+    await page.getByText('The server does not answer').waitFor()
+    await page.getByRole('dialog').getByText('Purchases to remove: 0.').waitFor()
+    await page.unroute('**/imports?*')
+    await press('Cancel')
+    await press('Try again')
+    await page.getByText('The server does not answer').waitFor({ state: 'detached' })
+  })
+
   await t.test('a file that is dropped beside the field does not leave the page', async () => {
     const isStopped = await page.locator('body').evaluate((body: EventTarget) => {
       const drop = new Event('drop', { bubbles: true, cancelable: true })
