@@ -108,7 +108,7 @@ const webhooksTest = command({
   async run({ till, account, operand: endpoint_id, output, io }) {
     const findLatest = async () => {
       const { deliveries } = await till.webhooks.log(account, { endpoint_id, limit: 100 })
-      return deliveries.find(({ type }) => type === 'webhook.test')?.webhook_id
+      return deliveries.find(({ type }) => type === 'webhook.test')
     }
     const before = await findLatest()
     const endpoint = await till.webhooks.test(account, endpoint_id)
@@ -119,7 +119,10 @@ const webhooksTest = command({
     }
     for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
       await setTimeout(POLL_MS)
-      if ((await findLatest()) !== before) return
+      const latest = await findLatest()
+      if (!latest || latest.webhook_id === before?.webhook_id) continue
+      const result = formatFailure(latest)
+      if (result) return void io.stderr.write(`The event is ${latest.state}: ${result}\n`)
     }
     io.stderr.write(
       `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve\n`,

@@ -167,7 +167,8 @@ test('the commands pause, resume, test and replay an endpoint, and show its log'
   assert.equal((await json('webhooks', 'resume', id)).state, 'active')
   await eventuallyHolds(() => assert.equal(itemsOf(receiver.received).size, 2))
 
-  await json('webhooks', 'test', id)
+  const { stderr } = await run('webhooks', 'test', id)
+  assert.equal(stderr, 'The event is delivered: status 204\n')
   const typesOf = () => receiver.received.map(({ body }) => JSON.parse(body).type)
   await eventuallyHolds(() => assert.ok(typesOf().includes('webhook.test')))
   await eventuallyHolds(async () => assert.equal((await endpoint()).lag, 0))
