@@ -40,7 +40,7 @@ export async function undoImport(
         await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
         const hidden = await tx.run(HIDE, undone.owner, undone_at, seq)
         if (hidden === 0) return UNDONE
-        await tx.run(MARK_DELETED, seq)
+        await tx.run(MARK_DELETED, lease.store, seq)
         await execute(tx, verifyAuthority(DIALECT, write.authority))
         await execute(tx, recordWrite(DIALECT, write))
         return UNDONE
@@ -74,7 +74,7 @@ const HIDE = `
 // import of the same file skips them, and does not restore their users.
 const MARK_DELETED = `
   UPDATE erased_purchases e SET is_deleted = TRUE FROM purchases p
-  WHERE p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`
+  WHERE e.store = ? AND p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`
 
 const RESTORE = `
   UPDATE purchases p SET status = c.before FROM status_changes c
