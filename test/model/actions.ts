@@ -1,12 +1,10 @@
-import type { Scope } from '../../lib/index.ts'
 import { fc } from '../support/seeds.ts'
 
 /** Names a record made so far by its position. The index wraps around; -1 is the latest. */
 type Index = number
 
-/** The caller: an account object, as the operator passes it, or the holder of a key or token. */
-export type AccountCaller = { readonly by: 'operator' | 'key'; readonly index: Index }
-export type AnyCaller = AccountCaller | { readonly by: 'token'; readonly index: Index }
+/** The caller: an account object, as the operator passes it, or the holder of a key. */
+export type Caller = { readonly by: 'operator' | 'key'; readonly index: Index }
 
 export interface Row {
   readonly transaction_id: string
@@ -31,43 +29,36 @@ const pick = <T>(...values: T[]) => fc.constantFrom(...values)
 
 const index = fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.nat({ max: 5 }))
 const latest = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, index)
-const account = fc.record({ by: pick<'operator' | 'key'>('operator', 'key'), index })
-const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index: latest }))
+const caller = fc.record({ by: pick<'operator' | 'key'>('operator', 'key'), index })
 
-// Few values, so that names collide, keys repeat, and transactions repeat or conflict.
+// Few values, so that names collide, keys repeat, and transactions repeat or conflict. All are valid:
+// test/domain has the others.
 const store_id = pick(...Array<string>(8).fill('main'), 'two', 'Other-3_')
-const oddStoreId = fc.oneof({ weight: 9, arbitrary: store_id }, pick('', 'a b', 'é', '\0'))
-const status = pick(undefined, undefined, 'active', 'paused', 'disabled', 'archived', '')
-const key = pick(undefined, undefined, undefined, 'k1', 'k2', '')
-const limit = pick(undefined, 1, 2, 3, 1000, 0, 1001)
-const user = pick('ann', 'bob', '\u{1F600}')
+const status = pick(undefined, undefined, 'active', 'paused', 'disabled', 'archived')
+const key = pick(undefined, undefined, undefined, 'k1', 'k2')
+const limit = pick(undefined, 1, 2, 3, 1000)
 
 const projectConfig = pick<Config | undefined>(
   undefined,
   {},
   { webhook_secret: 'secret one' },
-  { webhook_secret: null },
   { allowed_currencies: ['USD'] },
   { allowed_currencies: [], custom_settings: { a: [1, { b: null }], é: '\u2028' } },
-  { allowed_currencies: ['usd'], webhook_url: 'ftp://x' },
-  { own: '\ud800' },
 )
 
 const storeConfig = pick<Config | undefined>(
   undefined,
   { currency: 'USD' },
   { currency: 'EUR', shared_secret: 'secret two', own: { a: 1.5 } },
-  { currency: 'Euro', webhook_enabled: 'yes' },
-  { platform: 'steam' },
 )
 
 const row: fc.Arbitrary<Row> = fc.record({
   transaction_id: pick('a', 'b', 'c', 'd', 'é', '\u{1F600}'),
   sku: pick('gold', 'gold', 'gold', 'gold', 'gem', 'unknown'),
   user_id: pick('', '', '', '', 'ann'),
-  quantity: pick('', '', '', '1', '2', '0'),
-  price: pick('', '', '', '', '499', '9007199254740991', '4.99'),
-  currency: pick('', '', '', '', 'USD', 'EUR', 'usd'),
+  quantity: pick('', '', '', '1', '2'),
+  price: pick('', '', '', '', '499', '9007199254740991'),
+  currency: pick('', '', '', '', 'USD', 'EUR'),
   status: pick('', 'purchased', 'pending', 'refunded', 'cancelled'),
 })
 
@@ -87,27 +78,28 @@ const filter: fc.Arbitrary<{ readonly [field: string]: string }> = fc.oneof(
     { user_id: 'ann' },
     { status: 'refunded' },
     { from: '2024-02-01', to: '2024-04-01T00:00:00Z' },
-    { status: 'lost' },
   ),
 )
 
 /** No sum of these waits equals a lifetime: behaviour at the exact end of one is unspecified. */
 const seconds = pick(0, 7, 100, 4_000, 88_000)
 
-const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
-
-/** The fields of each operation. They contain no ids or tokens, which differ between storages. */
+/**
+ * The fields of each operation. They contain no ids, which differ between storages. Sessions, tokens
+ * and keys of projects are left out: their rules are the same on each database, and test/services
+ * has them.
+ */
 const FIELDS = {
   wait: { seconds },
-  createAccount: { name: pick('Studio', 'é', '') },
+  createAccount: { name: pick('Studio', 'é') },
   addKey: { account: index },
   revokeKey: { account: index, key: fc.nat({ max: 5 }) },
   listKeys: { account: index },
   createProject: {
-    caller: account,
+    caller,
     account: index,
-    name: pick('Game', 'é', ''),
-    platform: pick('mobile', 'adroid', 'mac'),
+    name: pick('Game', 'é'),
+    platform: pick('mobile', 'web'),
     status,
     config: projectConfig,
     key,
@@ -115,21 +107,16 @@ const FIELDS = {
   updateProject: {
     caller,
     project: index,
-    name: pick(undefined, 'Other', '\ud800'),
+    name: pick(undefined, 'Other'),
     status,
     config: projectConfig,
   },
-  rotateKey: {
-    caller: account,
-    project: index,
-    grace: pick(undefined, 0, 50, -1),
-  },
   getProject: { caller, project: index },
-  listProjects: { caller: account },
+  listProjects: { caller },
   createStore: {
-    caller: account,
+    caller,
     project: index,
-    store_id: fc.oneof({ weight: 4, arbitrary: oddStoreId }, fc.constant(undefined)),
+    store_id: fc.oneof({ weight: 4, arbitrary: store_id }, fc.constant(undefined)),
     store_type: pick<'web' | 'iap' | 'custom'>('web', 'iap', 'custom'),
     is_sandbox: pick(undefined, true, false),
     status,
@@ -139,35 +126,30 @@ const FIELDS = {
   getStore: { caller, store_id },
   listStores: { caller, project: index },
   createItem: {
-    caller: account,
-    store_id: oddStoreId,
-    name: pick('gold', 'gem', 'Silver_1', 'a', 'b', 'no name'),
-    price: pick('0', '499', '00499', '4.99'),
+    caller,
+    store_id,
+    name: pick('gold', 'gem', 'Silver_1', 'a', 'b'),
+    price: pick('0', '499', '00499'),
     key,
   },
   getItem: { caller, item: latest },
   updateItem: {
-    caller: account,
-    item: latest,
-    price: pick(undefined, '499', '599', '0599', '4.99'),
-    version: pick(undefined, undefined, undefined, 1, 2, 0),
-  },
-  archiveItem: { caller: account, item: latest },
-  restoreItem: { caller: account, item: latest },
-  listItems: {
     caller,
-    store_id: oddStoreId,
-    limit,
-    archived: pick(undefined, undefined, false, true),
+    item: latest,
+    price: pick(undefined, '499', '599', '0599'),
+    version: pick(undefined, undefined, undefined, 1, 2),
   },
+  archiveItem: { caller, item: latest },
+  restoreItem: { caller, item: latest },
+  listItems: { caller, store_id, limit, archived: pick(undefined, undefined, false, true) },
   catalog: {
-    caller: account,
+    caller,
     project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
     store_id,
     items: fc.array(
       fc.record({
         name: pick('gold', 'gem', 'Silver_1', 'a', 'b'),
-        price: pick('499', '599', '599', '0599', undefined, '4.99'),
+        price: pick('499', '599', '599', '0599', undefined),
         archived: pick(undefined, undefined, false, true),
       }),
       { maxLength: 3 },
@@ -177,42 +159,23 @@ const FIELDS = {
   },
   import: {
     caller,
-    store_id: oddStoreId,
+    store_id,
     rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(consistentRow, { maxLength: 6 })),
     dry_run: pick(false, false, true),
   },
-  listPurchases: { caller: account, store_id, limit, filter },
-  importExport: { caller: account, store_id },
+  listPurchases: { caller, store_id, limit, filter },
+  importExport: { caller, store_id },
   summarize: {
-    caller: account,
+    caller,
     store_id: fc.option(store_id, { nil: undefined }),
     by: pick<readonly ['store', 'month'] | undefined>(undefined, ['store', 'month']),
   },
-  open: {
-    public_key: index,
-    how: pick('accessToken', 'init', 'token'),
-    user_id: fc.oneof({ weight: 6, arbitrary: user }, pick('', 'a\nb')),
-  },
-  authenticate: { token: latest, scope: pick<Scope | undefined>(undefined, ...SCOPES) },
-  issue: {
-    caller: account,
-    project: index,
-    user_id: fc.option(user, { nil: undefined }),
-    scopes: pick<Scope[] | undefined>(undefined, ['items:read'], [...SCOPES], []),
-    lifetime: pick(undefined, 60, 86_400, 59),
-  },
-  revoke: {
-    caller: account,
-    project: index,
-    user_id: fc.option(user, { nil: undefined }),
-  },
   eraseUser: {
-    caller: account,
+    caller,
     project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
-    user_id: pick('ann', 'ann', 'bob', ''),
+    user_id: pick('ann', 'ann', 'bob'),
     deletes: fc.boolean(),
   },
-  rotateSigningKeys: {},
   listAudit: { limit: pick(1, 7, 1000) },
 }
 
@@ -225,7 +188,7 @@ export type Action = { [D in keyof Fields]: { readonly do: D } & Values<Fields[D
 const kinds = Object.fromEntries(
   Object.entries(FIELDS).map(([name, fields]) => [
     name,
-    fc.record({ do: fc.constant(name), ...fields }),
+    fc.record({ do: fc.constant(name), ...(fields as object) }),
   ]),
 ) as unknown as { readonly [D in keyof Fields]: fc.Arbitrary<Action> }
 
@@ -257,30 +220,18 @@ const PRELUDE: readonly Action[] = [
   ...[project(0), project(1), project(0)],
   ...shop(0, 'main', 'gold'),
   ...shop(2, 'two', 'gem'),
-  { do: 'open', public_key: 0, how: 'token', user_id: 'ann' },
-  {
-    do: 'issue',
-    caller: operator,
-    project: 0,
-    user_id: undefined,
-    scopes: ['items:read'],
-    lifetime: 86_400,
-  },
 ]
 
 const { wait, import: importFile, createItem, updateProject, ...others } = kinds
 
 /** Related actions form one group, so that they meet in many orders. The last groups hold all. */
 const GROUPS: readonly (readonly fc.Arbitrary<Action>[])[] = [
-  [wait, others.open, others.issue, others.authenticate, others.revoke],
-  [others.open, others.authenticate, others.revoke, updateProject],
-  [wait, others.open, others.rotateKey, updateProject, others.authenticate],
+  [others.createProject, updateProject, others.createStore, others.listStores, others.listAudit],
   [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
   [createItem, others.updateItem, others.archiveItem, others.restoreItem, others.listItems],
   [others.catalog, others.catalog, createItem, others.updateItem, others.listItems],
   [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
   [importFile, importFile, importFile, others.eraseUser, others.listPurchases],
-  [others.open, others.authenticate, others.revoke, others.eraseUser],
   [others.createAccount, others.addKey, others.revokeKey, others.listKeys, others.getProject],
   Object.values(kinds),
   Object.values(kinds),

@@ -22,12 +22,9 @@ export function planCatalog(
 ) {
   const at: string[] = store ? [] : ['$.stores[0].store_id']
   const places = new Map<string, number>()
-  const names = new Set<string>()
-  for (const [i, { name, price }] of listed.entries()) {
-    if (price === '4.99') at.push(`$.stores[0].items[${i}].price`)
-    if (names.has(name)) at.push(`$.stores[0].items[${i}].name`)
-    else if (price !== '4.99') places.set(name, i)
-    names.add(name)
+  for (const [i, { name }] of listed.entries()) {
+    if (places.has(name)) at.push(`$.stores[0].items[${i}].name`)
+    else places.set(name, i)
   }
   const counts = { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 }
   const changes: [action: string, name: string][] = []

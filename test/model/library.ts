@@ -1,15 +1,8 @@
-import {
-  type Account,
-  type Caller,
-  type Project,
-  type StoreSummary,
-  type Till,
-  TillError,
-} from '../../lib/index.ts'
+import { type Account, type Project, type Till, TillError } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
+import type { Action, Caller, Row } from './actions.ts'
 
-/** The outcome of an action, without ids and tokens, so that outcomes can be compared. */
+/** The outcome of an action, without ids, so that outcomes can be compared. */
 export type Outcome =
   | { readonly ok: unknown }
   | { readonly error: string; readonly at: readonly (string | number)[] }
@@ -32,9 +25,7 @@ export function createLibraryRunner(till: Till): Runner {
   const accounts: Account[] = []
   const keys: { account_key: string; key_id: string }[] = []
   const projects: string[] = []
-  const public_keys: string[] = []
   const items: string[] = []
-  const tokens: string[] = []
 
   /** The position of an id in a list. Appends the id when it is new. */
   const placeOf = (list: string[], id: string): number => {
@@ -44,42 +35,26 @@ export function createLibraryRunner(till: Till): Runner {
   const accountOf = (id: string) => accounts.findIndex(({ account_id }) => account_id === id)
   const projectId = (index: number) => nth(projects, index) ?? 'prj_none'
 
-  const callerOf = async (who: AnyCaller): Promise<Caller> => {
-    if (who.by !== 'token') return holderOf(who)
-    return till.sessions.authenticate(nth(tokens, who.index))
-  }
-  const holderOf = async ({ by, index }: AccountCaller): Promise<Account> => {
+  const callerOf = async ({ by, index }: Caller): Promise<Account> => {
     if (by === 'operator') return nth(accounts, index) as Account
     return till.accounts.authenticate(nth(keys, index)?.account_key)
   }
 
   const shownProject = (project: Project) => {
-    const { id, account_id, public_key, created_at: _, ...rest } = project
-    const places = { project: placeOf(projects, id), account: accountOf(account_id) }
-    return { ...rest, ...places, public_key: placeOf(public_keys, public_key) }
+    const { id, account_id, public_key: _, created_at: __, ...rest } = project
+    return { ...rest, project: placeOf(projects, id), account: accountOf(account_id) }
   }
   const shownStore = ({ store_id, ...store }: Awaited<ReturnType<Till['stores']['get']>>) => {
     const { account_id, project_id, created_at: _, ...rest } = store
     const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
     return { ...rest, ...places, store_id: store_id.startsWith('str_') ? 'made' : store_id }
   }
-  const shownSummary = ({ store_id, ...rest }: StoreSummary) => {
-    return { ...rest, store_id: store_id.startsWith('str_') ? 'made' : store_id }
-  }
   const shownItem = (item: Awaited<ReturnType<Till['items']['get']>>) => {
     const { id, account_id, project_id, created_at: _, archived_at, ...rest } = item
     const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
     return { ...rest, ...places, isArchived: archived_at !== undefined, item: placeOf(items, id) }
   }
-  const shownToken = ({
-    token,
-    expires_in_seconds,
-  }: {
-    token: string
-    expires_in_seconds: number
-  }) => ({ token: placeOf(tokens, token), expires_in_seconds })
-
-  const importFile = async (who: Caller, request: Parameters<Till['purchases']['import']>[1]) => {
+  const importFile = async (who: Account, request: Parameters<Till['purchases']['import']>[1]) => {
     const { import_id: _, ...summary } = await till.purchases.import(who, request)
     return summary
   }
@@ -113,24 +88,20 @@ export function createLibraryRunner(till: Till): Runner {
       const account_id = nth(accounts, account)?.account_id
       const fields = { ...input, account_id: account_id as string, bundle_id: 'com.example.game' }
       const options = { idempotencyKey: key }
-      return shownProject(await till.projects.create(await holderOf(caller), fields, options))
+      return shownProject(await till.projects.create(await callerOf(caller), fields, options))
     },
     async updateProject({ do: _, caller, project, ...input }) {
       const change = { ...input, id: projectId(project) }
       return shownProject(await till.projects.update(await callerOf(caller), change))
     },
-    async rotateKey({ caller, project, grace }) {
-      const rotation = { id: projectId(project), gracePeriod: grace && grace * 1000 }
-      return shownProject(await till.projects.rotateKey(await holderOf(caller), rotation))
-    },
     getProject: async ({ caller, project }) =>
       shownProject(await till.projects.get(await callerOf(caller), projectId(project))),
     listProjects: async ({ caller }) =>
-      (await collect(till.projects.all(await holderOf(caller)))).map(shownProject),
+      (await collect(till.projects.all(await callerOf(caller)))).map(shownProject),
     async createStore({ do: _, caller, project, config, key, ...input }) {
       const fields = { ...input, project_id: projectId(project), store_config: config }
       const options = { idempotencyKey: key }
-      return shownStore(await till.stores.create(await holderOf(caller), fields, options))
+      return shownStore(await till.stores.create(await callerOf(caller), fields, options))
     },
     getStore: async ({ caller, store_id }) =>
       shownStore(await till.stores.get(await callerOf(caller), store_id)),
@@ -141,18 +112,18 @@ export function createLibraryRunner(till: Till): Runner {
     async createItem({ caller, key, store_id, name, price }) {
       const fields = { store_id, name, price, display_name: 'An item', type: 'consumable' as const }
       const options = { idempotencyKey: key }
-      return shownItem(await till.items.create(await holderOf(caller), fields, options))
+      return shownItem(await till.items.create(await callerOf(caller), fields, options))
     },
     getItem: async ({ caller, item }) =>
       shownItem(await till.items.get(await callerOf(caller), nth(items, item) ?? '')),
     updateItem: async ({ caller, item, price, version }) => {
       const change = { id: nth(items, item) ?? 'itm_none', price, version }
-      return shownItem(await till.items.update(await holderOf(caller), change))
+      return shownItem(await till.items.update(await callerOf(caller), change))
     },
     archiveItem: async ({ caller, item }) =>
-      shownItem(await till.items.archive(await holderOf(caller), nth(items, item) ?? '')),
+      shownItem(await till.items.archive(await callerOf(caller), nth(items, item) ?? '')),
     restoreItem: async ({ caller, item }) =>
-      shownItem(await till.items.restore(await holderOf(caller), nth(items, item) ?? '')),
+      shownItem(await till.items.restore(await callerOf(caller), nth(items, item) ?? '')),
     async listItems({ caller, store_id, limit, archived }) {
       const who = await callerOf(caller)
       return pagesOf(async (cursor) => {
@@ -161,7 +132,7 @@ export function createLibraryRunner(till: Till): Runner {
       })
     },
     async catalog({ caller, project, store_id, items: listed, archiveMissing, applies }) {
-      const who = await holderOf(caller)
+      const who = await callerOf(caller)
       const fixed = { display_name: 'An item', type: 'consumable' as const }
       const stores = [{ store_id, items: listed.map((item) => ({ ...item, ...fixed })) }]
       const request = { project_id: projectId(project), catalog: { stores }, archiveMissing }
@@ -178,12 +149,12 @@ export function createLibraryRunner(till: Till): Runner {
       return importFile(await callerOf(caller), { store_id, dryRun: dry_run, file })
     },
     async importExport({ caller, store_id }) {
-      const who = await holderOf(caller)
+      const who = await callerOf(caller)
       const file = bytesOf(till.purchases.export(who, { store_id }))
       return importFile(who, { store_id, file, dryRun: true })
     },
     async listPurchases({ caller, store_id, limit, filter }) {
-      const who = await holderOf(caller)
+      const who = await callerOf(caller)
       return pagesOf(async (cursor) => {
         const page = await till.purchases.list(who, { store_id, limit, cursor, ...filter })
         const shown = page.purchases.map(({ import_id: _, ...purchase }) => purchase)
@@ -191,43 +162,12 @@ export function createLibraryRunner(till: Till): Runner {
       })
     },
     summarize: async ({ caller, store_id, by }) =>
-      till.purchases.summarize(await holderOf(caller), { store_id, by }),
-    async open({ public_key, how, user_id }) {
-      const key = nth(public_keys, public_key)
-      if (how === 'accessToken') {
-        const { access_token, ttl_seconds } = await till.sessions.accessToken(key)
-        return shownToken({ token: access_token, expires_in_seconds: ttl_seconds })
-      }
-      if (how === 'token') return shownToken(await till.sessions.token(key, { user_id }))
-      const { project, session, stores } = await till.sessions.init(key, { user_id })
-      const shown = { project: shownProject(project), stores: stores.map(shownSummary) }
-      return { ...shown, ...shownToken(session) }
-    },
-    async authenticate({ token, scope }) {
-      const session = await till.sessions.authenticate(nth(tokens, token), scope)
-      const { account_id, project_id, user_id, scopes } = session
-      const project = projects.indexOf(project_id)
-      const user = user_id === project_id ? '(project)' : user_id
-      return { account: accountOf(account_id), project, user, scopes: [...scopes].sort() }
-    },
-    async issue({ do: _, caller, project, lifetime, ...input }) {
-      const wanted = {
-        ...input,
-        lifetime: lifetime && lifetime * 1000,
-        project_id: projectId(project),
-      }
-      return shownToken(await till.sessions.issue(await holderOf(caller), wanted))
-    },
-    async revoke({ caller, project, user_id }) {
-      const whose = { project_id: projectId(project), user_id }
-      return till.sessions.revoke(await holderOf(caller), whose)
-    },
+      till.purchases.summarize(await callerOf(caller), { store_id, by }),
     async eraseUser({ caller, project, user_id, deletes }) {
       const user = { project_id: projectId(project), user_id }
-      const erased = await till.users.erase(await holderOf(caller), user, { delete: deletes })
+      const erased = await till.users.erase(await callerOf(caller), user, { delete: deletes })
       return erased.purchases
     },
-    rotateSigningKeys: async () => void (await till.operations.rotateSigningKeys()),
     listAudit: ({ limit }) =>
       pagesOf(async (cursor) => {
         const page = await till.operations.listAudit({ limit, cursor })

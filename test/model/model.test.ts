@@ -1,10 +1,11 @@
 import { test } from 'node:test'
 import { SEED } from '../support/seeds.ts'
+import { soakOnly } from '../support/soak.ts'
 import { allTargets } from '../support/targets.ts'
 import { compareWithModel } from './run.ts'
 
 /** More in memory, where they are cheaper. `npm run soak` runs other ones. */
-const SEQUENCES: { readonly [storage: string]: number } = { memory: 40 }
+const SEQUENCES: { readonly [storage: string]: number } = { memory: soakOnly ? 25 : 100 }
 
 for (const target of await allTargets()) {
   test(`generated operations have the specified outcomes, in ${target.name}`, {
@@ -13,7 +14,7 @@ for (const target of await allTargets()) {
     await compareWithModel(t, {
       target,
       seed: SEED,
-      sequences: SEQUENCES[target.name] ?? 6,
+      sequences: SEQUENCES[target.name] ?? (soakOnly ? 5 : 20),
     })
   })
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Scope } from '../../lib/index.ts'
-import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
+import type { Action, Caller, Row } from './actions.ts'
 import { type Item, planCatalog } from './catalog.ts'
 import { indexIn, nth, type Outcome, plain, type Runner, sorted, timeOf } from './library.ts'
 import { importRows, type Purchase, rowOf } from './purchases.ts'
@@ -16,7 +15,6 @@ interface Project {
   platform: string
   status: string
   readonly dlscheme: string
-  public_key: number
   config: Config
 }
 
@@ -36,18 +34,6 @@ interface Store {
   readonly deleted: Set<string>
 }
 
-interface Token {
-  readonly project: number
-  readonly user: string
-  readonly scopes: readonly Scope[]
-  readonly expires: number
-  isRevoked: boolean
-}
-
-type Holder = { account: number; token?: Token }
-
-const ALL: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
-const LEEWAY = 5
 const DAY = 86_400
 
 /**
@@ -59,10 +45,8 @@ export function createModel(): Runner {
   const accounts: string[] = []
   const keys: { readonly account: number; isRevoked: boolean }[] = []
   const projects: Project[] = []
-  const public_keys: { readonly project: number; until: number }[] = []
   const stores: Store[] = []
   const items: { readonly store: Store; readonly shown: Item }[] = []
-  const tokens: Token[] = []
   const idempotencyRecords = new Map<string, { request: string; answer: unknown; until: number }>()
   const audit: { action: string; actor: string; account: number }[] = []
 
@@ -72,55 +56,38 @@ export function createModel(): Runner {
   const isActive = ({ status }: { status: string }) =>
     status !== 'disabled' && status !== 'archived'
 
-  const holderOf = (who: AnyCaller): Holder => {
-    if (who.by === 'operator') return { account: indexIn(accounts, who.index) }
-    if (who.by === 'token') return bearerOf(who.index)
+  /** The account of a caller. */
+  const ownerOf = (who: Caller): number => {
+    if (who.by === 'operator') return indexIn(accounts, who.index)
     const key = nth(keys, who.index)
     if (!key || key.isRevoked) throw new Refusal('account_key_required')
-    return { account: key.account }
+    return key.account
   }
 
-  const bearerOf = (index: number, scope?: Scope): Required<Holder> => {
-    const token = nth(tokens, index)
-    const project = token && projects[token.project]
-    const holds = token && !token.isRevoked && now < token.expires + LEEWAY
-    if (!holds || !project || !isActive(project)) throw new Refusal('token_required')
-    if (scope && !token.scopes.includes(scope)) throw new Refusal('insufficient_scope')
-    return { account: project.account, token }
-  }
-
-  const assertScope = ({ token }: Holder, scope: Scope) => {
-    if (token && !token.scopes.includes(scope)) throw new Refusal('insufficient_scope')
-  }
-
-  const reaches = (holder: Holder, record: { account: number; project: number }) =>
-    record.account === holder.account && (!holder.token || holder.token.project === record.project)
-
-  const reachable = (holder: Holder, index: number): Project | undefined => {
+  const reachable = (owner: number, index: number): Project | undefined => {
     const project = nth(projects, index)
-    return project && reaches(holder, project) ? project : undefined
+    return project?.account === owner ? project : undefined
   }
 
-  const named = (holder: Holder, index: number, field: string): Project => {
-    const project = reachable(holder, index)
+  const named = (owner: number, index: number, field: string): Project => {
+    const project = reachable(owner, index)
     if (!project) throw new Refusal('invalid_request', field)
     return project
   }
 
-  const findStore = (holder: Holder, store_id: string) =>
-    stores.find((store) => store.store_id === store_id && reaches(holder, store))
+  const findStore = (owner: number, store_id: string) =>
+    stores.find((store) => store.store_id === store_id && store.account === owner)
 
-  const namedStore = (holder: Holder, store_id: string): Store => {
-    const store = findStore(holder, store_id)
+  const namedStore = (owner: number, store_id: string): Store => {
+    const store = findStore(owner, store_id)
     if (!store) throw new Refusal('invalid_request', 'store_id')
     return store
   }
 
   /** Repeats the first answer for an idempotency key, and otherwise runs `make`. */
-  const once = (holder: Holder, key: string | undefined, request: unknown, make: () => unknown) => {
+  const once = (owner: number, key: string | undefined, request: unknown, make: () => unknown) => {
     if (key === undefined) return make()
-    if (key === '') throw new Refusal('invalid_request', 'Idempotency-Key')
-    const place = `${holder.account} ${key}`
+    const place = `${owner} ${key}`
     const asked = JSON.stringify(request)
     const first = idempotencyRecords.get(place)
     if (first && now < first.until) {
@@ -132,36 +99,14 @@ export function createModel(): Runner {
     return answer
   }
 
-  const issue = (project: Project, user: string, scopes = ALL, lifetime = 3_600) => {
-    tokens.push({
-      project: project.project,
-      user,
-      scopes,
-      expires: now + lifetime,
-      isRevoked: false,
-    })
-    return { token: tokens.length - 1, expires_in_seconds: lifetime }
-  }
-
-  const newPublicKey = (project: number) =>
-    public_keys.push({ project, until: Number.POSITIVE_INFINITY }) - 1
-
-  const byKey = (index: number): Project => {
-    const key = nth(public_keys, index)
-    const project = key && projects[key.project]
-    if (!project || now >= key.until) throw new Refusal('invalid_public_key')
-    if (!isActive(project)) throw new Refusal('project_inactive')
-    return { ...project, public_key: indexIn(public_keys, index) }
-  }
-
-  const ownItem = (holder: Holder, index: number) => {
+  const ownItem = (owner: number, index: number) => {
     const item = nth(items, index)
-    if (!item || !reaches(holder, item.store)) throw new Refusal('item_not_found')
+    if (item?.store.account !== owner) throw new Refusal('item_not_found')
     return item
   }
 
-  const setArchived = (caller: AccountCaller, index: number, isArchived: boolean): Item => {
-    const { shown, store } = ownItem(holderOf(caller), index)
+  const setArchived = (caller: Caller, index: number, isArchived: boolean): Item => {
+    const { shown, store } = ownItem(ownerOf(caller), index)
     if (shown.isArchived !== isArchived) {
       shown.isArchived = isArchived
       shown.version++
@@ -177,7 +122,7 @@ export function createModel(): Runner {
     return found
   }
 
-  const actorOf = (who: AnyCaller) => who.by
+  const actorOf = (who: Caller) => who.by
 
   const handlers: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => unknown } = {
     wait({ seconds }) {
@@ -185,7 +130,6 @@ export function createModel(): Runner {
       return 'later'
     },
     createAccount({ name }) {
-      if (name === '') throw new Refusal('invalid_request', 'name')
       const account = accounts.push(name) - 1
       keys.push({ account, isRevoked: false })
       log('account.create', 'operator', account)
@@ -214,47 +158,27 @@ export function createModel(): Runner {
       return own.map(({ shown }) => shown)
     },
     createProject({ caller, account, name, platform, status, config, key }) {
-      const holder = holderOf(caller)
-      assertValid({
-        name: name !== '',
-        platform: platform !== 'mac',
-        status: status !== '',
-        ...projectConfigChecks(config, 'create'),
+      const owner = ownerOf(caller)
+      if (owner !== indexIn(accounts, account)) throw new Refusal('invalid_request', 'account_id')
+      return once(owner, key, ['project', name, platform, status ?? 'active', config ?? {}], () => {
+        const project: Project = {
+          project: projects.length,
+          account: owner,
+          name,
+          bundle_id: 'com.example.game',
+          platform,
+          status: status ?? 'active',
+          dlscheme: '',
+          config: config ?? {},
+        }
+        projects.push(project)
+        log('project.create', actorOf(caller), owner)
+        return { ...project }
       })
-      const owner = indexIn(accounts, account)
-      if (owner !== holder.account) throw new Refusal('invalid_request', 'account_id')
-      return once(
-        holder,
-        key,
-        ['project', name, platform, status ?? 'active', config ?? {}],
-        () => {
-          const project: Project = {
-            project: projects.length,
-            account: owner,
-            name,
-            bundle_id: 'com.example.game',
-            platform,
-            status: status ?? 'active',
-            dlscheme: '',
-            public_key: newPublicKey(projects.length),
-            config: config ?? {},
-          }
-          projects.push(project)
-          log('project.create', actorOf(caller), owner)
-          return { ...project }
-        },
-      )
     },
     updateProject({ caller, project: index, name, status, config }) {
-      const holder = holderOf(caller)
-      assertScope(holder, 'projects:write')
-      const isAccount = holder.token === undefined
-      assertValid({
-        name: name !== '\ud800',
-        status: isAccount ? status !== '' : status === undefined,
-        ...projectConfigChecks(config, 'change'),
-      })
-      const project = named(holder, index, 'id')
+      const owner = ownerOf(caller)
+      const project = named(owner, index, 'id')
       const before = structuredClone(project)
       project.name = name ?? project.name
       project.status = status ?? project.status
@@ -270,39 +194,21 @@ export function createModel(): Runner {
       const shown = withoutSecrets(project)
       return sent ? { ...shown, config: { ...shown.config, webhook_secret: sent } } : shown
     },
-    rotateKey({ caller, project: index, grace }) {
-      const holder = holderOf(caller)
-      assertValid({ gracePeriod: grace !== -1 })
-      const project = named(holder, index, 'id')
-      for (const key of public_keys) {
-        if (key.project === project.project) key.until = Math.min(key.until, now + (grace ?? DAY))
-      }
-      project.public_key = newPublicKey(project.project)
-      log('project.rotate_key', actorOf(caller), project.account)
-      return withoutSecrets(project)
-    },
     getProject({ caller, project: index }) {
-      const project = reachable(holderOf(caller), index)
+      const project = reachable(ownerOf(caller), index)
       if (!project) throw new Refusal('project_not_found')
       return withoutSecrets(project)
     },
     listProjects({ caller }) {
-      const { account } = holderOf(caller)
-      return projects.filter((project) => project.account === account).map(withoutSecrets)
+      const owner = ownerOf(caller)
+      return projects.filter((project) => project.account === owner).map(withoutSecrets)
     },
     createStore({ caller, project: index, store_id, config, key, ...sent }) {
-      const holder = holderOf(caller)
-      assertValid({
-        store_id: store_id === undefined || /^[\w-]{1,64}$/.test(store_id),
-        status: sent.status !== '',
-        'store_config.currency': config?.currency !== 'Euro',
-        'store_config.webhook_enabled': config?.webhook_enabled === undefined,
-        'store_config.platform': sent.store_type !== 'iap' || config?.platform !== 'steam',
-      })
-      const { project, account } = named(holder, index, 'project_id')
+      const owner = ownerOf(caller)
+      const { project, account } = named(owner, index, 'project_id')
       const { store_type, is_sandbox = false, status = 'active' } = sent
       const request = ['store', project, store_id, store_type, is_sandbox, status, config ?? {}]
-      return once(holder, key, request, () => {
+      return once(owner, key, request, () => {
         const isTaken = stores.some(
           (each) => each.account === account && each.store_id === store_id,
         )
@@ -322,23 +228,18 @@ export function createModel(): Runner {
       })
     },
     getStore({ caller, store_id }) {
-      const store = findStore(holderOf(caller), store_id)
+      const store = findStore(ownerOf(caller), store_id)
       if (!store) throw new Refusal('store_not_found')
       return shownStore(store)
     },
     listStores({ caller, project: index }) {
-      const { project } = named(holderOf(caller), index, 'project_id')
+      const { project } = named(ownerOf(caller), index, 'project_id')
       return stores.filter((store) => store.project === project).map((store) => shownStore(store))
     },
     createItem({ caller, store_id, name, price, key }) {
-      const holder = holderOf(caller)
-      assertValid({
-        store_id: isStoreId(store_id),
-        name: name !== 'no name',
-        price: price !== '4.99',
-      })
-      const store = namedStore(holder, store_id)
-      return once(holder, key, ['item', store_id, name, Number(price)], () => {
+      const owner = ownerOf(caller)
+      const store = namedStore(owner, store_id)
+      return once(owner, key, ['item', store_id, name, Number(price)], () => {
         if (store.skus.has(name)) throw new Refusal('invalid_request', 'name')
         const { account, project } = store
         const shown = {
@@ -354,14 +255,12 @@ export function createModel(): Runner {
       })
     },
     getItem({ caller, item: index }) {
-      const holder = holderOf(caller)
-      assertScope(holder, 'items:read')
-      return ownItem(holder, index).shown
+      const owner = ownerOf(caller)
+      return ownItem(owner, index).shown
     },
     updateItem({ caller, item: index, price, version }) {
-      const holder = holderOf(caller)
-      assertValid({ price: price !== '4.99', version: version !== 0 })
-      const { shown, store } = ownItem(holder, index)
+      const owner = ownerOf(caller)
+      const { shown, store } = ownItem(owner, index)
       if (version !== undefined && version !== shown.version) throw new Refusal('version_conflict')
       if (price !== undefined && Number(price) !== shown.price) {
         shown.price = Number(price)
@@ -373,16 +272,13 @@ export function createModel(): Runner {
     archiveItem: ({ caller, item }) => setArchived(caller, item, true),
     restoreItem: ({ caller, item }) => setArchived(caller, item, false),
     listItems({ caller, store_id, limit, archived = false }) {
-      const holder = holderOf(caller)
-      assertScope(holder, 'items:read')
-      assertValid({ store_id: isStoreId(store_id), limit: isLimit(limit) })
-      assertValid({ archived: !archived || !holder.token })
-      const { items } = namedStore(holder, store_id)
+      const owner = ownerOf(caller)
+      const { items } = namedStore(owner, store_id)
       const shown = items.filter(({ isArchived }) => isArchived === archived)
       return pagesOf(shown, limit ?? 100)
     },
     catalog({ caller, project: index, store_id, items: listed, archiveMissing, applies }) {
-      const { project, account } = named(holderOf(caller), index, 'project_id')
+      const { project, account } = named(ownerOf(caller), index, 'project_id')
       const store = stores.find((each) => each.project === project && each.store_id === store_id)
       const plan = planCatalog(store, listed, archiveMissing)
       if (!applies || !store) return plan.shown
@@ -409,10 +305,8 @@ export function createModel(): Runner {
       return plan.shown
     },
     import({ caller, store_id, rows, dry_run }) {
-      const holder = holderOf(caller)
-      assertScope(holder, 'purchases:import')
-      assertValid({ store_id: isStoreId(store_id) })
-      const store = namedStore(holder, store_id)
+      const owner = ownerOf(caller)
+      const store = namedStore(owner, store_id)
       const { summary, purchases } = imported(store, rows)
       if (dry_run || summary.added + summary.updated === 0) return summary
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
@@ -421,13 +315,12 @@ export function createModel(): Runner {
     },
     // Skips every exported row.
     importExport({ caller, store_id }) {
-      const store = namedStore(holderOf(caller), store_id)
+      const store = namedStore(ownerOf(caller), store_id)
       return imported(store, store.purchases.map(rowOf)).summary
     },
     listPurchases({ caller, store_id, limit, filter }) {
-      const holder = holderOf(caller)
-      assertValid({ limit: isLimit(limit), status: filter.status !== 'lost' })
-      const { purchases } = namedStore(holder, store_id)
+      const owner = ownerOf(caller)
+      const { purchases } = namedStore(owner, store_id)
       const wanted = purchases.filter(
         (each) =>
           each.sku === (filter.sku ?? each.sku) &&
@@ -445,9 +338,9 @@ export function createModel(): Runner {
       return pagesOf(shown, limit ?? 100)
     },
     summarize({ caller, store_id, by }) {
-      const holder = holderOf(caller)
-      const own = stores.filter(({ account }) => account === holder.account)
-      const wanted = store_id === undefined ? own : [namedStore(holder, store_id)]
+      const owner = ownerOf(caller)
+      const own = stores.filter(({ account }) => account === owner)
+      const wanted = store_id === undefined ? own : [namedStore(owner, store_id)]
       const purchases = wanted.flatMap((store) =>
         store.purchases.map((each) => ({
           ...each,
@@ -486,42 +379,9 @@ export function createModel(): Runner {
         }
       })
     },
-    open({ public_key, how, user_id }) {
-      const project = byKey(public_key)
-      if (how === 'accessToken') return issue(project, '(project)')
-      assertValid({ user_id: user_id !== '' && user_id !== 'a\nb' })
-      if (how === 'token') return issue(project, user_id)
-      const own = stores.filter((store) => store.project === project.project && isActive(store))
-      const shown = own.map(({ store_id, store_type, is_sandbox, status }) => {
-        return { store_id, store_type, is_sandbox, status }
-      })
-      return { project: withoutSecrets(project), stores: shown, ...issue(project, user_id) }
-    },
-    authenticate({ token: index, scope }) {
-      const { account, token } = bearerOf(index, scope)
-      const { project, user, scopes } = token
-      return { account, project, user, scopes: [...scopes].sort() }
-    },
-    issue({ caller, project: index, user_id, scopes, lifetime }) {
-      const holder = holderOf(caller)
-      assertValid({ scopes: scopes?.length !== 0, lifetime: lifetime !== 59 })
-      const project = named(holder, index, 'project_id')
-      if (!isActive(project)) throw new Refusal('project_inactive')
-      log('tokens.issue', actorOf(caller), project.account)
-      return issue(project, user_id ?? '(project)', scopes, lifetime)
-    },
-    revoke({ caller, project: index, user_id }) {
-      const { project, account } = named(holderOf(caller), index, 'project_id')
-      for (const token of tokens) {
-        const isMeant = user_id === undefined || token.user === user_id
-        if (token.project === project && isMeant) token.isRevoked = true
-      }
-      log('tokens.revoke', actorOf(caller), account)
-    },
     eraseUser({ caller, project: index, user_id, deletes }) {
-      const holder = holderOf(caller)
-      assertValid({ user_id: user_id !== '' })
-      const { project, account } = named(holder, index, 'project_id')
+      const owner = ownerOf(caller)
+      const { project, account } = named(owner, index, 'project_id')
       let count = 0
       for (const { purchases, erased, deleted } of stores.filter(
         (each) => each.project === project,
@@ -538,7 +398,6 @@ export function createModel(): Runner {
       log('users.erase', actorOf(caller), account)
       return count
     },
-    rotateSigningKeys: () => log('signing_keys.rotate', 'operator', -1),
     listAudit: ({ limit }) => pagesOf(audit, limit),
   }
 
@@ -550,30 +409,6 @@ export function createModel(): Runner {
       return { error: error.code, at: sorted(error.at) }
     }
   }
-}
-
-/** Throws a refusal that names every invalid field. */
-function assertValid(fields: { readonly [field: string]: boolean }): void {
-  const wrong = Object.keys(fields).filter((field) => !fields[field])
-  if (wrong.length > 0) throw new Refusal('invalid_request', ...wrong)
-}
-
-function projectConfigChecks(config: Config = {}, when: 'create' | 'change') {
-  const { allowed_currencies: currencies, webhook_url: url } = config
-  return {
-    config: config.own !== '\ud800',
-    'config.webhook_url': url !== 'ftp://x',
-    'config.allowed_currencies[0]': !(Array.isArray(currencies) && currencies.includes('usd')),
-    'config.webhook_secret': config.webhook_secret !== null || when === 'change',
-  }
-}
-
-function isStoreId(store_id: string): boolean {
-  return /^[A-Za-z0-9_-]{1,64}$/.test(store_id)
-}
-
-function isLimit(limit: number | undefined): boolean {
-  return limit === undefined || (limit >= 1 && limit <= 1000)
 }
 
 function withoutSecrets(project: Project): Project {

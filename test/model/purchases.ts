@@ -84,12 +84,7 @@ function readRow(row: Row, fallback: string | undefined): Purchase | undefined {
   const { transaction_id, sku } = row
   const price = row.price === '' ? undefined : Number(row.price)
   const currency = row.currency || (price === undefined ? undefined : fallback)
-  const isRight =
-    row.quantity !== '0' &&
-    row.price !== '4.99' &&
-    row.currency !== 'usd' &&
-    (price === undefined || currency !== undefined)
-  if (!isRight) return undefined
+  if (price !== undefined && currency === undefined) return undefined
   const purchased_at = Date.parse(timeOf(transaction_id))
   const quantity = Number(row.quantity || 1)
   const status = row.status || 'purchased'
