@@ -248,6 +248,25 @@ for (const [name, openTarget] of Object.entries(copyTargets)) {
   })
 }
 
+test('an endpoint of another account looks like an unknown one', async () => {
+  const { till, account: owner, project_id: endpoint_id } = await createShop()
+  const config = { webhook_url: 'https://hooks.example.com/till' }
+  await till.projects.update(owner, { id: endpoint_id, config })
+  const { account } = await createShop(till, 'Other')
+  const calls = await Promise.allSettled([
+    till.webhooks.get(account, endpoint_id),
+    till.webhooks.pause(account, endpoint_id),
+    till.webhooks.test(account, endpoint_id),
+    till.webhooks.confirm(account, endpoint_id),
+    till.webhooks.log(account, { endpoint_id }),
+    till.webhooks.getRequest(account, { endpoint_id, webhook_id: 'msg_1_x' }),
+    till.webhooks.replay(account, { endpoint_id, from: 1 }),
+  ])
+  const codes = calls.map((each) => each.status === 'rejected' && each.reason.code)
+  assert.deepEqual(codes, Array(7).fill('webhook_not_found'))
+  assert.deepEqual((await till.webhooks.list(account)).endpoints, [])
+})
+
 test('an unconfirmed URL is shown with its punycode host, which tells look-alikes apart', async () => {
   const till = memoryTill()
   const { account, project, token } = await openHooks(till)
