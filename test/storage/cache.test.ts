@@ -23,7 +23,7 @@ import {
 } from './fixtures/steps.ts'
 
 /** Reads during writes. */
-const READS = soakOnly ? 1_000 : 20_000
+const READS = soakOnly ? 600 : 20_000
 const random = createRandom()
 
 test('no read of a file is older than the last acknowledged write of any writer', async (t) => {
@@ -89,7 +89,7 @@ test('after each write of any writer all reads return the same as without a cach
     async (step: number) => takeRawStep(db, 'one', step),
   ]
 
-  for (let step = 1; step <= 40; step++) {
+  for (let step = 1; step <= 20; step++) {
     await writers[Math.floor(random() * writers.length)]?.(step)
     const shown = await Promise.all(storages.map((each) => Promise.all(readsOf(each, 'one', step))))
     const truth = await Promise.all(readsOf(plain, 'one', step))
@@ -101,35 +101,13 @@ test('after each write of any writer all reads return the same as without a cach
 async function openCached(bytes = 1e6, own: (under: Storage) => Partial<Storage> = () => ({})) {
   const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
-  const state = { version: 1, checks: 0, isBroken: false }
+  const state = { version: 1, checks: 0 }
   const check = () => {
     state.checks++
-    if (state.isBroken) throw new Error('disk')
     return state.version
   }
   return { under, state, storage: createReadCache({ ...under, ...own(under) }, check, bytes) }
 }
-
-test('a cache of 0 bytes stores nothing', async (t) => {
-  const storage = await open(t, newPath(t), { cacheBytes: 0 })
-  await insertStores(storage)
-  const found = [await storage.findProject('prj_1'), await storage.findProject('prj_1')] as const
-
-  assert.deepEqual(found[0], found[1])
-  assert.notEqual(found[0], found[1])
-  assert.equal(Object.isFrozen(found[0]), false)
-})
-
-test('a failed version check rejects the reads that wait for it, and no others', async () => {
-  const { storage, state } = await openCached()
-  state.isBroken = true
-
-  const reads = [storage.findProject('prj_1'), storage.listStoreSummaries('prj_1', { limit: 9 })]
-  for (const read of reads) await assert.rejects(read, { message: 'disk' })
-  state.isBroken = false
-
-  assert.equal((await storage.findProject('prj_1'))?.id, 'prj_1')
-})
 
 test('a read that began before a write is not cached after it', async () => {
   const [read, opened] = [createSignal(), createSignal()]
@@ -153,7 +131,13 @@ test('a read that began before a write is not cached after it', async () => {
 })
 
 test('reads of one turn share a version check, and return the same frozen object', async () => {
-  const { storage, state, under } = await openCached()
+  let reads = 0
+  const { storage, state, under } = await openCached(1e6, (under) => ({
+    findItem(id) {
+      reads++
+      return under.findItem(id)
+    },
+  }))
   await under.insertItem(newItem('gold', { metadata: { deep: [{ er: 1 }] } }))
   const item = async () => (await storage.findItem('itm_gold')) ?? assert.fail()
 
@@ -163,31 +147,11 @@ test('reads of one turn share a version check, and return the same frozen object
   const [a, b] = [await item(), await item()]
 
   assert.equal(state.checks, 4)
+  assert.equal(reads, 1) // 50 concurrent misses share it
   assert.equal(a, b)
   assert.throws(() => {
     ;(a.metadata.deep as { er: number }[])[0] = { er: 2 }
   }, TypeError)
-})
-
-test('concurrent misses share one read, and a write causes another one', async () => {
-  let reads = 0
-  const { storage, state } = await openCached(1e6, (under) => ({
-    listItems(store, page) {
-      reads++
-      return under.listItems(store, page)
-    },
-  }))
-  const listMany = () =>
-    Promise.all(Array.from({ length: 64 }, () => storage.listItems(MAIN, { limit: 10 })))
-
-  await listMany()
-  assert.equal(reads, 1)
-  await storage.insertItem(newItem('gold'))
-  state.version++
-  const pages = await listMany()
-
-  assert.equal(reads, 2)
-  assert.ok(pages.every(({ items }) => items.length === 1))
 })
 
 test('a later page is cached at its second read, so a long list does not fill the cache', async () => {
@@ -231,18 +195,6 @@ test('an endless loop of reads lets other work run', async () => {
 
   assert.ok(isOver)
   await other
-})
-
-test('a value too large for the cache evicts nothing', async () => {
-  const { storage, under } = await openCached(10_000)
-  await under.insertItem(newItem('gold'))
-  await under.insertItem(newItem('huge', { metadata: { text: 'x'.repeat(10_000) } }))
-  const small = await storage.findItem('itm_gold')
-
-  for (let i = 0; i < 3; i++) await storage.findItem('itm_huge')
-
-  assert.equal(await storage.findItem('itm_gold'), small)
-  assert.notEqual(await storage.findItem('itm_huge'), await storage.findItem('itm_huge'))
 })
 
 test('the cache stays within its memory limit for every shape of record', {

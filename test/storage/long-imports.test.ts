@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
-import { type Block, createBlock, type NewEntry } from '../../lib/storage/sqlite/block.ts'
-import { packRows } from '../../lib/storage/sqlite/packed-rows.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
 import { soakOnly } from '../support/soak.ts'
 import { openImport, purchasesIn } from './fixtures/imports.ts'
@@ -13,14 +11,20 @@ import { insertShops, MAIN, newRow } from './fixtures/records.ts'
 /** More rows than a block has, and those before it that are indexed at once. */
 const UNORDERED = soakOnly ? 44_000 : 64_000
 
-/**
- * Ids with a common prefix and many lengths, some with characters of two to four bytes. They fill a
- * block by their bytes.
- */
-function awkwardId(number: number): string {
-  const kinds = ['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(60)}`]
-  return `${kinds[number % kinds.length]}${number}`
-}
+const digits = (i: number, count: number) => String((i * 7919) % 10 ** count).padStart(count, '0')
+
+/** Ids of many lengths, some with characters of two to four bytes. They fill a block by their bytes. */
+const SHAPES: readonly ((i: number) => string)[] = [
+  ...['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(60)}`].map((text) => {
+    return (i: number) => `${text}${(i * 7919) % UNORDERED}`
+  }),
+  (i) => `GPA.${digits(i, 4)}-${digits(i * 31, 4)}-${digits(i, 5)}`,
+  (i) => String((i * 7919) % UNORDERED),
+  (i) => `${'https://'.repeat(9)}${digits(i, 6)}`,
+  (i) => `${i % 200 === 0 ? '\u{1F600}'.repeat(200) : 'A'}${digits(i, 6)}`, // differ after 800 bytes
+  (i) => `shop${i % 16}-${digits(i, 5)}`,
+]
+const awkwardId = (i: number) => SHAPES[i % SHAPES.length]?.(i) ?? ''
 
 describe('long imports into SQLite', () => {
   const openFile = async (t: TestContext) => {
@@ -38,8 +42,6 @@ describe('long imports into SQLite', () => {
     await current.commit()
     return sum
   }
-  const rowsOf = (ids: readonly string[]) =>
-    ids.map((transaction_id, i) => newRow(i + 2, { transaction_id, quantity: i + 1 }))
 
   test('columns with repeated and with different values are stored unchanged', async (t) => {
     const columns: readonly ((row: number) => Partial<NewPurchase>)[] = [
@@ -71,7 +73,8 @@ describe('long imports into SQLite', () => {
     const storage = await openFile(t)
     const idOf = (i: number) => `GPA.${1000 + Math.floor(i / 2_000)}-${(i * 7919) % 2_000}`
     const earlier = Array.from({ length: 6_000 }, (_, i) => idOf(i))
-    const rows = rowsOf([...earlier, ...[7_003, 7_001, 7_003, 7_002].map(idOf)])
+    const ids = [...earlier, ...[7_003, 7_001, 7_003, 7_002].map(idOf)]
+    const rows = ids.map((id, i) => newRow(i + 2, { transaction_id: id, quantity: i + 1 }))
 
     const { added, conflicts } = await stageAll(await openImport(storage, MAIN, 'imp_1'), rows)
 
@@ -83,9 +86,9 @@ describe('long imports into SQLite', () => {
     )
   })
 
-  test('ids in random order are unique, even before they are indexed', async (t) => {
+  test('ids of every shape and in random order are unique, even before they are indexed', async (t) => {
     const storage = await openFile(t)
-    const ids = Array.from({ length: UNORDERED }, (_, i) => awkwardId((i * 7919) % UNORDERED))
+    const ids = Array.from({ length: UNORDERED }, (_, i) => awkwardId(i))
     const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
     const first = await stageAll(await openImport(storage, MAIN, 'imp_1'), rows)
     assert.equal(first.added, UNORDERED)
@@ -99,73 +102,5 @@ describe('long imports into SQLite', () => {
       kept.map(({ transaction_id }) => transaction_id),
       [...ids, 'one more'],
     )
-  })
-})
-
-const digits = (i: number, count: number) => String((i * 7919) % 10 ** count).padStart(count, '0')
-
-function add(block: Block, ids: readonly string[]): void {
-  for (let start = 0; start < ids.length; start += 300) {
-    const slice = ids.slice(start, start + 300)
-    const rows = slice.map((transaction_id, i) => newRow(start + i, { transaction_id }))
-    block.add(packRows(1, rows, new Map([['gold', 1]])), start + 10)
-  }
-}
-
-function takeAll(block: Block): NewEntry[] {
-  const entries: NewEntry[] = []
-  while (block.size > 0) entries.push(...block.take(700))
-  return entries
-}
-
-describe('a block of ids', () => {
-  test('returns each id once, with its line and purchase, and equal ids in their order', () => {
-    const ids = Array.from({ length: 4_000 }, (_, i) => awkwardId((i * 7919) % 1_500))
-    const block = createBlock()
-    for (const use of ['first', 'second']) {
-      add(block, ids)
-      const entries = takeAll(block)
-
-      const inOrder = entries.toSorted((a, b) => a.line - b.line)
-      const expected = ids.map((id, i) => ({ transaction_id: id, line: i, purchase: i + 10 }))
-      assert.deepEqual(inOrder, expected, use)
-      assert.deepEqual([block.size, block.bytes], [0, 0])
-      const latest = new Map<string, number>()
-      for (const { transaction_id, line } of entries) {
-        assert.ok(line > (latest.get(transaction_id) ?? -1), transaction_id)
-        latest.set(transaction_id, line)
-      }
-    }
-  })
-
-  const orders: Record<string, (i: number) => string> = {
-    'like those of Google Play': (i) => `GPA.${digits(i, 4)}-${digits(i * 31, 4)}-${digits(i, 4)}`,
-    'of different lengths': (i) => String((i * 7919) % 4_001),
-    'with a long common beginning': (i) => `${'https://'.repeat(9)}${digits(i, 6)}`,
-    'that differ after 800 bytes': (i) => `${'\u{1F600}'.repeat(200)}${digits(i, 6)}`,
-    'of sources in turn': (i) => `shop${i % 16}-${digits(i, 4)}`,
-  }
-  test('sorts ids of every shape', () => {
-    for (const [shape, idOf] of Object.entries(orders)) {
-      const block = createBlock()
-      add(
-        block,
-        Array.from({ length: 4_000 }, (_, i) => idOf(i)),
-      )
-      const ids = takeAll(block).map(({ transaction_id }) => transaction_id)
-      assert.deepEqual(ids, ids.toSorted(), shape)
-    }
-  })
-
-  test('gives fewer ids at once if they are long', () => {
-    const block = createBlock()
-    add(
-      block,
-      Array.from({ length: 1_000 }, (_, i) => digits(i, 6).repeat(40)),
-    )
-    block.take(1_000)
-    const first = block.take(1_000).length
-    assert.ok(first < 300)
-    assert.equal(first + takeAll(block).length, 1_000)
   })
 })

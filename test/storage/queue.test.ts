@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
-import { createWriteQueue, type GroupTransaction } from '../../lib/storage/sqlite/queue.ts'
 import { bePatient, hurry } from '../support/clock.ts'
-import { pragma, raw, watchConnections } from '../support/connections.ts'
+import { raw } from '../support/connections.ts'
 import { soakOnly } from '../support/soak.ts'
 import { startWorker } from '../support/worker.ts'
 import { importRows, transactions } from './fixtures/imports.ts'
-import { newPath, open } from './fixtures/places.ts'
+import { newPath, open, openShops } from './fixtures/places.ts'
 import {
   insertShops,
   itemsOf,
@@ -23,140 +22,9 @@ import {
 import { findStale, insertLine } from './fixtures/steps.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
-/** A quarter of the number of writes. */
+/** The writes of each of three processes. */
 const WRITES = soakOnly ? 40 : 500
-const KILLS = soakOnly ? 2 : 30
-
-describe('a queue of writes', () => {
-  /** A transaction that records its calls. */
-  const transaction = (done: string[] = []): GroupTransaction => ({
-    begin: () => done.push('begin') > 0,
-    attempt: (work) => work(),
-    commit: () => void done.push('commit'),
-    rollback: () => void done.push('rollback'),
-  })
-
-  test('rejects the whole group whose commit fails, and writes the next one', async () => {
-    const done: string[] = []
-    let isBroken = true
-    const { write } = createWriteQueue({
-      ...transaction(done),
-      commit() {
-        if (isBroken) throw new Error('disk')
-        done.push('commit')
-      },
-    })
-
-    const group = await Promise.allSettled([write(() => 1), write(() => 2)])
-    isBroken = false
-
-    const statuses = group.map(({ status }) => status)
-    assert.deepEqual(statuses, ['rejected', 'rejected'])
-    assert.equal(await write(() => 3), 3)
-    assert.deepEqual(done, ['begin', 'rollback', 'begin', 'commit'])
-  })
-
-  test('rejects the whole group whose transaction SQLite has rolled back by itself', async () => {
-    const done: string[] = []
-    const { write } = createWriteQueue({
-      ...transaction(done),
-      attempt(work) {
-        try {
-          return work()
-        } catch {
-          throw new Error('no such savepoint')
-        }
-      },
-    })
-    const fail = () => {
-      throw new Error('full')
-    }
-
-    const group = await Promise.allSettled([write(() => 1), write(fail), write(() => 2)])
-
-    const reasons = group.map((each) => each.status === 'rejected' && each.reason.message)
-    assert.deepEqual(reasons, ['full', 'full', 'full'])
-    assert.deepEqual(done, ['begin', 'rollback', 'begin', 'rollback'])
-  })
-
-  test('a group without errors uses no savepoint, and a group with one uses them from the start', async () => {
-    const done: string[] = []
-    const { write } = createWriteQueue({
-      ...transaction(done),
-      attempt(work) {
-        done.push('savepoint')
-        return work()
-      },
-    })
-    const fail = () => {
-      throw new Error('own')
-    }
-
-    await Promise.all([write(() => 1), write(() => 2)])
-    assert.deepEqual(done.splice(0), ['begin', 'commit'])
-    const group = await Promise.allSettled([write(() => 1), write(fail), write(() => 2)])
-    const outcomes = group.map((each) => (each.status === 'fulfilled' ? each.value : 'own'))
-    assert.deepEqual(outcomes, [1, 'own', 2])
-    const repeated = ['begin', 'savepoint', 'savepoint', 'savepoint', 'commit']
-    assert.deepEqual(done.splice(0), ['begin', 'rollback', ...repeated])
-    await assert.rejects(write(fail), { message: 'own' })
-    assert.deepEqual(done.splice(0), ['begin', 'rollback'])
-    await Promise.all([write(() => 1), write(() => 2)])
-    assert.deepEqual(done, ['begin', 'commit'])
-  })
-
-  test('goes on after an error that follows a wait for the lock', async () => {
-    const begins = [() => false, () => assert.fail('disk'), () => true]
-    const begin = () => begins.shift()?.() ?? true
-    const { write } = createWriteQueue({ ...transaction(), begin })
-
-    const first = write(() => 1)
-    await assert.rejects(first, { message: 'disk' })
-
-    assert.equal(await write(() => 2), 2)
-  })
-
-  test('lets each write wait equally long for the lock, whenever it was queued', async (t) => {
-    let now = 0
-    t.mock.method(performance, 'now', () => now)
-    let isFree = false
-    let tries = 0
-    const begin = () => ++tries > 0 && isFree
-    const { write } = createWriteQueue({ ...transaction(), begin })
-    const nextTry = async () => {
-      for (const last = tries; tries === last; ) await setImmediate()
-    }
-
-    const early = write(() => 'early')
-    await nextTry()
-    now = 9_000
-    const late = write(() => 'late')
-    await nextTry()
-    now = 10_000
-    await assert.rejects(early, UNAVAILABLE)
-    isFree = true
-
-    assert.equal(await late, 'late')
-  })
-
-  test('end() resolves after all queued writes, or at once without any', async () => {
-    const queue = createWriteQueue(transaction())
-    const done: unknown[] = []
-    for (let i = 0; i < 1_200; i++) queue.write(() => done.push(i))
-
-    await queue.end()
-
-    assert.equal(done.length, 1_200)
-    await queue.end()
-  })
-})
-
-async function openShops(t: TestContext) {
-  const path = newPath(t)
-  const storage = await open(t, path)
-  await insertShops(storage)
-  return { storage, path }
-}
+const KILLS = soakOnly ? 1 : 30
 
 const namesIn = async (storage: Storage) => (await itemsOf(storage, MAIN)).map(({ name }) => name)
 
@@ -215,7 +83,7 @@ describe('writes into a file that share a transaction', () => {
       const worker = startWorker(t)
       await worker.ask('open', path)
       const reported = worker.takeSteps(line)
-      while (reported.steps < 2 + (round % 5)) await setImmediate()
+      while (reported.steps < 3 + (round % 5)) await setImmediate()
       await worker.kill()
 
       const after = await openSqliteStorage(path)
@@ -223,27 +91,6 @@ describe('writes into a file that share a transaction', () => {
       await after.close()
     }
     assert.deepEqual(await storage.check(), [])
-  })
-
-  test('on a full disk writes fail and reads work, and writes succeed once there is space', async (t) => {
-    const connections = await watchConnections(t)
-    const { storage, path } = await openShops(t)
-    const limit = (pages: number) => {
-      for (const db of connections) db.exec(`PRAGMA max_page_count = ${pages}`)
-    }
-    limit(Number(pragma(await raw(t, path), 'page_count')) + 2)
-    const large = (name: string) => newItem(name, { metadata: { text: 'x'.repeat(60_000) } })
-
-    const inserted = ['a', 'b', 'c'].map((name) => storage.insertItem(large(name)))
-    for (const each of await Promise.allSettled(inserted)) {
-      assert.equal(each.status === 'rejected' && each.reason.code, 'storage_unavailable')
-    }
-    assert.deepEqual(await namesIn(storage), ['gold', 'gem'])
-    assert.deepEqual(await storage.check(), [])
-
-    limit(1_000_000)
-    assert.equal(await storage.insertItem(large('a')), 'inserted')
-    assert.deepEqual(await namesIn(storage), ['gold', 'gem', 'a'])
   })
 
   test('writes queued before close() are stored, and later ones are refused', async (t) => {
@@ -267,11 +114,11 @@ describe('writes into a file that share a transaction', () => {
 describe('writes into a file that wait for a lock', () => {
   const importOne = (storage: Storage) => importRows(storage, MAIN, 'imp_1', [newRow(2)])
 
-  test('let reads work while they wait for another process, as imports do', async (t) => {
+  test('let reads work while they wait for another connection, as imports do', async (t) => {
     const { storage, path } = await openShops(t)
     bePatient(t)
-    const other = startWorker(t)
-    await other.ask('lock', path)
+    const other = await raw(t, path)
+    other.exec('BEGIN IMMEDIATE')
     let settled = 0
     const waiting = [
       storage.insertItem(newItem('a')),
@@ -280,8 +127,11 @@ describe('writes into a file that wait for a lock', () => {
     ].map((each: Promise<unknown>) => each.finally(() => settled++))
 
     for (let i = 0; i < 200; i++) assert.equal((await storage.findItem('itm_gold'))?.name, 'gold')
+    await storage.verifyAuthority({ store: MAIN })
+    const refused = storage.verifyAuthority({ key_id: 'none' })
+    await assert.rejects(refused, { code: 'account_key_required' })
     assert.equal(settled, 0)
-    await other.ask('unlock')
+    other.exec('ROLLBACK')
 
     const outcomes = await Promise.all(waiting)
     assert.deepEqual(outcomes.slice(0, 2), ['inserted', 'inserted'])
@@ -290,31 +140,37 @@ describe('writes into a file that wait for a lock', () => {
   test('fail with storage_unavailable if the lock is never released, also in close()', async (t) => {
     hurry(t)
     const { storage, path } = await openShops(t)
-    const other = startWorker(t)
-    await other.ask('lock', path)
+    const other = await raw(t, path)
+    other.exec('BEGIN IMMEDIATE')
 
     await assert.rejects(storage.insertItem(newItem('a')), UNAVAILABLE)
     await assert.rejects(importOne(storage), UNAVAILABLE)
+    other.exec('ROLLBACK')
+    assert.equal(await storage.insertItem(newItem('a')), 'inserted')
+    other.exec('BEGIN IMMEDIATE')
     const last = assert.rejects(storage.insertItem(newItem('b')), UNAVAILABLE)
     await storage.close()
     await last
   })
 
-  test('of four processes all make progress, also during an import', async (t) => {
+  test('of three processes, which create the file, all make progress and lose no update, also during an import', async (t) => {
     bePatient(t)
-    const { storage, path } = await openShops(t)
-    const workers = Array.from({ length: 4 }, () => startWorker(t))
-    for (const worker of workers) {
-      await worker.ask('bePatient')
-      await worker.ask('open', path)
-    }
+    const path = newPath(t)
+    const workers = Array.from({ length: 3 }, () => startWorker(t))
+    for (const worker of workers) await worker.ask('bePatient')
+    await Promise.all(workers.map((worker) => worker.ask('open', path)))
+    const storage = await open(t, path)
+    await insertShops(storage)
+    await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
 
-    await Promise.all([
-      ...workers.map((worker, i) => worker.ask('insertAccounts', `acc-${i}`, WRITES)),
-      importOne(storage),
-    ])
+    const writing = workers.map(async (worker, i) => {
+      await worker.ask('insertAccounts', `acc-${i}`, WRITES)
+      await worker.ask('count', 'prj_1', 10)
+    })
+    await Promise.all([...writing, importOne(storage)])
 
-    assert.equal(await storage.countRows('accounts'), 2 + 4 * WRITES)
+    assert.equal(await storage.countRows('accounts'), 2 + 3 * WRITES)
+    assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 30 })
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2'])
     assert.deepEqual(await storage.check(), [])
   })
