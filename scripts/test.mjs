@@ -25,7 +25,7 @@ import { compile, sources } from './compile.mjs'
 
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
-  /^test\/storage\/(contract|cache|faults|folder|import|long-imports|queue|sqlite)/,
+  /^test\/storage\/(archive|contract|cache|faults|import|long-imports|queue|sqlite)/,
   /^test\/http\/(endpoints|expectation|import|transport)\.test/,
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]

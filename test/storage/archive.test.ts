@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import fs, {
+  chmodSync,
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { type TestContext, test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { BEFORE, insertDays, newFile, subjectsOf } from './fixtures/archives.ts'
+import { newEntry } from './fixtures/writes.ts'
+
+// The rules of the file, which are the same for all databases. The contract tests the rest.
+
+const NOBODY = 65_534
+
+const OTHER_LOG = 'the file of another log'
+
+/** Files that an archive refuses without a change. */
+const REFUSED: Record<string, { readonly message: RegExp; create(file: string): void }> = {
+  [OTHER_LOG]: {
+    message: /archive into another file/,
+    create: (file) => {
+      writeFileSync(file, `${JSON.stringify({ seq: 3, ...newEntry({ subject: 'foreign' }) })}\n`)
+    },
+  },
+  ...Object.fromEntries(
+    ['notes', 'notes\n', '{"seq":"1"}\n', '[1]\n', 'x'.repeat(70_000)].map((text) => [
+      `a file with ${text.slice(0, 20)}`,
+      { message: /not an archive/, create: (file: string) => writeFileSync(file, text) },
+    ]),
+  ),
+  'a directory': { message: /directory/, create: (file) => void mkdirSync(file) },
+  'a symbolic link': { message: /link/, create: (file) => symlinkSync(`${file}.target`, file) },
+  'a file with a second hard link': {
+    message: /more than one link/,
+    create(file) {
+      writeFileSync(file, '')
+      linkSync(file, `${file}.link`)
+    },
+  },
+  ...(process.getuid?.() === 0 && {
+    'a file of another user': {
+      message: /another user/,
+      create(file: string) {
+        writeFileSync(file, '')
+        chownSync(file, NOBODY, NOBODY)
+      },
+    },
+  }),
+}
+
+async function openFilled() {
+  const storage = createMemoryStorage()
+  await insertDays(storage)
+  return storage
+}
+
+test('an archive that crashed at any byte continues without a lost or repeated entry', async (t) => {
+  const full = newFile(t)
+  await (await openFilled()).archiveAudit({ before: BEFORE, file: full })
+  const bytes = readFileSync(full)
+  const line = bytes.indexOf('\n') + 1
+  const cuts = [0, 1, 6, 7, 9, line - 2, line - 1, line, line + 1, bytes.length - 1, bytes.length]
+
+  for (const cut of cuts) {
+    const storage = await openFilled()
+    const file = newFile(t)
+    writeFileSync(file, bytes.subarray(0, cut)) // written, but not deleted from the log
+
+    assert.equal(await storage.archiveAudit({ before: BEFORE, file }), 4)
+
+    assert.deepEqual(readFileSync(file), bytes)
+    assert.deepEqual(await subjectsOf(storage), ['5', '6'])
+  }
+})
+
+test('an archive refuses a file that it did not write, and changes nothing', async (t) => {
+  const storage = await openFilled()
+  for (const [name, { message, create }] of Object.entries(REFUSED)) {
+    const file = newFile(t)
+    create(file)
+    const isFile = existsSync(file) && statSync(file).isFile()
+    if (isFile) chmodSync(file, 0o644)
+    const before = isFile && readFileSync(file)
+
+    const refused = storage.archiveAudit({ before: BEFORE, file })
+
+    await assert.rejects(refused, { code: 'invalid_request', message }, name)
+    assert.equal((await subjectsOf(storage)).length, 6)
+    assert.equal(existsSync(`${file}.target`), false)
+    if (!isFile) continue
+    assert.deepEqual(readFileSync(file), before)
+    if (name !== OTHER_LOG) assert.equal(statSync(file).mode & 0o777, 0o644)
+  }
+})
+
+for (const [code, left] of [
+  ['EPERM', 2],
+  ['EINVAL', 2],
+  ['EIO', 6],
+] as const) {
+  test(`an archive succeeds only when fsync of its directory does or is not supported: ${code}`, async (t) => {
+    const storage = await openFilled()
+    const file = newFile(t)
+    refuseToSyncFolders(t, code)
+
+    const archiving = storage.archiveAudit({ before: BEFORE, file })
+    if (left === 6) await assert.rejects(archiving, { code: 'invalid_request' })
+    else assert.equal(await archiving, 4)
+
+    assert.equal((await subjectsOf(storage)).length, left)
+  })
+}
+
+/** Makes fsync fail, as Windows does for a directory. */
+function refuseToSyncFolders(t: TestContext, code: string): void {
+  const sync = fs.fsyncSync
+  const mocked = t.mock.method(fs, 'fsyncSync', (fd: number) => {
+    if (!fs.fstatSync(fd).isDirectory()) return sync(fd)
+    throw Object.assign(new Error(`${code}: fsync`), { code })
+  })
+  syncBuiltinESMExports()
+  t.after(() => {
+    mocked.mock.restore()
+    syncBuiltinESMExports()
+  })
+}
