@@ -55,12 +55,9 @@ const RACES: readonly (readonly [what: string, Act, when: string, revoke: Act, c
   ['an item', insertItem, 'its key is revoked', revokeKey, NO_KEY],
   ['an idempotent item', insertOnce, 'its key is revoked', revokeKey, NO_KEY],
   ["an account's update", updateUnder(KEY), 'its key is revoked', revokeKey, NO_KEY],
-  ["an account's import", importUnder(KEY), 'its key is revoked', revokeKey, NO_KEY],
-  ['an update', updateUnder(TOKEN), "its user's are revoked", revokeTokens('ann'), NO_TOKEN],
   ['an update', updateUnder(TOKEN), "its project's are revoked", revokeTokens(''), NO_TOKEN],
   ['an update', updateUnder(TOKEN), 'its project is disabled', disableProject, NO_TOKEN],
   ['an import', importUnder(TOKEN), "its user's are revoked", revokeTokens('ann'), NO_TOKEN],
-  ['an import', importUnder(TOKEN), 'its project is disabled', disableProject, NO_TOKEN],
   [
     ...(['an import', importUnder({ store: MAIN })] as const),
     ...(['its store is disabled', disableStore, 'store_inactive'] as const),
@@ -126,14 +123,12 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
 
   const HELD: readonly (readonly [what: string, Authority, Act, code: string])[] = [
     ['an account key', KEY, revokeKey, NO_KEY],
-    ["a user's tokens", TOKEN, revokeTokens('ann'), NO_TOKEN],
     ['a project', TOKEN, disableProject, NO_TOKEN],
-    ['a store', { store: MAIN }, disableStore, 'store_inactive'],
   ]
   for (const [what, authority, revoke, code] of HELD) {
     test(`the revocation of ${what} succeeds while writers hold shared locks on its row without a gap`, async (t) => {
       const url = await server.emptySchema(t)
-      const storage = await openPostgres(t, url, { max: 36, poolTimeout: 60000 })
+      const storage = await openPostgres(t, url, { max: 12, poolTimeout: 60000 })
       await insertShops(storage)
       let made = 0
       let isRevoked = false
@@ -152,7 +147,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
           return (error as { code?: unknown }).code
         }
       }
-      const writers = Array.from({ length: 80 }, writeOn)
+      const writers = Array.from({ length: 30 }, writeOn)
       await setTimeout(100)
 
       await revoke(await openPostgres(t, url))

@@ -85,23 +85,6 @@ describe('PostgreSQL imports', () => {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('keep the order of the rows of several blocks, and skip them in the next import', async (t) => {
-    const { storage, sql } = await openShops(t)
-
-    const outcome = await importRows(storage, MAIN, 'imp_1', rowsFrom(1, 2 * BLOCK + 5))
-    const repeated = await importRows(storage, MAIN, 'imp_2', rowsFrom(1, 2 * BLOCK))
-
-    assert.equal(outcome.added, 2 * BLOCK + 5)
-    assert.equal(repeated.skipped, 2 * BLOCK)
-    const [found] = await sql`
-      SELECT count(*)::int AS n, bool_and(transaction_id = 'tx_' || place) AS is_in_order,
-        (SELECT rows::int FROM import_overlaps) AS overlaps
-      FROM (SELECT *, row_number() OVER (ORDER BY seq) AS place FROM purchases) p`
-    const expected = { n: 2 * BLOCK + 5, is_in_order: true, overlaps: 2 * BLOCK }
-    assert.deepEqual({ ...found }, expected)
-    assert.deepEqual(await storage.check(), [])
-  })
-
   test('compare a row with the row of an earlier block that has its transaction id', async (t) => {
     const { storage } = await openShops(t)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -150,7 +133,7 @@ describe('PostgreSQL imports', () => {
   })
 
   test('of slow clients hold no connection', async (t) => {
-    const url = await server.createDatabase(t)
+    const url = await server.emptyDatabase(t)
     const { storage, sql } = await openShops(t, undefined, { max: 2 }, url)
     const imports = []
     for (let i = 0; i < 5; i++) {
@@ -169,20 +152,8 @@ describe('PostgreSQL imports', () => {
     for (const current of imports) await current.commit()
   })
 
-  test('leave nothing after an abort while a block is being written', async (t) => {
-    const { storage, copies, sql } = await openShops(t)
-    const current = await openImport(storage, MAIN, 'imp_1')
-    await current.stage(rowsFrom(1, BLOCK))
-    await eventuallyHolds(() => assert.equal(copies.started, 1))
-
-    await current.abort()
-
-    assert.deepEqual([...(await sql`SELECT 1 FROM purchases`)], [])
-    assert.equal((await importRows(storage, MAIN, 'imp_2', rowsFrom(1, 3))).added, 3)
-  })
-
   test('leave nothing if the connection of the second block is lost', async (t) => {
-    const url = await server.createDatabase(t)
+    const url = await server.emptyDatabase(t)
     const sql = rawPostgres(t, url)
     const killLast = async (copy: number) => {
       if (copy !== 2) return

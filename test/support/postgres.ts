@@ -16,6 +16,8 @@ export interface PostgresServer {
    * migrations of a new schema take 130 ms.
    */
   emptySchema(t: Pick<TestContext, 'after'>): Promise<string>
+  /** The same for a database, whose connections no other test uses. */
+  emptyDatabase(t: Pick<TestContext, 'after'>): Promise<string>
   /** Opens an empty storage in such a schema, with a connection of earlier tests. */
   openEmpty(t: Pick<TestContext, 'after'>): Promise<Storage>
   stop(): Promise<void>
@@ -64,8 +66,9 @@ async function start(restarts: boolean): Promise<PostgresServer> {
     return url.href
   }
   const schemas = createSchemas(createSchema)
+  const pool = createSchemas(async () => (await newDatabase('')).href)
   after(async () => {
-    await schemas.close()
+    await Promise.all([schemas.close(), pool.close()])
     if (foreign) await dropDatabases()
     await own?.stop()
   })
@@ -75,6 +78,7 @@ async function start(restarts: boolean): Promise<PostgresServer> {
     createDatabase: async (_t, how = '') => (await newDatabase(how)).href,
     createSchema,
     emptySchema: schemas.emptySchema,
+    emptyDatabase: pool.emptySchema,
     openEmpty: schemas.openEmpty,
     stop: async () => own?.stop(),
     start: async () => own?.start(),
@@ -97,7 +101,7 @@ interface Schema {
   readonly clients: ReturnType<typeof keepClients>
 }
 
-/** The schemas that tests use one after another. */
+/** The schemas, or databases, that tests use one after another. */
 function createSchemas(createSchema: () => Promise<string>) {
   const all: Schema[] = []
   const unused: Schema[] = []
