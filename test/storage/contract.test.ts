@@ -1,28 +1,11 @@
 import { join } from 'node:path'
-import { createMemoryStorage } from '../../lib/index.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openSqlite } from '../support/sqlite.ts'
-import { describeMemory, describeStorage } from './contract.ts'
+import { describeStorage } from './contract.ts'
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  describeMemory(
-    `the memory storage with ${driver}`,
-    async (t) => {
-      const storage = createMemoryStorage({ driver })
-      t.after(() => storage.close())
-      return storage
-    },
-    { skip },
-  )
-  describeStorage(
-    `the SQLite storage with ${driver}`,
-    async (t) => {
-      const path = join(temporaryFolder(t), 'till.db')
-      const storage = await openSqlite(path, { driver })
-      t.after(() => storage.close())
-      return storage
-    },
-    { skip },
-  )
-}
+// With the driver that this Node chooses. The model test covers the other one, and memory.
+describeStorage('the SQLite storage', async (t) => {
+  const storage = await openSqlite(join(temporaryFolder(t), 'till.db'))
+  t.after(() => storage.close())
+  return storage
+})

@@ -4,12 +4,7 @@ import { describeImports, describeRecording, describeTurns } from './contract/im
 import { describeCatalog, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
 import { describePurchases, describeSummaries, describeTotals } from './contract/purchases.ts'
-import {
-  describeKeys,
-  describeRecords,
-  describeUpkeep,
-  describeWatermarks,
-} from './contract/records.ts'
+import { describeKeys, describeRecords, describeWatermarks } from './contract/records.ts'
 import { describeUndo } from './contract/undo.ts'
 import { describeErasure } from './contract/users.ts'
 import { describeWebhooks } from './contract/webhooks.ts'
@@ -20,24 +15,9 @@ import {
   describeQuotas,
 } from './contract/writes.ts'
 
-interface SuiteOptions {
-  /** The reason to skip the suite. */
-  readonly skip?: string | false
-}
-
-/** Tests the parts of the contract for which a database in memory has its own code: no threads. */
-export function describeMemory(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
-  describe(name, { skip: options.skip ?? false }, () => {
-    describe('imports', () => describeImports(open))
-    describe('concurrent imports', () => describeTurns(open))
-    describe('summaries', () => describeSummaries(open))
-    describe('totals', () => describeTotals(open))
-  })
-}
-
 /** Tests an adapter against the contract. */
-export function describeStorage(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
-  describe(name, { skip: options.skip ?? false }, () => {
+export function describeStorage(name: string, open: OpenStorage): void {
+  describe(name, () => {
     describe('records', () => describeRecords(open))
     describe('keys', () => describeKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
@@ -57,6 +37,5 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('totals', () => describeTotals(open))
     describe('erased users', () => describeErasure(open))
     describe('webhooks', () => describeWebhooks(open))
-    describe('upkeep', () => describeUpkeep(open))
   })
 }

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict'
 import type { Item } from '../../../lib/domain/item.ts'
 import { catalogPages, pagesOf } from '../../../lib/storage/pages.ts'
-import type { CatalogChanges, ItemSelection, Storage } from '../../../lib/storage/port.ts'
-import { importRows } from '../fixtures/imports.ts'
+import type {
+  CatalogChanges,
+  ItemSelection,
+  Storage,
+  WriteOptions,
+} from '../../../lib/storage/port.ts'
 import {
-  AT,
   FOREIGN,
   insertShops,
   insertStores,
-  itemsOf,
   MAIN,
   newItem,
-  newProject,
-  newRow,
   newStore,
   SIDE,
 } from '../fixtures/records.ts'
 import { type OpenStorage, testsOn } from './open.ts'
 
-const archive = (storage: Storage, name: string) =>
-  storage.updateItem(`itm_${name}`, (item) => ({ ...item, archived_at: AT }))
-const restore = (storage: Storage, name: string) =>
-  storage.updateItem(`itm_${name}`, ({ archived_at: _, ...item }) => item)
 const setPrice = (storage: Storage, name: string, price: number) =>
   storage.updateItem(`itm_${name}`, (item) => ({ ...item, price }))
 
@@ -35,48 +31,6 @@ async function pagesIn(storage: Storage, items: ItemSelection, limit: number): P
 
 export function describeItems(open: OpenStorage): void {
   const test = testsOn(open, insertShops)
-
-  test('a name is unique in its store, also when it is archived, and free in other stores', async (storage) => {
-    const again = newItem('gold', { id: 'itm_again', display_name: 'Again' })
-    assert.equal(await storage.insertItem(again), 'taken')
-    await archive(storage, 'gold')
-    assert.equal(await storage.insertItem(again), 'taken')
-    const inserted = await Promise.all([
-      storage.insertItem(newItem('new', { id: 'itm_1' })),
-      storage.insertItem(newItem('new', { id: 'itm_2' })),
-    ])
-
-    assert.deepEqual(inserted.toSorted(), ['inserted', 'taken'])
-    assert.deepEqual(await pagesIn(storage, MAIN, 9), ['goldgemnew'])
-    assert.equal(await storage.findItem('itm_again'), undefined)
-    assert.equal((await storage.findItemByName(SIDE, 'gold'))?.id, 'itm_side_gold')
-    assert.equal((await storage.findItemByName(FOREIGN, 'gold'))?.id, 'itm_foreign_gold')
-    const { added } = await importRows(storage, MAIN, 'imp_1', [newRow(1)])
-    assert.equal(added, 1, 'of an archived item')
-  })
-
-  test('a list has all items, the active ones, or the archived ones', async (storage) => {
-    for (const name of ['c', 'B', 'a', '_']) await storage.insertItem(newItem(name))
-    for (const name of ['gold', 'B', 'a']) await archive(storage, name)
-    const listed = async () => {
-      const lists = [undefined, true, false].map((archived) =>
-        pagesIn(storage, { ...MAIN, ...(archived !== undefined && { archived }) }, 2),
-      )
-      return Promise.all(lists)
-    }
-
-    assert.deepEqual(await listed(), [
-      ['goldgem', 'cB', 'a_'],
-      ['goldB', 'a'],
-      ['gemc', '_'],
-    ])
-    await restore(storage, 'B')
-
-    assert.deepEqual((await listed()).slice(1), [['golda'], ['gemc', 'B_']])
-    const after = { limit: 9, after: 'itm_a' }
-    const { items } = await storage.listItems({ ...MAIN, archived: false }, after)
-    assert.deepEqual(items, [newItem('_')])
-  })
 
   test('a list of an unknown store, or of one outside the given project, is refused', async (storage) => {
     const page = { limit: 9 }
@@ -116,20 +70,16 @@ export function describeItems(open: OpenStorage): void {
       () => setPrice(storage, 'gem', 1),
       () => setPrice(storage, 'gold', 2),
       () => setPrice(storage, 'gold', 1),
-      () => archive(storage, 'gem'),
       () => storage.insertItem(newItem('silver')),
-      () => storage.insertItem(newItem('copper')),
-      () => restore(storage, 'gem'),
     ]) {
       await change()
       revisions.add(await revisionOf())
     }
-    assert.equal(revisions.size, 9)
+    assert.equal(revisions.size, 6)
 
     const last = await revisionOf()
     await storage.updateItem('itm_gold', (item) => item)
     await storage.insertItem(newItem('gold', { id: 'itm_again' }))
-    await storage.insertItem(newItem('d', { store_id: 'side' }))
     await setPrice(storage, 'side_gold', 9)
     assert.equal(await revisionOf(), last)
     assert.equal(await revisionOf({ ...MAIN, archived: false }), last)
@@ -159,38 +109,8 @@ export function describeCatalog(open: OpenStorage): void {
     await insertStores(storage)
     await storage.insertItem(newItem('gold', { metadata: { a: 1 } }))
   })
-  const gold = newItem('gold', { metadata: { a: 1 } })
   const apply = async (storage: Storage, changes: Partial<CatalogChanges>) =>
     storage.applyCatalog(await changesOf(storage, changes))
-
-  test('all changes of a catalog are written together', async (storage) => {
-    await storage.insertItem(newItem('gem'))
-    const before = await storage.findCatalogState('prj_1')
-
-    await apply(storage, {
-      project: newProject('prj_1', { name: 'Renamed' }),
-      newStores: [newStore('new')],
-      stores: [newStore('side', { status: 'disabled' })],
-      newItems: [newItem('ruby'), newItem('old', { store_id: 'new', archived_at: AT })],
-      items: [
-        { id: 'itm_gold', version: 1, price: 999, description: 'Shiny' },
-        { id: 'itm_gem', version: 1, archived_at: AT },
-      ],
-    })
-
-    assert.notEqual(await storage.findCatalogState('prj_1'), before)
-    assert.equal((await storage.findProject('prj_1'))?.name, 'Renamed')
-    assert.equal((await storage.findStore('acc_1', 'side'))?.status, 'disabled')
-    const expected = [
-      { ...gold, price: 999, description: 'Shiny', version: 2 },
-      newItem('gem', { version: 2, archived_at: AT }),
-      newItem('ruby'),
-    ]
-    assert.deepEqual(await itemsIn(storage), expected)
-    assert.deepEqual(await itemsOf(storage, MAIN), expected)
-    const { records } = await storage.listCatalogItems({ ...MAIN, store_id: 'new' }, { limit: 1 })
-    assert.equal(records[0]?.archived_at, AT)
-  })
 
   test('a thousand items and more keep their order, their stores and their text', async (storage) => {
     const metadata = { 'a "b"\\': ['\u2028😀', 1e21, -0.5, null, true, {}], deep: { x: [[]] } }
@@ -214,55 +134,31 @@ export function describeCatalog(open: OpenStorage): void {
     )
   })
 
-  test('null restores an archived item, and another change leaves it archived', async (storage) => {
-    const change = (item: object) =>
-      apply(storage, { items: [{ id: 'itm_gold', version: 1, ...item }] })
-
-    await change({ archived_at: AT })
-    await change({ version: 2, price: 1 })
-    assert.equal((await itemsIn(storage))[0]?.archived_at, AT)
-    await change({ version: 3, archived_at: null })
-
-    assert.deepEqual(await itemsIn(storage), [{ ...gold, price: 1, version: 4 }])
-  })
-
-  const others: Record<string, (storage: Storage) => Promise<unknown>> = {
-    'a new item': (storage) => storage.insertItem(newItem('late')),
-    'a new store': (storage) => storage.insertStore(newStore('late')),
-    'a change of the project': (storage) =>
-      storage.updateProject('prj_1', (project) => ({ ...project, status: 'disabled' })),
-    'a change of a store': (storage) =>
-      storage.updateStore(SIDE, (store) => ({ ...store, is_sandbox: true })),
-    'another catalog': (storage) =>
-      apply(storage, { items: [{ id: 'itm_gold', version: 1, price: 1 }] }),
-  }
-  test('a catalog is refused as a whole after another change, for a taken name or an old version', async (storage) => {
-    const refuse = async (name: string, planned: CatalogChanges) =>
-      assert.rejects(storage.applyCatalog(planned), { code: 'catalog_changed' }, name)
-    const ruby = newItem('ruby')
-    for (const [name, change] of Object.entries(others)) {
-      const planned = await changesOf(storage, { newItems: [ruby] })
-      await change(storage)
-      await refuse(name, planned)
+  test('a catalog is refused as a whole after another change, for an old version or beyond a quota', async (storage) => {
+    const refuse = async (code: string, changes: CatalogChanges, write: WriteOptions = {}) =>
+      assert.rejects(storage.applyCatalog(changes, write), { code })
+    const newItems = [newItem('ruby')]
+    for (const change of [
+      () => storage.insertItem(newItem('late')),
+      () => storage.insertStore(newStore('late')),
+      () => storage.updateProject('prj_1', (project) => ({ ...project, status: 'disabled' })),
+      () => storage.updateStore(SIDE, (store) => ({ ...store, is_sandbox: true })),
+      () => apply(storage, { items: [{ id: 'itm_gold', version: 1, price: 1 }] }),
+    ]) {
+      const planned = await changesOf(storage, { newItems })
+      await change()
+      await refuse('catalog_changed', planned)
     }
-    const taken = [ruby, newItem('gold', { id: 'itm_2' })]
-    await refuse('a taken name', await changesOf(storage, { newItems: taken }))
+    const taken = [...newItems, newItem('gold', { id: 'itm_2' })]
+    await refuse('catalog_changed', await changesOf(storage, { newItems: taken }))
     const items = [{ id: 'itm_gold', version: 7, price: 1 }]
-    await refuse('an old version', await changesOf(storage, { newItems: [ruby], items }))
+    await refuse('catalog_changed', await changesOf(storage, { newItems, items }))
+    const newStores = await changesOf(storage, { newItems, newStores: [newStore('new')] })
+    const quota = { account_id: 'acc_1', project_id: 'prj_1', stores: 2 }
+    await refuse('quota_exceeded', newStores, { quota })
 
     assert.equal(await storage.findItem('itm_ruby'), undefined)
-    assert.equal((await storage.findItem('itm_gold'))?.version, 2)
-  })
-
-  test('a catalog beyond the quota, or without authority, changes nothing', async (storage) => {
-    const planned = await changesOf(storage, { newStores: [newStore('new')] })
-    const quota = { account_id: 'acc_1', project_id: 'prj_1', stores: 2 }
-    const authority = { key_id: 'key_nobody' }
-
-    await assert.rejects(storage.applyCatalog(planned, { quota }), { code: 'quota_exceeded' })
-    const refused = storage.applyCatalog(planned, { authority })
-    await assert.rejects(refused, { code: 'account_key_required' })
-
     assert.equal(await storage.findStore('acc_1', 'new'), undefined)
+    assert.equal((await storage.findItem('itm_gold'))?.version, 2)
   })
 }

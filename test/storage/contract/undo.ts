@@ -35,11 +35,10 @@ async function contents(storage: Storage): Promise<string[]> {
   return purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
 }
 
-/** Erases the purchases of `ann` with these lines. */
-async function erase(storage: Storage, lines: readonly number[], deletes: boolean): Promise<void> {
+/** Erases the purchase of `ann` with this line. */
+async function erase(storage: Storage, line: number, deletes: boolean): Promise<void> {
   const lease = await openImport(storage, MAIN, 'imp_lease')
-  const transaction_ids = lines.map((line) => `tx_${line}`)
-  await lease.erase({ user_id: 'ann', transaction_ids, deletes })
+  await lease.erase({ user_id: 'ann', transaction_ids: [`tx_${line}`], deletes })
   await lease.abort()
 }
 
@@ -47,6 +46,7 @@ type Step =
   | readonly [add: string, ...rows: NewPurchase[]]
   | readonly [undo: string, outcome: { readonly outcome: string }, force?: 'force']
   | readonly [show: 'has', ...contents: string[]]
+  | readonly [erase: 'erase' | 'delete', line: number]
 
 /** Imports and their undos, with their outcomes and the purchases at some points. */
 const CASES: Record<string, readonly Step[]> = {
@@ -108,13 +108,6 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_2', UNDONE, 'force'],
     ['has', 'tx_2 pending'],
   ],
-  'a second undo changes nothing': [
-    ['imp_1', newRow(2)],
-    ['imp_1', UNDONE],
-    ['imp_2', newRow(2)],
-    ['imp_1', UNDONE],
-    ['has', 'tx_2 purchased'],
-  ],
   'an undo is refused when a recorded purchase changed a row of the import': [
     ['imp_1', pending(2), pending(3)],
     ['imp_2', newRow(3)],
@@ -141,6 +134,23 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_1', UNDONE, 'force'],
     ['has'],
   ],
+  'an undone import whose user was erased never comes back with the user': [
+    ['imp_1', ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })],
+    ['erase', 2],
+    ['imp_1', UNDONE],
+    ['imp_2', ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })],
+    ['has', 'tx_3 purchased'],
+  ],
+  'a purchase that was deleted with its user does not prevent the undo of its import': [
+    ['imp_1', ofAnn(pending(2)), pending(3)],
+    ['imp_2', ofAnn(newRow(2)), newRow(3)],
+    ['imp_3', ofAnn(refunded(2))],
+    ['delete', 2],
+    ['imp_2', UNDONE],
+    ['has', 'tx_3 pending'],
+    ['imp_1', UNDONE],
+    ['has'],
+  ],
 }
 
 export function describeUndo(open: OpenStorage): void {
@@ -151,6 +161,7 @@ export function describeUndo(open: OpenStorage): void {
       for (const [number, [id, ...rest]] of steps.entries()) {
         const [first, force] = rest as [object | undefined, unknown]
         if (id === 'has') assert.deepEqual(await contents(storage), rest, `step ${number}`)
+        else if (typeof first === 'number') await erase(storage, first, id === 'delete')
         else if (first && 'outcome' in first) {
           assert.deepEqual(await undo(storage, id, force === 'force'), first, `step ${number}`)
         } else await add(storage, id, rest as NewPurchase[])
@@ -160,8 +171,7 @@ export function describeUndo(open: OpenStorage): void {
   }
 
   test('imports are found and listed with their details, without those recorded, under way or aborted', async (storage) => {
-    for (const id of ['imp_1', 'imp_2']) await add(storage, id, [])
-    await (await openImport(storage, MAIN, 'imp_bare')).commit()
+    for (const id of ['imp_1', 'imp_2', 'imp_3']) await add(storage, id, [])
     await importRows(storage, SIDE, 'imp_side', [], DETAILS)
     await (await openImport(storage, MAIN, 'imp_aborted')).abort()
     const audit = newEntry({ action: 'purchases.record', actor: 'operator' })
@@ -172,14 +182,11 @@ export function describeUndo(open: OpenStorage): void {
     const second = await storage.listImports(MAIN, { limit: 2, after: first.next ?? '' })
 
     const ids = [first, second].map(({ records }) => records.map(({ import_id }) => import_id))
-    assert.deepEqual(ids, [['imp_1', 'imp_2'], ['imp_bare']])
+    assert.deepEqual(ids, [['imp_1', 'imp_2'], ['imp_3']])
     assert.equal(second.next, undefined)
     const [one] = first.records
     const own = { import_id: 'imp_1', store_id: 'main', created_at: one?.created_at }
     assert.deepEqual(one, { ...own, ...DETAILS })
-    assert.match(one?.created_at ?? '', /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ$/)
-    const bare = Object.keys(second.records[0] ?? {}).toSorted()
-    assert.deepEqual(bare, ['created_at', 'import_id', 'store_id'])
     assert.deepEqual(await storage.findImport(MAIN.account_id, 'imp_1'), one)
     assert.equal(await storage.findImport(MAIN.account_id, 'imp_open'), undefined)
     assert.equal(await storage.findImport(FOREIGN.account_id, 'imp_1'), undefined)
@@ -205,7 +212,7 @@ export function describeUndo(open: OpenStorage): void {
     assert.deepEqual(await changesOf('tx_2'), both.slice(0, 1))
   })
 
-  test('an undo waits for an import under way in its store, and keeps the details of its own', async (storage) => {
+  test('an undo waits for an import under way, needs its authority, and keeps the details of its own', async (storage) => {
     await add(storage, 'imp_1', [newRow(2)])
     const current = await openImport(storage, MAIN, 'imp_2')
     const request = { import_id: 'imp_1', undone_at: UNDONE_AT, force: false }
@@ -213,6 +220,9 @@ export function describeUndo(open: OpenStorage): void {
     assert.equal(await storage.undoImport(MAIN, request), undefined)
 
     await current.abort()
+    const refused = storage.undoImport(MAIN, request, { authority: { key_id: 'key_none' } })
+    await assert.rejects(refused, { code: 'account_key_required' })
+    assert.deepEqual(await contents(storage), ['tx_2 purchased'])
     assert.deepEqual(await storage.undoImport(MAIN, request), UNDONE)
     const later = { ...request, undone_at: '2027-01-01T00:00:00.000Z' }
     assert.deepEqual(await storage.undoImport(MAIN, later), UNDONE)
@@ -220,33 +230,20 @@ export function describeUndo(open: OpenStorage): void {
     assert.deepEqual([record?.undone_at, record?.sha256], [UNDONE_AT, DETAILS.sha256])
   })
 
-  test('an undo whose authority was revoked changes nothing', async (storage) => {
-    await add(storage, 'imp_1', [pending(2)])
-    await add(storage, 'imp_2', [newRow(2), newRow(3)])
-    const request = { import_id: 'imp_2', undone_at: UNDONE_AT, force: false }
-
-    const undone = storage.undoImport(MAIN, request, { authority: { key_id: 'key_none' } })
-
-    await assert.rejects(undone, { code: 'account_key_required' })
-    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
-    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
-    assert.deepEqual(await contents(storage), ['tx_2 pending'])
-  })
-
   test('an undo of many rows and statuses is complete, also in the purchases of a user', async (storage) => {
-    const lines = Array.from({ length: 2_500 }, (_, i) => i + 2)
+    const lines = Array.from({ length: 2_100 }, (_, i) => i + 2)
     await add(storage, 'imp_1', lines.map(pending).map(ofAnn))
     const more = lines.map((line) => line + 10_000)
     await add(storage, 'imp_2', [...lines, ...more].map(purchased).map(ofAnn))
     await add(storage, 'rec_1', [ofAnn(newRow(1))])
     const owned = async () => (await storage.listOwned(MAIN, 'ann', { limit: 9 }, 0)).records
 
-    assert.equal((await owned())[0]?.quantity, 5_001)
+    assert.equal((await owned())[0]?.quantity, 4_201)
     assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
 
     const left = await purchasesIn(storage, MAIN, { user_id: 'ann' })
-    assert.equal(left.filter(({ status }) => status === 'pending').length, 2_500)
-    assert.equal(left.length, 2_501)
+    assert.equal(left.filter(({ status }) => status === 'pending').length, 2_100)
+    assert.equal(left.length, 2_101)
     assert.equal((await owned())[0]?.quantity, 1)
     assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
     assert.deepEqual(await transactions(storage, MAIN, { user_id: 'ann' }), ['tx_1'])
@@ -267,28 +264,5 @@ export function describeUndo(open: OpenStorage): void {
     assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 pending'])
     assert.deepEqual(await undo(storage, 'rec_2'), UNDONE)
     assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
-  })
-
-  test('an undone import whose user was erased never comes back with the user', async (storage) => {
-    const rows = [ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })]
-    await add(storage, 'imp_1', rows)
-    await erase(storage, [2], false)
-
-    assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
-    await add(storage, 'imp_2', rows)
-
-    assert.deepEqual(await contents(storage), ['tx_3 purchased'])
-  })
-
-  test('a purchase that was deleted with its user does not prevent the undo of its import', async (storage) => {
-    await add(storage, 'imp_1', [ofAnn(pending(2)), pending(3)])
-    await add(storage, 'imp_2', [ofAnn(newRow(2)), newRow(3)])
-    await add(storage, 'imp_3', [ofAnn(refunded(2))])
-    await erase(storage, [2], true)
-
-    assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
-    assert.deepEqual(await contents(storage), ['tx_3 pending'])
-    assert.deepEqual(await undo(storage, 'imp_1'), UNDONE)
-    assert.deepEqual(await contents(storage), [])
   })
 }
