@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import {
-  type Account,
-  copyStorage,
-  createMemoryStorage,
-  createTill,
-  type Storage,
-  type Till,
-  TillError,
-} from '../../lib/index.ts'
-import { collect } from '../support/collect.ts'
+import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
 import { createShop, fileOf } from '../support/till.ts'
 import { fill, HEADER } from './fixtures/everything.ts'
 import { purchasesIn } from './fixtures/imports.ts'
@@ -40,8 +31,8 @@ async function createLarge() {
   const source = createMemoryStorage()
   const { till, account, account_id } = await createShop(createTill({ storage: source }))
   const rows = Array.from(
-    { length: 12_000 },
-    (_, i) => `t${(i * 7919) % 12_000},gold,1709296496,u,,,\n`,
+    { length: 4_000 },
+    (_, i) => `t${(i * 7919) % 4_000},gold,1709296496,u,,,\n`,
   )
   const file = fileOf(HEADER + rows.join(''))
   await till.purchases.import(account, { store_id: 'main', file })
@@ -56,13 +47,21 @@ async function createLarge() {
 }
 
 let large: ReturnType<typeof createLarge> | undefined
+/** For tests that do not change it. */
+let filled: ReturnType<typeof createFilled> | undefined
 
 const places = Object.entries(await allPlaces())
 
 for (const [name, create] of places) {
   describe(`a copy into ${name}`, () => {
-    test('has all records, and a copy of the copy is equal', async (t) => {
+    test('has all records that are not expired, and a copy of the copy is equal', async (t) => {
       const source = await createFilled()
+      const { records: accounts } = await source.listAccounts({ limit: 9 })
+      const { account_id = '' } = accounts[0] ?? {}
+      const old = '2024-03-01T00:00:00.000Z'
+      const about = { account_id, fingerprint: 'f', answer: '{}', created_at: old }
+      const expired = { ...about, key: 'expired', expires_at: old }
+      await source.insertAudit({ idempotency: expired })
       const target = await (await create(t)).open()
 
       const { counts, checksum } = await copyStorage(source, target)
@@ -81,21 +80,32 @@ for (const [name, create] of places) {
       })
       const back = createMemoryStorage()
       assert.equal((await copyStorage(target, back)).checksum, checksum)
+      for (const table of ['imports', 'purchases', 'status_changes', 'import_overlaps']) {
+        const whole = await target.readRows(table, { limit: 1000, now: '' })
+        for (const [place, row] of whole.entries()) {
+          const page = { after: whole[place - 1], limit: 1, now: '' }
+          assert.deepEqual(await target.readRows(table, page), [row])
+        }
+      }
+      // The undo of every import, from the last one, has the same outcomes in both.
+      const imports = await source.readRows('imports', { limit: 100, now: '' })
+      const undone_at = '2026-01-01T00:00:00.000Z'
+      for (const force of [false, true]) {
+        for (const id of imports.map((row) => row[2] as string).toReversed()) {
+          for (const { account_id } of accounts) {
+            if (!(await source.findImport(account_id, id))) continue
+            const [store, undo] = [
+              { ...MAIN, account_id },
+              { import_id: id, undone_at, force },
+            ]
+            const expected = await source.undoImport(store, undo)
+            assert.deepEqual(await target.undoImport(store, undo), expected)
+          }
+        }
+      }
+      const left = await target.readRows('purchases', { limit: 100, now: '' })
+      assert.deepEqual(left, await source.readRows('purchases', { limit: 100, now: '' }))
       assert.deepEqual(await target.check(), [])
-    })
-
-    test('leaves out expired idempotency records', async (t) => {
-      const source = createMemoryStorage()
-      const { account_id } = await createShop(createTill({ storage: source }))
-      const old = '2024-03-01T00:00:00.000Z'
-      const about = { account_id, fingerprint: 'f', answer: '{}', created_at: old }
-      const kept = { ...about, key: 'b', expires_at: NEVER }
-      const expired = { ...about, key: 'a', expires_at: old }
-      await source.insertAudit({ idempotency: kept }, { idempotency: expired })
-      const target = await (await create(t)).open()
-
-      assert.equal((await copyStorage(source, target)).counts.idempotency_records, 1)
-      assert.deepEqual(await target.findIdempotencyRecord(account_id, 'b'), kept)
     })
 
     test('of many rows reports its progress, and continues after the last block', async (t) => {
@@ -113,52 +123,41 @@ for (const [name, create] of places) {
         if (step === 'copying' && kind === 'idempotency_records') reported.push(count)
       })
 
-      assert.deepEqual([counts.purchases, counts.idempotency_records], [12_000, 2_500])
+      assert.deepEqual([counts.purchases, counts.idempotency_records], [4_000, 2_500])
       assert.equal(reported.at(-1), 2_500)
       assert.deepEqual(await purchasesIn(target, store), await purchasesIn(source, store))
       assert.deepEqual(await target.check(), [])
     })
 
     test('that was interrupted at any point is finished by the next one', async (t) => {
-      const source = await createFilled()
+      filled ??= createFilled()
+      const source = await filled
       const target = await (await create(t)).open()
       const broken = new Error('the connection is lost')
       let left = 0
       const failing = { ...target } as Record<string, unknown>
-      for (const method of ['insertRows', 'beginCopy', 'completeCopy', 'endCopy'] as const) {
+      for (const method of ['insertRows', 'beginCopy', 'completeCopy'] as const) {
         const work = target[method] as (...args: unknown[]) => Promise<unknown>
         failing[method] = async (...args: unknown[]) => {
           if (left-- <= 0) throw broken
           return work(...args)
         }
       }
-
-      for (let allowed = 1; ; allowed += 3) {
-        left = allowed
-        try {
-          await copyStorage(source, failing as never)
-          break
-        } catch (error) {
-          assert.equal(error, broken)
-          await assert.rejects(target.ping(), { message: /a copy that was not finished/ })
-        }
+      let isAtEnd = false
+      failing.endCopy = async () => {
+        isAtEnd = true
+        throw broken
       }
+
+      for (let allowed = 1; !isAtEnd; allowed += 3) {
+        left = allowed
+        await assert.rejects(copyStorage(source, failing as never), broken)
+        await assert.rejects(target.ping(), { message: /a copy that was not finished/ })
+      }
+      const { checksum } = await copyStorage(source, target)
       await target.ping()
-      const { checksum } = await copyStorage(source, target)
-      assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
-    })
-
-    test('that was interrupted after its last row is finished by the next one', async (t) => {
-      const source = await createFilled()
-      const target = await (await create(t)).open()
-      const broken = new Error('the connection is lost')
-      const endCopy = () => Promise.reject(broken)
-
-      await assert.rejects(copyStorage(source, { ...target, endCopy }), broken)
-      const { checksum } = await copyStorage(source, target)
-
-      assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
       assert.deepEqual(await target.check(), [])
+      assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
     })
 
     test('fails without damage when another copy writes at the same time', async (t) => {
@@ -169,34 +168,29 @@ for (const [name, create] of places) {
         await insertRows(...args)
       }
 
-      const copying = copyStorage(await createFilled(), target)
+      filled ??= createFilled()
+      const copying = copyStorage(await filled, target)
       await assert.rejects(copying, { code: 'storage_unavailable' })
     })
 
-    test('is refused when the target changed since, and does not change it', async (t) => {
+    test('is refused when the target has own records or keys, and does not change it', async (t) => {
       const source = await createFilled()
-      const target = await (await create(t)).open()
+      const [target, keyed] = [await (await create(t)).open(), await (await create(t)).open()]
       await copyStorage(source, target)
       await createShop(createTill({ storage: target }), 'Late')
       await createShop(createTill({ storage: source }), 'Later')
+      await createTill({ storage: keyed }).operations.rotateSigningKeys()
       const before = await target.listAudit(undefined, { limit: 1000 })
 
-      await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
-      await assert.rejects(copyStorage(target, source), { code: 'invalid_request' })
-
-      await target.ping()
-      assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
-    })
-
-    test('is refused when the target has its own signing keys or records', async (t) => {
-      const source = await createFilled()
-      const target = await (await create(t)).open()
-      const till = createTill({ storage: target })
-      for (const change of [() => till.operations.rotateSigningKeys(), () => createShop(till)]) {
-        await change()
-        await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
-        await target.ping()
+      for (const [from, to] of [
+        [source, target],
+        [target, source],
+        [source, keyed],
+      ] as const) {
+        await assert.rejects(copyStorage(from, to), { code: 'invalid_request' })
+        await to.ping()
       }
+      assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
     })
 
     test('fails when the source changes during the copy', async (t) => {
@@ -211,120 +205,6 @@ for (const [name, create] of places) {
       await assert.rejects(copying, /instead of/)
     })
   })
-}
-
-type Status = 'pending' | 'purchased' | 'refunded'
-const bytesOf = (...rows: [id: string, status: Status][]) =>
-  Buffer.from(rows.map(([id, status]) => `${id},gold,1709296496,ann,499,USD,${status}\n`).join(''))
-
-/** Makes imports of every kind. */
-async function importAll(till: Till): Promise<Account> {
-  const { account } = await createShop(till)
-  const importFile = async (...parts: (Buffer | (() => Promise<void>))[]) => {
-    const file = (async function* () {
-      yield Buffer.from(HEADER)
-      for (const part of parts) {
-        if (typeof part === 'function') await part()
-        else yield part
-      }
-    })()
-    return (await till.purchases.import(account, { store_id: 'main', file })).import_id
-  }
-  const record = async (transaction_id: string, status: Status) => {
-    const price = { price: 499, currency: 'USD' }
-    const about = { sku: 'gold', purchased_at: '2024-03-01T12:34:56Z', user_id: 'ann', ...price }
-    await till.purchases.record(account, { store_id: 'main', transaction_id, status, ...about })
-  }
-  await importFile(bytesOf(['t1', 'pending'], ['t2', 'purchased'], ['t3', 'purchased']))
-  await record('r1', 'pending')
-  await record('r2', 'pending')
-  await record('t3', 'purchased') // skipped, which protects the first import
-  await record('t2', 'refunded')
-  await importFile(bytesOf(['t1', 'pending']))
-  // Recorded during an import that changes it: its import is newer, but listed first.
-  await importFile(
-    bytesOf(['t1', 'purchased'], ['b1', 'pending']),
-    () => record('during', 'pending'),
-    bytesOf(['during', 'purchased'], ['r1', 'purchased'], ['r2', 'pending']),
-  )
-  const undone = await importFile(bytesOf(['c1', 'purchased'], ['b1', 'refunded']))
-  await till.imports.undo(account, { import_id: undone })
-  await importFile(bytesOf(['b1', 'purchased'], ['d1', 'purchased']))
-  return account
-}
-
-/** Everything that the library tells about imports and purchases. */
-async function stateOf(till: Till, account: Account) {
-  const main = { store_id: 'main' }
-  const imports = await collect(till.imports.all(account, main))
-  const purchases = await collect(till.purchases.all(account, main))
-  const recorded = [...new Set(purchases.map(({ import_id }) => import_id))]
-  const shown = await Promise.all(recorded.map((id) => till.imports.get(account, id)))
-  const of = await Promise.all(
-    imports.map(({ import_id }) => till.purchases.list(account, { ...main, import_id })),
-  )
-  const owned = await till.purchases.owned(account, { ...main, user_id: 'ann' })
-  return { imports, purchases, shown, of, owned }
-}
-
-async function undo(till: Till, account: Account, import_id: string, force: boolean) {
-  try {
-    return await till.imports.undo(account, { import_id, force })
-  } catch (error) {
-    if (error instanceof TillError) return error.message
-    throw error
-  }
-}
-
-/** Asserts that the rows of a copy are the same in pages of one row. */
-async function assertPaged(storage: Storage): Promise<void> {
-  for (const name of ['imports', 'purchases', 'status_changes', 'import_overlaps']) {
-    const whole = await storage.readRows(name, { limit: 1000, now: '' })
-    assert.ok(whole.length > 1)
-    for (const [place, row] of whole.entries()) {
-      const after = whole[place - 1]
-      assert.deepEqual(await storage.readRows(name, { after, limit: 1, now: '' }), [row])
-    }
-  }
-}
-
-const tillOn = (storage: Storage) => createTill({ storage, now: () => 1_709_300_000_000 })
-
-for (const [from, createSource] of places) {
-  for (const [to, createTarget] of places.filter(([to]) => to !== from)) {
-    test(`imports copied from ${from} to ${to} are listed, shown and undone as before`, async (t) => {
-      const source = await (await createSource(t)).open()
-      const target = await (await createTarget(t)).open()
-      const [original, copied] = [tillOn(source), tillOn(target)]
-      const account = await importAll(original)
-      await copyStorage(source, target)
-      assert.deepEqual(await stateOf(copied, account), await stateOf(original, account))
-
-      await assertPaged(target)
-
-      const imports = await source.readRows('imports', { limit: 100, now: '' })
-      const ids = imports.map((row) => row[2] as string)
-      assert.equal(ids.length, 9)
-      const kinds = new Set<string>()
-      // Each kind of refusal is met before everything is undone.
-      for (const [force, order] of [
-        [false, ids],
-        [true, ids.toReversed()],
-        [true, ids], // the import of a purchase that one changed may be the newer of the two
-      ] as const) {
-        for (const import_id of order) {
-          const outcome = await undo(original, account, import_id, force)
-          assert.deepEqual(await undo(copied, account, import_id, force), outcome)
-          const text = typeof outcome === 'string' ? outcome : ''
-          kinds.add(text.replace(/^.* (changed|repeat).*/, '$1'))
-        }
-        assert.deepEqual(await stateOf(copied, account), await stateOf(original, account))
-      }
-      assert.deepEqual([...kinds].toSorted(), ['', 'changed', 'repeat'])
-      assert.deepEqual((await stateOf(copied, account)).purchases, [])
-      assert.deepEqual(await target.check(), [])
-    })
-  }
 }
 
 // A new table or column belongs into a copy, or into one of these lists with a reason.

@@ -6,7 +6,6 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -16,7 +15,7 @@ import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { hurry } from '../support/clock.ts'
-import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
+import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { startWorker } from '../support/worker.ts'
 import { importRows, openImport, transactions } from './fixtures/imports.ts'
@@ -99,13 +98,6 @@ describe('a check of a damaged file', () => {
       }
     }
   })
-
-  test('rejects in a closed storage, and reports no damage', async (t) => {
-    const storage = await open(t, await filledFile(t))
-    await storage.close()
-
-    await assert.rejects(storage.check(), UNAVAILABLE)
-  })
 })
 
 async function assertNoBackup(storage: Storage, path: string, reason: string): Promise<void> {
@@ -151,23 +143,7 @@ describe('a backup', () => {
     assert.equal((await transactions(storage, MAIN)).length, 5)
   })
 
-  test('refuses an existing file and an impossible path', async (t) => {
-    const path = await filledFile(t)
-    const storage = await open(t, path)
-    const there = join(dirname(path), 'there.db')
-    for (const text of ['kept', '']) {
-      writeFileSync(there, text)
-      await assertNoBackup(storage, there, 'it is there already')
-      assert.equal(readFileSync(there, 'utf8'), text)
-    }
-    for (const each of [path, dirname(path), '']) {
-      await assertNoBackup(storage, each, 'it is there already')
-    }
-    await assertNoBackup(storage, join(dirname(path), 'none', 'copy.db'), 'ENOENT')
-    assert.deepEqual(await storage.check(), [])
-  })
-
-  test('on a full disk leaves no file', async (t) => {
+  test('on a full disk leaves no file, and one that is there already stays', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const storage = await open(t, await filledFile(t))
@@ -175,8 +151,13 @@ describe('a backup', () => {
     await Promise.all(items.map((item) => storage.insertItem(item)))
 
     await assertNoBackup(storage, join(disk, 'copy.db'), 'full')
-
     assert.deepEqual(readdirSync(disk), [])
+
+    const there = join(disk, 'there.db')
+    writeFileSync(there, 'kept')
+    await assertNoBackup(storage, there, 'it is there already')
+    assert.equal(readFileSync(there, 'utf8'), 'kept')
+    await assertNoBackup(storage, join(disk, 'none', 'copy.db'), 'ENOENT')
   })
 
   test('that replaces the open file makes writes fail', async (t) => {
@@ -282,23 +263,6 @@ describe('a full or read-only disk', () => {
       await rowsIn({ run: async (sql) => db.prepare(sql).all() as never }),
       [0, 0, 0],
     )
-  })
-
-  test('makes opening fail at once, without the retries for a lock', async (t) => {
-    const disk = smallDisk(t)
-    if (!disk) return
-    const { bavail, bsize } = statfsSync(disk)
-    writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize))
-    const exec = t.mock.method(await prototypeOf(), 'exec')
-
-    const message = /^Cannot open the database .*till\.db: .*(full|disk I\/O error)/
-    const opened = openSqliteStorage(join(disk, 'till.db'))
-    await assert.rejects(opened, { ...UNAVAILABLE, message })
-
-    const tried = exec.mock.calls.filter(({ arguments: [sql] }) =>
-      /auto_vacuum|journal_mode/.test(String(sql)),
-    )
-    assert.equal(tried.length, 1)
   })
 
   test('is refused with one clear message when it is read-only', async (t) => {

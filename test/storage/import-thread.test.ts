@@ -11,28 +11,17 @@ import { openSqliteStorage } from '../../lib/index.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
 import { start } from '../support/cli.ts'
-import { raw } from '../support/connections.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { soakOnly } from '../support/soak.ts'
 import { threadsOf } from '../support/threads.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
 import { openImport, transactions } from './fixtures/imports.ts'
-import { newPath, open, rowsIn } from './fixtures/places.ts'
-import { insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
+import { newPath, open, openShops } from './fixtures/places.ts'
+import { itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
 
 const SLICE = 500
 const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `tx_${i}`)
 const rowOf = (transaction_id: string, i: number) => newRow(i + 2, { transaction_id })
-
-async function openShops(t: TestContext, importThreadRows: number) {
-  const path = newPath(t)
-  const storage = await open(t, path, { importThreadRows })
-  await insertShops(storage)
-  const db = await raw(t, path)
-  const run = async (sql: string) => db.prepare(sql).all() as Record<string, unknown>[]
-  return { storage, path, rows: () => rowsIn({ run }) }
-}
 
 async function stageAll(current: PurchaseImport, ids: readonly string[]) {
   const results = []
@@ -50,7 +39,7 @@ describe('an import in a thread of its own', () => {
 })
 
 test('an import that changes to the thread keeps each id once, and the order of its rows', async (t) => {
-  const { storage } = await openShops(t, 1_000)
+  const { storage } = await openShops(t, { importThreadRows: 1_000 })
   const threads = threadsOf(t)
   const ids = Array.from({ length: 6_000 }, (_, i) => `tx_${(i * 7919) % 6_007}`)
   const current = await openImport(storage, MAIN, 'imp_1')
@@ -65,25 +54,9 @@ test('an import that changes to the thread keeps each id once, and the order of 
   assert.deepEqual(await storage.check(), [])
 })
 
-test('imports into two stores at a time have a thread each, which ends with its import', async (t) => {
-  const { storage } = await openShops(t, 0)
+test('two imports at a time have a thread each, and the index of users is complete', async (t) => {
+  const { storage } = await openShops(t, { importThreadRows: 0 })
   const threads = threadsOf(t)
-  const first = await openImport(storage, MAIN, 'imp_1')
-  const second = await openImport(storage, SIDE, 'imp_2')
-  const rows = idsOf(2_000)
-  await Promise.all([stageAll(first, rows), stageAll(second, rows)])
-
-  await first.abort()
-  assert.equal(threads.filter(({ threadId }) => threadId !== -1).length, 1)
-  await second.commit()
-
-  assert.ok(threads.every(({ threadId }) => threadId === -1))
-  assert.deepEqual(await transactions(storage, MAIN), [])
-  assert.equal((await transactions(storage, SIDE)).length, 2_000)
-})
-
-test('the index of users is complete when imports take turns, with gaps between their rows', async (t) => {
-  const { storage } = await openShops(t, 0)
   const imports = [
     await openImport(storage, MAIN, 'imp_1'),
     await openImport(storage, SIDE, 'imp_2'),
@@ -97,9 +70,14 @@ test('the index of users is complete when imports take turns, with gaps between 
     }
   }
   for (const current of imports) {
+    assert.equal(
+      threads.filter(({ threadId }) => threadId !== -1).length,
+      current === imports[0] ? 2 : 1,
+    )
     await current.finish()
     await current.commit()
   }
+  assert.ok(threads.every(({ threadId }) => threadId === -1))
 
   assert.deepEqual(await storage.check(), [])
   const expected = Array.from({ length: 16 }, (_, i) => `${i >> 1}_tx_${i % 2 ? 699 : 349}`)
@@ -107,7 +85,7 @@ test('the index of users is complete when imports take turns, with gaps between 
 })
 
 test('writes go on beside the thread, and its commits leave the read cache filled', async (t) => {
-  const { storage } = await openShops(t, 0)
+  const { storage } = await openShops(t, { importThreadRows: 0 })
   const current = await openImport(storage, MAIN, 'imp_1')
   const gold = await storage.findItem('itm_gold')
   let isStaged = false
@@ -139,7 +117,7 @@ test('writes go on beside the thread, and its commits leave the read cache fille
 })
 
 test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t) => {
-  const { storage, path } = await openShops(t, 0)
+  const { storage, path } = await openShops(t, { importThreadRows: 0 })
   const current = await openImport(storage, MAIN, 'imp_1')
 
   await stageAll(current, idsOf(400_000))
@@ -149,7 +127,7 @@ test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t)
 })
 
 test('an import fails when its thread ends, and leaves nothing', async (t) => {
-  const { storage, rows } = await openShops(t, 0)
+  const { storage, rows } = await openShops(t, { importThreadRows: 0 })
   const threads = threadsOf(t)
   const current = await openImport(storage, MAIN, 'imp_1')
   await current.stage(idsOf(500).map(rowOf))
@@ -166,7 +144,7 @@ test('an import fails when its thread ends, and leaves nothing', async (t) => {
 })
 
 test('an abort and a close end the calls that wait for the thread', async (t) => {
-  const { storage } = await openShops(t, 0)
+  const { storage } = await openShops(t, { importThreadRows: 0 })
   const threads = threadsOf(t)
   const rows = idsOf(500).map(rowOf)
   const first = await openImport(storage, MAIN, 'imp_1')
@@ -185,7 +163,7 @@ test('an abort and a close end the calls that wait for the thread', async (t) =>
 })
 
 test('an import goes on in the main thread when its thread dies before it takes over', async (t) => {
-  const { storage } = await openShops(t, 1_000)
+  const { storage } = await openShops(t, { importThreadRows: 1_000 })
   const threads = threadsOf(t, (thread) => void thread.terminate())
   const current = await openImport(storage, MAIN, 'imp_1')
   const rows = idsOf(6_000).map(rowOf)
@@ -210,26 +188,6 @@ test('a program goes on when its thread becomes ready at the end of the import',
   assert.equal(await outputOf('./fixtures/late-thread.ts', newPath(t)), 'done\n')
 })
 
-// Three of these 24 programs ended early before the cause was found, which the test above repeats.
-test('a program that imports goes on, whenever its thread becomes ready', {
-  skip: soakOnly,
-}, async (t) => {
-  const folder = temporaryFolder(t)
-  const outputs: string[] = []
-  let started = 0
-  const run = async () => {
-    while (started < 24) {
-      const program = started++
-      const rows = String(8_000 + 500 * program)
-      outputs.push(await outputOf('./fixtures/importer.ts', join(folder, `${program}.db`), rows))
-    }
-  }
-
-  await Promise.all(Array.from({ length: 4 }, run))
-
-  assert.deepEqual(outputs, Array(24).fill('done\n'))
-})
-
 test('importThreadRows must be a number that is not negative', async (t) => {
   const open = (importThreadRows: number) => openSqliteStorage(newPath(t), { importThreadRows })
   for (const wrong of [-1, Number.NaN]) await assert.rejects(open(wrong), TypeError)
@@ -238,7 +196,7 @@ test('importThreadRows must be a number that is not negative', async (t) => {
 test('an import is not half visible after kill -9 while its thread stages rows', {
   skip: soakOnly,
 }, async (t) => {
-  const { storage, path, rows } = await openShops(t, 0)
+  const { storage, path, rows } = await openShops(t, { importThreadRows: 0 })
   const file = join(dirname(path), 'purchases.csv')
   const lines = idsOf(200_000).map((id) => `${id},gold,2024-01-15T10:00:00Z\n`)
   writeFileSync(file, `transaction_id,sku,purchased_at\n${lines.join('')}`)

@@ -4,123 +4,18 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
-import { takeInventory } from '../../lib/storage/copy.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { hurry } from '../support/clock.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startWorker } from '../support/worker.ts'
-import { importRows, openImport, transactions } from './fixtures/imports.ts'
-import { createSchema, NEWEST, newPath, open } from './fixtures/places.ts'
-import {
-  AT,
-  awkwardObject,
-  insertShops,
-  MAIN,
-  newAccount,
-  newItem,
-  newKey,
-  newProject,
-  newRow,
-  SIDE,
-  stage,
-} from './fixtures/records.ts'
+import { importRows } from './fixtures/imports.ts'
+import { NEWEST, newPath, open } from './fixtures/places.ts'
+import { insertShops, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
 import { LATER, newIdempotencyRecord } from './fixtures/writes.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 /** `PRAGMA synchronous=FULL`, as SQLite returns it. */
 const FULL = 2
-
-describe('a shared SQLite file', () => {
-  test('shows each connection the writes of the others at once, but no import before its commit', async (t) => {
-    const path = newPath(t)
-    const [a, b] = [await open(t, path), await open(t, path)]
-    await insertShops(a)
-    await b.updateProject('prj_1', (project) => ({ ...project, name: 'By b' }))
-    await a.updateProject('prj_1', (project) => ({ ...project, platform: 'web' }))
-    const expected = newProject('prj_1', { name: 'By b', platform: 'web' })
-    assert.deepEqual(await b.findProject('prj_1'), expected)
-
-    const current = await openImport(a, MAIN, 'imp_1')
-    await stage(current, [newRow(2)])
-    assert.deepEqual(await transactions(b, MAIN), [])
-    assert.equal(await b.openImport(MAIN, 'imp_2'), undefined)
-    await current.commit()
-
-    assert.deepEqual(await transactions(b, MAIN), ['tx_2'])
-    await (await openImport(b, MAIN, 'imp_2')).abort()
-  })
-
-  test('verifies an authority while another connection holds the write lock', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path)
-    await insertShops(storage)
-    const other = await raw(t, path)
-    other.exec('BEGIN IMMEDIATE')
-    await storage.verifyAuthority({ store: MAIN })
-    const refused = storage.verifyAuthority({ key_id: 'none' })
-    await assert.rejects(refused, { code: 'account_key_required' })
-    other.exec('ROLLBACK')
-  })
-
-  test('keeps everything over a restart', async (t) => {
-    const path = newPath(t)
-    const before = await openSqliteStorage(path)
-    await insertShops(before)
-    await before.updateProject('prj_1', (project) => ({ ...project, config: awkwardObject() }))
-    const secret = new Uint8Array(32).fill(7)
-    await before.insertFirstSigningKey({ kid: 'k1', secret, created_at: AT })
-    await importRows(before, MAIN, 'imp_1', [newRow(2), newRow(3, { user_id: 'player' })])
-    const kept = await takeInventory(before, AT)
-    await before.close()
-
-    const after = await open(t, path)
-
-    assert.deepEqual(await takeInventory(after, AT), kept)
-    assert.deepEqual(await transactions(after, MAIN), ['tx_2', 'tx_3'])
-  })
-
-  for (const statement of [1, 2, 3]) {
-    test(`opens when another process creates its schema before statement ${statement}`, async (t) => {
-      const path = newPath(t)
-      const other = await raw(t, path)
-      const prototype = await prototypeOf()
-      const { prepare } = prototype
-      let statements = 0
-      t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
-        if (++statements === statement) createSchema(other)
-        return prepare.call(this, sql)
-      })
-
-      const storage = await open(t, path)
-
-      assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [])
-    })
-  }
-
-  test('is created once by six processes, which lose no update', async (t) => {
-    const workers = Array.from({ length: 6 }, () => startWorker(t))
-    const paths = [newPath(t), newPath(t)]
-    for (const path of paths) {
-      await Promise.all(workers.map((worker) => worker.ask('open', path)))
-      await Promise.all(workers.map((worker, i) => worker.ask('insertAccount', `acc_${i}`)))
-    }
-
-    for (const path of paths) {
-      const storage = await open(t, path)
-      const { records } = await storage.listAccounts({ limit: 9 })
-      const ids = records.map(({ account_id }) => account_id).sort()
-      assert.deepEqual(ids, ['acc_0', 'acc_1', 'acc_2', 'acc_3', 'acc_4', 'acc_5'])
-      assert.equal(pragma(await raw(t, path), 'user_version'), NEWEST)
-    }
-
-    const last = await open(t, paths.at(-1) ?? '')
-    await last.insertProject(newProject('prj_1', { config: { count: 0 } }))
-    await Promise.all(workers.map((worker) => worker.ask('count', 'prj_1', 10)))
-    assert.deepEqual((await last.findProject('prj_1'))?.config, { count: 60 })
-  })
-})
 
 describe('the settings of a SQLite file', () => {
   test('other users of the machine cannot read the file or its WAL', async (t) => {
@@ -141,19 +36,9 @@ describe('the settings of a SQLite file', () => {
     for (let i = 0; i < 2; i++) await open(t, path)
 
     const names = ['journal_mode', 'synchronous', 'foreign_keys']
-    const settings = [...connections].map((db) => names.map((name) => pragma(db, name)))
-    assert.deepEqual(settings.slice(-2), Array(2).fill(['wal', FULL, 1]))
-  })
-
-  test('the schema is created once, and opening it again changes nothing', async (t) => {
-    const path = newPath(t)
-    await (await openSqliteStorage(path)).close()
-    const before = readFileSync(path)
-
-    await (await openSqliteStorage(path)).close()
-
-    assert.ok(readFileSync(path).equals(before))
-    assert.equal(pragma(await raw(t, path), 'user_version'), NEWEST)
+    const opened = [...connections].slice(-2)
+    const settings = opened.map((db) => names.map((name) => pragma(db, name)))
+    assert.deepEqual(settings, Array(2).fill(['wal', FULL, 1]))
   })
 
   test('many expired idempotency records are deleted by many writes, not by one', async (t) => {
@@ -264,23 +149,6 @@ describe('an unusable SQLite file', () => {
 
     assert.equal(existsSync(folder), false)
   })
-
-  test('that is locked makes a write fail with storage_unavailable, which succeeds later', async (t) => {
-    const path = newPath(t)
-    hurry(t)
-    const storage = await open(t, path)
-    const other = await raw(t, path)
-    other.exec('BEGIN IMMEDIATE')
-
-    const insert = () => storage.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
-    await assert.rejects(insert, UNAVAILABLE)
-    assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [])
-    other.exec('ROLLBACK')
-    t.mock.restoreAll()
-
-    await insert()
-    assert.deepEqual((await storage.listAccounts({ limit: 9 })).records, [newAccount('acc_1')])
-  })
 })
 
 /** Node 20 runs no TypeScript in threads: the query runs in the calling thread. */
@@ -295,11 +163,6 @@ const ROWS = Array.from({ length: 6_000 }, (_, i) =>
 )
 
 describe('queries of many purchases in SQLite', () => {
-  const fill = async (storage: Storage) => {
-    await insertShops(storage)
-    await importRows(storage, MAIN, 'imp_1', ROWS)
-    await importRows(storage, SIDE, 'imp_2', [newRow(2)])
-  }
   /** Counts the turns of the event loop in which a call runs. */
   const countTurns = async <T>(call: () => Promise<T>): Promise<{ found: T; turns: number }> => {
     let turns = 0
@@ -316,9 +179,14 @@ describe('queries of many purchases in SQLite', () => {
   const ACCOUNT = { account_id: 'acc_1' }
 
   test('do not block the event loop, are correct, and run concurrently with different filters', async (t) => {
-    const storage = await open(t, newPath(t))
+    const path = newPath(t)
+    const storage = await open(t, path)
     const memory = createMemoryStorage()
-    for (const each of [storage, memory]) await fill(each)
+    for (const each of [storage, memory]) {
+      await insertShops(each)
+      await importRows(each, MAIN, 'imp_1', ROWS)
+      await importRows(each, SIDE, 'imp_2', [newRow(2)])
+    }
     const summarize = (of: Storage) => of.summarizePurchases(ACCOUNT, {}, ['day', 'sku'])
 
     const { found, turns } = await countTurns(() => summarize(storage))
@@ -335,6 +203,13 @@ describe('queries of many purchases in SQLite', () => {
       }),
     )
     assert.deepEqual(counts, [4_800, 1_200, 4_800])
+
+    const db = await raw(t, path)
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO hidden')
+    db.exec('ALTER TABLE purchases RENAME COLUMN price TO quantity')
+    await assert.rejects(summarize(storage), ({ code }) => /SQLITE_ERROR/.test(code))
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO price')
+    assert.deepEqual(await summarize(storage), found, 'after a query that failed')
   })
 
   test('with many recorded purchases in one store do not block, and include the other stores', async (t) => {
@@ -359,20 +234,5 @@ describe('queries of many purchases in SQLite', () => {
     const byStore = await storage.summarizePurchases(ACCOUNT, {}, ['store'])
     const shown = byStore.map(({ store_id, purchased }) => `${store_id} ${purchased}`)
     assert.deepEqual(shown, ['main 1', 'side 1'])
-  })
-
-  test('reject when the statement fails, and later ones succeed', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path)
-    await fill(storage)
-    const db = await raw(t, path)
-    const summarize = () => storage.summarizePurchases(MAIN, {}, [])
-    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO hidden')
-    db.exec('ALTER TABLE purchases RENAME COLUMN price TO quantity')
-
-    await assert.rejects(summarize(), ({ code }) => /SQLITE_ERROR/.test(code))
-    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO price')
-
-    assert.equal((await summarize()).length, 2)
   })
 })
