@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exponentOf, formatAmount, toMinorDigits } from '../../lib/domain/currency.ts'
-import { fc } from '../support/seeds.ts'
+import { parseMinorUnits } from '../../lib/domain/item.ts'
+import { character, fc } from '../support/seeds.ts'
 
 const amounts: readonly [amount: string, currency: string, digits: string | undefined][] = [
   ['4.99', 'USD', '499'],
@@ -31,11 +32,11 @@ const amounts: readonly [amount: string, currency: string, digits: string | unde
   ['', 'USD', undefined],
 ]
 
-for (const [amount, currency, digits] of amounts) {
-  test(`${amount || 'an empty cell'} ${currency} in minor units: ${digits ?? 'refused'}`, () => {
-    assert.equal(toMinorDigits(amount, exponentOf(currency)), digits)
-  })
-}
+test('amounts in major units are read exactly, or refused', () => {
+  for (const [amount, currency, digits] of amounts) {
+    assert.equal(toMinorDigits(amount, exponentOf(currency)), digits, `${amount} ${currency}`)
+  }
+})
 
 test('an amount is the same after formatting and reading, whatever its size and currency', () => {
   const currency = fc.constantFrom('USD', 'JPY', 'KWD', 'CLF')
@@ -52,4 +53,19 @@ test('exponents agree with ISO 4217, as Intl has it', () => {
     const format = new Intl.NumberFormat('en', { style: 'currency', currency: code })
     assert.equal(exponentOf(code), format.resolvedOptions().maximumFractionDigits, code)
   }
+})
+
+test('a price in minor units is digits alone, as long as it is exact', () => {
+  assert.equal(parseMinorUnits('000499'), 499)
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 54n }), (amount) => {
+      const exact = amount < 2n ** 53n ? Number(amount) : undefined
+      assert.equal(parseMinorUnits(String(amount)), exact)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: character }), (text) => {
+      assert.equal(parseMinorUnits(text) !== undefined, /^[0-9]{1,15}$/.test(text))
+    }),
+  )
 })

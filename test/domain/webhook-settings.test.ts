@@ -10,18 +10,18 @@ import {
 import type { ErrorDetail } from '../../lib/errors.ts'
 import { problemsOf } from './problems.ts'
 
-function problems(rule: Rule<unknown>, value: unknown): string[] {
-  const found: ErrorDetail[] = []
-  rule(value, 'f', found)
-  return found.map(({ code }) => code)
-}
-
 function accepts(rule: Rule<unknown>, values: readonly unknown[]): void {
-  for (const value of values) assert.deepEqual(problems(rule, value), [], String(value))
+  for (const value of values) assert.deepEqual(codesOf(rule, value), [], String(value))
 }
 
 function refuses(rule: Rule<unknown>, values: readonly unknown[]): void {
-  for (const value of values) assert.deepEqual(problems(rule, value), ['invalid'], String(value))
+  for (const value of values) assert.deepEqual(codesOf(rule, value), ['invalid'], String(value))
+}
+
+function codesOf(rule: Rule<unknown>, value: unknown): string[] {
+  const found: ErrorDetail[] = []
+  rule(value, 'f', found)
+  return found.map(({ code }) => code)
 }
 
 describe('a new webhook_url', () => {
@@ -48,16 +48,14 @@ describe('a new webhook_url', () => {
 })
 
 test('a shown URL is ASCII, with the punycode of letters that look like Latin ones', () => {
-  assert.equal(showWebhookUrl('https://shоp.example/hook'), 'https://xn--shp-ted.example/hook')
-  assert.equal(
-    showWebhookUrl('https://evil.example\\@shop.example/'),
-    'https://evil.example/@shop.example/',
-  )
-  assert.equal(
-    showWebhookUrl('HTTPS://Shop.Example/\u202eß\n'),
-    'https://shop.example/%E2%80%AE%C3%9F',
-  )
-  assert.equal(showWebhookUrl(''), '')
+  for (const [url, shown] of [
+    ['https://shоp.example/hook', 'https://xn--shp-ted.example/hook'],
+    ['https://evil.example\\@shop.example/', 'https://evil.example/@shop.example/'],
+    ['HTTPS://Shop.Example/\u202eß\n', 'https://shop.example/%E2%80%AE%C3%9F'],
+    ['', ''],
+  ] as const) {
+    assert.equal(showWebhookUrl(url), shown)
+  }
 })
 
 describe('a webhook_secret', () => {
@@ -73,15 +71,12 @@ describe('a webhook_secret', () => {
   })
 })
 
-describe('replaceConfig', () => {
+test('a webhook_url that was stored before its rule is kept, and the same is refused as a new one', () => {
   const webhook_url = 'https://user:word@shop.example/\u202e'
-
-  test('keeps a webhook_url that was stored before its rule, and refuses the same as a new one', () => {
-    const sent = { webhook_url, other: 1 }
-    assert.deepEqual(replaceConfig('config', { webhook_url }, sent, []), sent)
-    assert.deepEqual(
-      problemsOf(() => replaceConfig('config', {}, sent, [])),
-      ['config.webhook_url: invalid'],
-    )
-  })
+  const sent = { webhook_url, other: 1 }
+  assert.deepEqual(replaceConfig('config', { webhook_url }, sent, []), sent)
+  assert.deepEqual(
+    problemsOf(() => replaceConfig('config', {}, sent, [])),
+    ['config.webhook_url: invalid'],
+  )
 })
