@@ -93,19 +93,18 @@ const MARKS: readonly [decimal: string, unit: string, cell: string, price: numbe
   ['.', 'minor', '1,234', 1234],
   ['.', 'minor', '12.34', undefined],
 ]
-for (const [decimal, price_unit, cell, price] of MARKS) {
-  test(`${JSON.stringify(cell)} with the mark ${decimal} in ${price_unit} units is ${price ?? 'refused'}`, () => {
-    const columns = { transaction_id: 'id', sku: 'sku', purchased_at: 'at', price: 'price' }
-    const { purchases, errors } = readWith({ columns, decimal, price_unit }, [
-      'id,sku,at,price',
-      `1,gold,1704110400,"${cell}"`,
-    ])
+test('amounts are read with the decimal mark and in the unit of the layout', () => {
+  const columns = { transaction_id: 'id', sku: 'sku', purchased_at: 'at', price: 'price' }
+  for (const [decimal, price_unit, cell, price] of MARKS) {
+    const lines = ['id,sku,at,price', `1,gold,1704110400,"${cell}"`]
+    const { purchases, errors } = readWith({ columns, decimal, price_unit }, lines)
     assert.deepEqual(
       [purchases.map((each) => (each as { price: number }).price), errors.map(shortOf)],
       price === undefined ? [[], ['2 price invalid']] : [[price], []],
+      `${cell} ${decimal} ${price_unit}`,
     )
-  })
-}
+  }
+})
 
 /** Reads one time. Returns the instant, or the message of the mistake. */
 function timeOf(cell: string, layout: object): string {
@@ -140,11 +139,9 @@ describe('times of a layout', () => {
     ['1880-01-01 00:00', { zone: 'America/Los_Angeles' }, '1880-01-01T07:52:58.000Z'],
     ['2011-12-31 12:00', { zone: 'Pacific/Apia' }, '2011-12-30T22:00:00.000Z'],
   ]
-  for (const [cell, layout, time] of times) {
-    test(`${cell} with ${JSON.stringify(layout)} is ${time}`, () => {
-      assert.equal(timeOf(cell, layout), time)
-    })
-  }
+  test('are read in its format and zone', () => {
+    for (const [cell, layout, time] of times) assert.equal(timeOf(cell, layout), time, cell)
+  })
 
   const bad: readonly [cell: string, layout: object, message: RegExp][] = [
     ['2024-03-31 02:30', berlin, /does not exist: the clock of Europe\/Berlin skips it/],
@@ -160,11 +157,9 @@ describe('times of a layout', () => {
     [`01/15/2024 ${'1'.repeat(100_000)}`, us, /must be a time like/],
     ['', us, /is required/],
   ]
-  for (const [cell, layout, message] of bad) {
-    test(`${cell.slice(0, 30)} with ${JSON.stringify(layout)} is refused`, () => {
-      assert.match(timeOf(cell, layout), message)
-    })
-  }
+  test('are refused with the reason', () => {
+    for (const [cell, layout, message] of bad) assert.match(timeOf(cell, layout), message)
+  })
 })
 
 test('all mistakes of a layout are named at once, with their keys', async () => {

@@ -5,16 +5,20 @@ import type { CsvOptions } from '../../lib/csv/interface.ts'
 import { createCsvParser } from '../../lib/csv/parser.ts'
 import { fc } from '../support/seeds.ts'
 
-type Event = { line: number } & ({ header: string[] } | { row: string[] } | { error: string })
+type Event = { line: number } & (
+  | { header: string[] }
+  | { row: string[] }
+  | { error: string; message: string }
+)
 
-/** All events of the parser for these chunks, without messages. */
+/** All events of the parser for these chunks. */
 function parse(chunks: Iterable<Uint8Array>, options?: CsvOptions): Event[] {
   const events: Event[] = []
   const parser = createCsvParser(
     {
       header: (header, line) => events.push({ header, line }),
       row: (row, line) => events.push({ row, line }),
-      error: ({ code, line }) => events.push({ error: code, line }),
+      error: ({ code, message, line }) => events.push({ error: code, message, line }),
     },
     options,
   )
@@ -40,56 +44,18 @@ const eventsOf = (...args: Parameters<typeof parse>) => parse(...args).map(shown
 /** A file, and its events as texts: `header: a|b`, `2: 1|2` for the row of line 2, `3 wrong_width`. */
 type Case = [name: string, file: string | Uint8Array, events: string[], options?: CsvOptions]
 
+// The properties below compare the rows of any well-formed file with those of csv-parse.
 const wellFormed: Case[] = [
-  [
-    'RFC 4180 rule 1: each record is one line that ends in CRLF',
-    'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx\r\n',
-    ['header: h1|h2|h3', '2: aaa|bbb|ccc', '3: zzz|yyy|xxx'],
-  ],
-  [
-    'RFC 4180 rule 2: the last line needs no line end',
-    'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx',
-    ['header: h1|h2|h3', '2: aaa|bbb|ccc', '3: zzz|yyy|xxx'],
-  ],
-  ['RFC 4180 rule 4: spaces belong to a field', 'a,b\n 1 , 2\n', ['header: a|b', '2:  1 | 2']],
-  [
-    'RFC 4180 rule 5: some fields are quoted, some are not',
-    'h1,h2,h3\r\n"aaa","bbb","ccc"\r\nzzz,"yyy",xxx',
-    ['header: h1|h2|h3', '2: aaa|bbb|ccc', '3: zzz|yyy|xxx'],
-  ],
-  [
-    'RFC 4180 rule 6: a quoted field may contain delimiters and line breaks',
-    'h1,h2,h3\r\n"aaa","b \r\nbb","c,c"\r\nzzz,yyy,xxx',
-    ['header: h1|h2|h3', '2: aaa|b \r\nbb|c,c', '4: zzz|yyy|xxx'],
-  ],
-  [
-    'RFC 4180 rule 7: a quote in quotes is doubled',
-    'h1,h2,h3\n"aaa","b""bb","ccc"\n"""","""""",""\n',
-    ['header: h1|h2|h3', '2: aaa|b"bb|ccc', '3: "|""|'],
-  ],
   [
     'the line of a row is the one on which it starts, whatever line breaks its cells have',
     'a,b\n1,"\n\r\n\r\n""\n"\n2,3\n"\n",4\n5,6',
     ['header: a|b', '2: 1|\n\r\n\r\n"\n', '7: 2|3', '8: \n|4', '10: 5|6'],
   ],
   [
-    'fields may be empty, quoted or not',
-    'a,b,c\n,,\n"","",""\nx,,\n,,x',
-    ['header: a|b|c', '2: ||', '3: ||', '4: x||', '5: ||x'],
-  ],
-  ['the last field of the file may be empty', 'a,b\n1,2\n3,', ['header: a|b', '2: 1|2', '3: 3|']],
-  [
-    'LF and CRLF may be mixed',
-    'a,b\r\n1,2\n3,"4"\r\n"5","6"\n',
-    ['header: a|b', '2: 1|2', '3: 3|4', '4: 5|6'],
-  ],
-  [
     'empty lines are skipped, but counted',
     '\n\r\na,b\n\n1,2\r\n\r\n\n3,4\n\n',
     ['header 3: a|b', '5: 1|2', '8: 3|4'],
   ],
-  ['a line of one quoted empty cell is not empty', 'a\n""\n\n1\n', ['header: a', '2: ', '4: 1']],
-  ['a file may be a header alone', 'a,b', ['header: a|b']],
   [
     'the delimiter is a semicolon when it is the most frequent one in the header',
     'a;b,c;d\n1;2,5;3\n',
@@ -121,26 +87,19 @@ const wellFormed: Case[] = [
     '\uFEFF\n"a";b\n1;2\n',
     ['header 2: a|b', '3: 1|2'],
   ],
-  [
-    'characters of 1 to 4 bytes are read',
-    'a,b\né€😀\u0000,\uFFFD\n"😀\n",ß\n',
-    ['header: a|b', '2: é€😀\0|\uFFFD', '3: 😀\n|ß'],
-  ],
-  [
-    'UTF-16 LE is read with a byte order mark',
-    utf16le('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
-    ['header: a|b', '2: é€😀|x\n"\u0A0D\u2C0A', '4: 1|2'],
-  ],
-  [
-    'UTF-16 BE is read with a byte order mark',
-    utf16be('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
-    ['header: a|b', '2: é€😀|x\n"\u0A0D\u2C0A', '4: 1|2'],
-  ],
+  ...[utf16le, utf16be].map(
+    (encode): Case => [
+      `${encode === utf16le ? 'UTF-16 LE' : 'UTF-16 BE'} is read with a byte order mark`,
+      encode('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
+      ['header: a|b', '2: é€😀|x\n"\u0A0D\u2C0A', '4: 1|2'],
+    ],
+  ),
 ]
+
+const badBytes = (line: number) => `${line} malformed_encoding`
 
 const malformed: Case[] = [
   ['an empty file has no header', '', ['1 no_header']],
-  ['a byte order mark alone has no header', '\uFEFF', ['1 no_header']],
   ['a UTF-16 byte order mark alone has no header', utf16le(''), ['1 no_header']],
   ['empty lines have no header', '\n\r\n\n', ['1 no_header']],
   [
@@ -156,16 +115,7 @@ const malformed: Case[] = [
   [
     'overlong forms, surrogates and incomplete sequences are not UTF-8',
     raw('a\n\xC0\xAF\n\xED\xA0\x80\n\xF4\x90\x80\x80\n\xE2\x82\n\x80\nok\n\xF0\x9F\x98'),
-    [
-      'header: a',
-      '2 malformed_encoding',
-      '3 malformed_encoding',
-      '4 malformed_encoding',
-      '5 malformed_encoding',
-      '6 malformed_encoding',
-      '7: ok',
-      '8 malformed_encoding',
-    ],
+    ['header: a', ...[2, 3, 4, 5, 6].map(badBytes), '7: ok', badBytes(8)],
   ],
   [
     'the error of a malformed byte has the line of the byte, not of its record',
@@ -176,25 +126,12 @@ const malformed: Case[] = [
   [
     'a lone surrogate is not UTF-16',
     utf16le('a\n\uD83Dx\n\uDE00\nok\n\uD83D\n\uD83D\uD83D\uDE00\nok\uD83D'),
-    [
-      'header: a',
-      '2 malformed_encoding',
-      '3 malformed_encoding',
-      '4: ok',
-      '5 malformed_encoding',
-      '6 malformed_encoding',
-      '7 malformed_encoding',
-    ],
+    ['header: a', ...[2, 3].map(badBytes), '4: ok', ...[5, 6, 7].map(badBytes)],
   ],
   [
     'half a code unit at the end is not UTF-16',
     utf16be('a\n1\n2').subarray(0, -1),
     ['header: a', '2: 1', '3 malformed_encoding'],
-  ],
-  [
-    'a quote inside an unquoted field is misplaced',
-    'a,b\n1,x"y"\nx"y,2\n3,4\n',
-    ['header: a|b', '2 misplaced_quote', '3 misplaced_quote', '4: 3|4'],
   ],
   [
     'text after a closing quote is an error',
@@ -219,11 +156,6 @@ const malformed: Case[] = [
     'a,b\n1,2\n"x\ny","z\n3,4\n5,6\n',
     ['header: a|b', '2: 1|2', '4 unclosed_quote'],
   ],
-  [
-    'a quote that opens at the end of the file is unclosed',
-    'a,b\n1,"',
-    ['header: a|b', '2 unclosed_quote'],
-  ],
   ['an unclosed quote in the header is an error', 'a,"b\n1,2\n', ['1 unclosed_quote']],
   [
     'a row that is narrower or wider than the header is an error',
@@ -238,11 +170,6 @@ const malformed: Case[] = [
       '7: |',
       '8 wrong_width',
     ],
-  ],
-  [
-    'the error of a row of another width has the line on which the row starts',
-    'a,b\n"1\n\n"\n2,3\n',
-    ['header: a|b', '2 wrong_width', '5: 2|3'],
   ],
   [
     'a lone carriage return outside quotes is an error',
@@ -299,57 +226,32 @@ test('the example of createCsvParser collects rows', async () => {
   assert.deepEqual(rows, [['sword', '499']])
 })
 
-describe('a malformed file', () => {
-  /** The line and the message of each error, and the lines of the rows. */
-  function read(file: Buffer, maxRowLength: number) {
-    const errors: string[] = []
-    const rows: number[] = []
-    const parser = createCsvParser(
-      {
-        header() {},
-        row: (_, line) => rows.push(line),
-        error: ({ line, message }) => errors.push(`${line} ${message}`),
-      },
-      { maxRowLength },
-    )
-    parser.push(file)
-    parser.end()
-    return { errors, rows }
-  }
-
-  const messages: [what: string, file: string, said: RegExp[], rows: number[]][] = [
-    ['of both widths', 'a,b\n1,2,3\n', [/header has 2 cells, this row has 3/], []],
-    ['of the limit', `a,b\n${'1'.repeat(30)}\n`, [/longer than 22 characters/], []],
-    ['of a quote open to the end', 'a,b\n1,"2\n3,4\n5,6\n', [/^2 .*never closed: the rest/], []],
+test('the message of a malformed file says what to do, and its other rows are read', () => {
+  const messages: [file: string, said: RegExp, ...rows: number[]][] = [
+    ['a,b\n1,2,3\n', /^2 .*header has 2 cells, this row has 3/],
+    [`a,b\n${'1'.repeat(30)}\n`, /^2 .*longer than 22 characters/],
+    ['a,b\n1,"2\n3,4\n5,6\n', /^2 .*never closed: the rest/],
+    ['a,b\n1,"2\n3,4\n5,"6"\n7,8\n', /^4 .*quote opens on line 2 ends here/, 5],
+    ['a,b\n1,"2"x\n3,4\n', /^2 .*quote the whole cell/, 3],
     [
-      'of a quote open to the next one',
-      'a,b\n1,"2\n3,4\n5,"6"\n7,8\n',
-      [/^4 .*quote opens on line 2 ends here/],
-      [5],
-    ],
-    ['of text after a quote', 'a,b\n1,"2"x\n3,4\n', [/^2 .*quote the whole cell/], [3]],
-    [
-      'of a quote open past the limit',
       `a,b\n1,"2\n${'3,4\n'.repeat(10)}`,
-      [/^2 .*the quote that opens on line 2 never closed/],
-      [8, 9, 10, 11, 12],
+      /^2 .*the quote that opens on line 2 never closed/,
+      ...[8, 9, 10, 11, 12],
     ],
   ]
-  for (const [what, file, said, rows] of messages) {
-    test(`has a message ${what}, and its other rows are read`, () => {
-      const found = read(Buffer.from(file), 22)
-      assert.equal(found.errors.length, said.length)
-      for (const [i, message] of said.entries()) assert.match(found.errors[i] ?? '', message)
-      assert.deepEqual(found.rows, rows)
-    })
+  for (const [file, said, ...rows] of messages) {
+    const events = parseText(file, { maxRowLength: 22 })
+    const errors = events.flatMap((each) => ('error' in each ? `${each.line} ${each.message}` : []))
+    assert.equal(errors.length, 1)
+    assert.match(errors[0] ?? '', said)
+    const lines = events.flatMap((each) => ('row' in each ? each.line : []))
+    assert.deepEqual(lines, rows)
   }
 
-  test('no message quotes a cell', () => {
-    const bad = 'a,b\nSECRET\n"SECRET"x,SECRET\nSECRET\rSECRET,\nSECRET,"SECRET\n'
-    const { errors } = read(Buffer.concat([Buffer.from(bad), raw('\xFFSECRET')]), 99)
-    assert.equal(errors.length, 4)
-    assert.doesNotMatch(errors.join(), /SECRET/)
-  })
+  const bad = 'a,b\nSECRET\n"SECRET"x,SECRET\nSECRET\rSECRET,\nSECRET,"SECRET\n'
+  const events = parse([Buffer.from(bad), raw('\xFFSECRET')])
+  assert.equal(events.length, 5)
+  assert.doesNotMatch(JSON.stringify(events), /SECRET/)
 })
 
 describe('chunks', () => {
@@ -420,21 +322,11 @@ const longHeaders: Case[] = [
   ],
   ['a header of 257 columns ends the parse', `${'x,'.repeat(256)}x\n1,2\n`, ['1 too_many_columns']],
   [
-    'a header line that is too long in UTF-16 ends the parse',
-    utf16le(`${headerOf(HEADER_LIMIT + 1, 'b')}\n1,2\n`),
-    ['1 header_too_long'],
-  ],
-  [
     'of a header that is malformed and then too long, the first error is reported',
     `\na"b,c\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
     ['2 misplaced_quote'],
   ],
   ['CR line ends are not a header that is too long', 'a,b\r'.repeat(HEADER_LIMIT), ['1 bare_cr']],
-  [
-    'empty lines that end with CRLF are a header that is too long',
-    `\n${'\r\n'.repeat(HEADER_LIMIT)}`,
-    [`${HEADER_LIMIT / 2 + 2} header_too_long`],
-  ],
   [
     'a header with an unclosed quote is too long',
     `"a,b\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
@@ -472,8 +364,6 @@ describe('memory stays bounded', () => {
   const chunk = Buffer.alloc(1 << 20, 'x')
   const endless = [
     { name: 'by a line that never ends', start: 'a,b\n', fill: 'x', code: 'row_too_long' },
-    { name: 'by a header that never ends', start: '', fill: 'x', code: 'header_too_long' },
-    { name: 'by a quote that never closes', start: 'a,b\n"', fill: 'x', code: 'row_too_long' },
     { name: 'by a quoted header of line ends', start: '"', fill: '\n', code: 'header_too_long' },
     { name: 'by a quoted field of quotes', start: 'a,b\n"', fill: '""', code: 'row_too_long' },
     { name: 'by empty lines before a header', start: '', fill: '\n', code: 'header_too_long' },
@@ -486,13 +376,13 @@ describe('memory stays bounded', () => {
       parser.push(Buffer.from(start))
       const before = inUse()
       let most = 0
-      for (let i = 0; i < 256; i++) {
+      for (let i = 0; i < 128; i++) {
         parser.push(chunk)
         most = Math.max(most, inUse() - before)
       }
       parser.end()
       assert.deepEqual(errors, [code])
-      assert.ok(most < 100 << 20, `${most} bytes more in use, of ${256 << 20} pushed`)
+      assert.ok(most < 64 << 20, `${most} bytes more in use, of ${128 << 20} pushed`)
     })
   }
 

@@ -6,8 +6,11 @@ import type { ErrorDetail } from '../../lib/errors.ts'
 
 export const STORE: LayoutOptions = { is_sandbox: false, refundsOnly: false, currency: 'USD' }
 
-/** A file's purchases without empty fields, its errors, and why rows were passed over. */
-export function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
+/**
+ * Reads a file byte by byte: the result must not depend on chunk boundaries. Returns its purchases
+ * without empty fields, its errors, and why rows were passed over.
+ */
+export function read(file: readonly string[] | Uint8Array, options: Partial<LayoutOptions> = {}) {
   const purchases: object[] = []
   const errors: ErrorDetail[] = []
   const reasons: PassedOver[] = []
@@ -31,7 +34,8 @@ export function read(lines: readonly string[], options: Partial<LayoutOptions> =
       error: (error) => errors.push(error),
     },
   )
-  parser.push(Buffer.from(lines.join('\n')))
+  const bytes = file instanceof Uint8Array ? file : Buffer.from(file.join('\n'))
+  for (const byte of bytes) parser.push(Uint8Array.of(byte))
   parser.end()
   return { name, purchases, errors, passedOver: reasons.length, reasons }
 }
