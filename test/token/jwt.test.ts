@@ -5,6 +5,7 @@ import * as jose from 'jose'
 import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
+import { createMac } from '../../lib/token/mac.ts'
 import { character, fc } from '../support/seeds.ts'
 
 const now = 1_800_000_000
@@ -40,13 +41,10 @@ describe('signToken', () => {
     'a missing claim': { jti: undefined },
     'more than the accepted length': { sub: 'x'.repeat(8192) },
   }
-  for (const [what, change] of Object.entries(badClaims)) {
-    test(`throws for claims with ${what}`, () => {
-      assert.throws(() => signToken({ ...claims, ...change }, key), TypeError)
-    })
-  }
-
-  test('throws for a bad key, and so does verifyToken', () => {
+  test('throws for bad claims and for a bad key, and so does verifyToken', () => {
+    for (const [what, change] of Object.entries(badClaims)) {
+      assert.throws(() => signToken({ ...claims, ...change }, key), TypeError, what)
+    }
     const kids = ['', '\udfff', 'k'.repeat(512)]
     const bad = kids.map((kid) => ({ kid, secret: Buffer.alloc(32) }))
     for (const each of [...bad, { kid: 'k', secret: Buffer.alloc(31) }]) {
@@ -67,14 +65,6 @@ describe('verifyToken and keys', () => {
     assert.equal(verifyToken(signToken(claims, key), [], expected), undefined)
     assert.equal(verify(signToken(claims, { ...key, secret: Buffer.alloc(32, 'x') })), undefined)
     assert.equal(verify(signToken(claims, { ...olderKey, kid: key.kid })), undefined)
-  })
-
-  test('refuses any other kid', () => {
-    const similar = ['k3', '', 'K2', 'k2 ', 'k2\0', '../../dev/null', "k2' OR '1'='1"]
-    const odd = [undefined, null, ['k2'], { toString: 'k2' }, 0, '__proto__', 'constructor']
-    for (const kid of [...similar, ...odd, 'k2'.repeat(2000)]) {
-      assert.equal(verify(forge({ ...header, kid }, claims)), undefined, JSON.stringify(kid))
-    }
   })
 
   test('looks up the kid by name only, even __proto__', () => {
@@ -99,52 +89,17 @@ describe('verifyToken and tokens of other tools', () => {
 
     assert.deepEqual(verify(forge({ ...header, cty: 'x', x5c: ['y'] }, more)), claims)
   })
-
-  test('refuses aud and nbf, because it does not process them', () => {
-    for (const narrowing of [
-      { aud: 'elsewhere' },
-      { nbf: now - 60 },
-      { aud: null },
-      { nbf: null },
-    ]) {
-      assert.equal(verify(forge(header, { ...claims, ...narrowing })), undefined)
-    }
-  })
 })
 
 describe('verifyToken and headers', () => {
-  test('refuses alg none, with and without a signature', () => {
-    for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
-      const token = forge({ ...header, alg }, claims)
-      assert.equal(verify(token), undefined, alg)
-      assert.equal(verify(withSignature(token, '')), undefined, alg)
-    }
-  })
-
-  test('refuses other algorithms, even with the right secret', async () => {
-    for (const alg of ['HS384', 'HS512']) {
-      const token = await new jose.SignJWT({ ...claims })
-        .setProtectedHeader({ ...header, alg })
-        .sign(Buffer.alloc(64, 'first'))
-      assert.equal(verifyToken(token, [{ ...olderKey, kid: 'k2' }], expected), undefined, alg)
-    }
-  })
-
+  // What a token may not have in its header is compared with jose below.
   const badHeaders: Record<string, object | string> = {
-    'names RS256': { ...header, alg: 'RS256' },
-    'names HS384 over an HS256 signature': { ...header, alg: 'HS384' },
-    'names the algorithm in lower case': { ...header, alg: 'hs256' },
     'names the algorithm in an array': { ...header, alg: ['HS256'] },
-    'names no algorithm': { ...header, alg: undefined },
-    'has no typ': { ...header, typ: undefined },
-    'has the typ of an access token': { ...header, typ: 'at+jwt' },
-    'has the typ in lower case': { ...header, typ: 'jwt' },
-    'has crit': { ...header, crit: ['exp'], exp: 1 },
-    'has an empty crit': { ...header, crit: [] },
-    'has crit null': { ...header, crit: null },
     'has b64 in crit': { ...header, crit: ['b64'], b64: false },
+    'has the kid in an object': { ...header, kid: { toString: 'k2' } },
+    'has a kid with a quote': { ...header, kid: "k2' OR '1'='1" },
+    'has a long kid': { ...header, kid: 'k2'.repeat(200) },
     'repeats alg': '{"alg":"none","alg":"HS256","typ":"JWT","kid":"k2"}',
-    'repeats kid': '{"alg":"HS256","typ":"JWT","kid":"k1","kid":"k2"}',
     'repeats kid, once escaped': '{"alg":"HS256","typ":"JWT","kid":"k1","\\u006bid":"k2"}',
     'is an array': '["HS256","JWT","k2"]',
     'is null': 'null',
@@ -154,35 +109,24 @@ describe('verifyToken and headers', () => {
     'has something after it': `${JSON.stringify(header)}{}`,
     'is longer than the limit before verification': { ...header, pad: 'x'.repeat(512) },
   }
-  for (const [what, bad] of Object.entries(badHeaders)) {
-    test(`refuses a header that ${what}`, () => {
-      assert.equal(verify(forge(bad, claims)), undefined)
-    })
-  }
+  test('refuses a bad header', () => {
+    for (const [what, bad] of Object.entries(badHeaders)) {
+      assert.equal(verify(forge(bad, claims)), undefined, what)
+    }
+  })
 })
 
 describe('verifyToken and claims', () => {
-  for (const name of ['iss', 'sub', 'project_id', 'scope', 'jti']) {
-    test(`refuses ${name} that is missing, empty, malformed or not text`, () => {
-      for (const bad of [undefined, '', '\ud800', 'x\udc00', 1, true, null, ['tillkit'], {}]) {
-        const token = forge(header, { ...claims, [name]: bad })
-        assert.equal(verify(token), undefined, JSON.stringify(bad))
-      }
-    })
-  }
-
-  const times = ['NaN', '1e999', '-1e999', '"1800000001"', 'null', 'true', '[1800000001]']
-  const oddTimes = [...times, '1800000001.5', '01800000001', '9007199254740993', '', '{}']
-  for (const name of ['iat', 'exp']) {
-    test(`refuses ${name} that is missing or not a whole number of seconds`, () => {
-      assert.equal(verify(forge(header, { ...claims, [name]: undefined })), undefined)
+  test('refuses times that are no plain JSON number', () => {
+    const odd = ['NaN', '1e999', '-1e999', '01800000001', '9007199254740993', '', '[1800000001]']
+    for (const name of ['iat', 'exp']) {
       const json = JSON.stringify({ ...claims, [name]: 0 })
-      for (const time of oddTimes) {
+      for (const time of odd) {
         const payload = json.replace(`"${name}":0`, `"${name}":${time}`)
         assert.equal(verify(forge(header, payload)), undefined, time)
       }
-    })
-  }
+    }
+  })
 
   test('refuses another issuer', () => {
     assert.equal(verify(forge(header, { ...claims, iss: 'Tillkit' })), undefined)
@@ -217,11 +161,11 @@ describe('verifyToken and claims', () => {
     'has something after it': `${whole}x`,
     'has a BOM': `\ufeff${whole}`,
   }
-  for (const [what, payload] of Object.entries(badPayloads)) {
-    test(`refuses a payload that ${what}`, () => {
-      assert.equal(verify(forge(header, payload)), undefined)
-    })
-  }
+  test('refuses a bad payload', () => {
+    for (const [what, payload] of Object.entries(badPayloads)) {
+      assert.equal(verify(forge(header, payload)), undefined, what)
+    }
+  })
 
   test('does not throw for a signed payload with the deepest nesting that fits', () => {
     const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
@@ -270,8 +214,8 @@ describe('verifyToken and encodings', () => {
     'a character that does not complete a byte': (segment) =>
       `${segment}${'A'.repeat((5 - segment.length) & 3)}`,
   }
-  for (const [what, spell] of Object.entries(spellings)) {
-    test(`refuses ${what} in any segment, signed or not`, () => {
+  test('refuses another spelling in any segment, signed or not', () => {
+    for (const [what, spell] of Object.entries(spellings)) {
       const bad = [oddHeader, oddPayload, oddSignature].map(spell)
       const [badHeader = '', badPayload = '', badSignature = ''] = bad
       const tokens = [
@@ -282,29 +226,19 @@ describe('verifyToken and encodings', () => {
       tokens.push(sign(badHeader, oddPayload), sign(oddHeader, badPayload))
       const changed = tokens.filter((token) => token !== odd)
 
-      assert.ok(changed.length > 0, 'the encoding differs in at least one segment')
-      for (const token of changed) assert.equal(verify(token), undefined)
-    })
-  }
-
-  test('refuses a token with any one character replaced by any other', () => {
-    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \0é'
-    for (const token of [signToken(claims, key), odd]) {
-      for (let at = 0; at < token.length; at++) {
-        for (const letter of letters) {
-          if (letter === token[at]) continue
-          const flipped = token.slice(0, at) + letter + token.slice(at + 1)
-          assert.equal(verify(flipped), undefined, `${letter} at ${at}`)
-        }
-      }
+      assert.ok(changed.length > 0, `${what} changes at least one segment`)
+      for (const token of changed) assert.equal(verify(token), undefined, what)
     }
   })
 
-  test('refuses a token with any one character removed or doubled', () => {
-    const token = signToken(claims, key)
-    for (let at = 0; at < token.length; at++) {
-      assert.equal(verify(token.slice(0, at) + token.slice(at + 1)), undefined, `without ${at}`)
-      assert.equal(verify(token.slice(0, at + 1) + token.slice(at)), undefined, `twice ${at}`)
+  test('refuses a token with any one character replaced, removed or doubled', () => {
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \0é'
+    for (let at = 0; at < odd.length; at++) {
+      const [before, after] = [odd.slice(0, at), odd.slice(at + 1)]
+      for (const put of ['', `${odd[at]}${odd[at]}`, ...letters]) {
+        if (put !== odd[at])
+          assert.equal(verify(before + put + after), undefined, `${put} at ${at}`)
+      }
     }
   })
 })
@@ -312,34 +246,20 @@ describe('verifyToken and encodings', () => {
 describe('verifyToken and structure', () => {
   const token = signToken(claims, key)
   const [first = '', second = '', third = ''] = token.split('.')
-  const malformed: Record<string, string> = {
-    nothing: '',
-    'one segment': first,
-    'two segments': `${first}.${second}`,
-    'two segments and a dot': `${first}.${second}.`,
-    'dots alone': '..',
-    'a dot after it': `${token}.`,
-    'a dot before it': `.${token}`,
-    'a fourth segment': `${token}.${third}`,
-    'five segments, as in JWE': `${token}.${second}.${third}`,
-    'a dot in a payload that is signed': sign(first, `${second.slice(0, 9)}.${second.slice(9)}`),
-    'bytes after it': `${token}AAAA`,
-    'the scheme before it': `Bearer ${token}`,
-    'a signature of the payload alone': withSignature(token, hmac(second)),
-    'a signature in hexadecimal': withSignature(
-      token,
-      Buffer.from(third, 'base64url').toString('hex'),
-    ),
-    'a signature cut short': token.slice(0, -4),
-    'a signature of wide characters': withSignature(token, 'é'.repeat(43)),
-    'a signature of as many bytes': withSignature(token, 'é'.repeat(21)),
-    'a JWS in JSON': JSON.stringify({ protected: first, payload: second, signature: third }),
-    'a megabyte': 'A'.repeat(1 << 20),
-    'a megabyte of dots': '.'.repeat(1 << 20),
-  }
-  for (const [what, bad] of Object.entries(malformed)) {
-    test(`refuses ${what}`, () => assert.equal(verify(bad), undefined))
-  }
+  const malformed = [
+    ...['', '..', first, `${first}.${second}`, `${first}.${second}.`, `${token}.`, `.${token}`],
+    ...[`${token}.${third}`, `${token}.${second}.${third}`, `${token}AAAA`, `Bearer ${token}`],
+    sign(first, `${second.slice(0, 9)}.${second.slice(9)}`), // a dot in a payload that is signed
+    withSignature(token, hmac(second)), // of the payload alone
+    withSignature(token, Buffer.from(third, 'base64url').toString('hex')),
+    withSignature(token, 'é'.repeat(43)),
+    withSignature(token, 'é'.repeat(21)),
+    JSON.stringify({ protected: first, payload: second, signature: third }),
+    ...['A'.repeat(1 << 20), '.'.repeat(1 << 20)],
+  ]
+  test('refuses a token of other segments', () => {
+    for (const bad of malformed) assert.equal(verify(bad), undefined, bad.slice(0, 99))
+  })
 
   test('accepts 8192 characters and refuses more, even with a valid signature', () => {
     const long = (size: number) => forge(header, { ...claims, pad: 'x'.repeat(size) })
@@ -370,6 +290,104 @@ describe('verifyToken and structure', () => {
       { numRuns: 500 },
     )
   })
+})
+
+describe('a token that was verified before', () => {
+  // The cache belongs to the key objects.
+  const seenKey = { ...key }
+  const seenKeys = [seenKey]
+  const again = (token: string, options = expected) => verifyToken(token, seenKeys, options)
+  const token = signToken(claims, seenKey)
+  const [first = '', second = '', third = ''] = token.split('.')
+
+  test('returns the same claims, which are frozen, and is not parsed again', (t) => {
+    assert.deepEqual(again(token), claims)
+    const parse = t.mock.method(JSON, 'parse')
+    const found = again(token)
+    assert.equal(parse.mock.callCount(), 0)
+    assert.deepEqual(found, claims)
+    assert.throws(() => Object.assign(found ?? {}, { sub: 'admin' }), TypeError)
+    assert.deepEqual(again(token), claims)
+  })
+
+  test('is refused when it is changed, expired, of another issuer or without its key', () => {
+    for (const more of ['=', '.', 'A', ' ', '\n', '\0', `.${third}`, token]) {
+      assert.equal(again(token + more), undefined)
+      assert.equal(again(more + token), undefined)
+    }
+    for (const bad of [
+      ...[
+        `${second}.${first}.${third}`,
+        `${first}.${third}.${second}`,
+        `${first}.${first}.${third}`,
+      ],
+      ...['é', '€', '\ud800'].map((wide) => token.slice(0, -1) + wide),
+    ]) {
+      assert.equal(again(bad), undefined)
+    }
+    for (const bad of [{ now: claims.exp + 5 }, { now: Number.NaN }, { iss: 'other' }]) {
+      assert.equal(again(token, { ...expected, ...bad }), undefined)
+      assert.deepEqual(again(token), claims)
+    }
+    const other = { ...seenKey, kid: 'other' }
+    const replaced = { ...seenKey, secret: Buffer.alloc(32, 'else') }
+    for (const ring of [[], [other], [replaced]]) {
+      assert.equal(verifyToken(token, ring, expected), undefined)
+    }
+    assert.deepEqual(verifyToken(token, [other, seenKey], expected), claims)
+  })
+
+  test('does not make another text with the same end valid', () => {
+    const other = signToken({ ...claims, sub: 'user-8 é 😀' }, seenKey)
+    const input = other.slice(0, other.lastIndexOf('.'))
+    assert.equal(input.slice(-64), `${first}.${second}`.slice(-64))
+
+    assert.equal(again(`${input}.${third}`), undefined)
+    assert.equal(again(`${first}.${second}${other.slice(input.length)}`), undefined)
+    // Tokens with the same end replace each other in the cache, and each keeps its claims.
+    for (let turn = 0; turn < 3; turn++) {
+      assert.equal(again(other)?.sub, 'user-8 é 😀')
+      assert.equal(again(token)?.sub, claims.sub)
+    }
+  })
+
+  test('has the same result as an unseen token, for any change', () => {
+    const put = fc.string({ unit: character, maxLength: 3 })
+    const change = fc.record({ at: fc.nat(token.length), gone: fc.nat(3), put })
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        const changed = changes.reduce(
+          (text, { at, gone, put }) => text.slice(0, at) + put + text.slice(at + gone),
+          token,
+        )
+        assert.deepEqual(again(changed), verifyToken(changed, [{ ...seenKey }], expected))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('is one of 12,000, although the cache holds fewer', () => {
+    const tokens = Array.from({ length: 12_000 }, (_, n) =>
+      signToken({ ...claims, jti: `j-${n}` }, seenKey),
+    )
+    for (let turn = 0; turn < 2; turn++) {
+      for (const [n, each] of tokens.entries()) assert.equal(again(each)?.jti, `j-${n}`)
+    }
+  })
+})
+
+test('createMac returns the same HMAC-SHA-256 as createHmac for any secret and text', () => {
+  const secrets = fc.uint8Array({ minLength: 0, maxLength: 150 })
+  const texts = fc.array(fc.string({ unit: character, maxLength: 200 }), { minLength: 1 })
+  fc.assert(
+    fc.property(secrets, texts, (secret, some) => {
+      const mac = createMac(secret, 200 * 2)
+      for (const text of some) {
+        assert.equal(mac(text), createHmac('sha256', secret).update(text).digest('base64url'))
+      }
+    }),
+    { numRuns: 300 },
+  )
 })
 
 describe('verifyToken compared with jose', () => {
@@ -476,11 +494,11 @@ const anyClaims: fc.Arbitrary<Claims> = fc.record(
 // Mostly valid, so that a token often has only one error.
 const mostly = <T>(right: T, ...wrong: unknown[]) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(right) }, fc.constantFrom(undefined, ...wrong))
-const oddText = mostly('text', '', '\ud800', 1, null, ['text'], '"sub":"x"', '\\"')
+const oddText = mostly('text', '', '\ud800', 1, true, null, ['text'], {}, '"sub":"x"', '\\"')
 const oddHeader = fc.record({
-  alg: mostly('HS256', 'none', 'HS512', 'RS256', null),
+  alg: mostly('HS256', 'none', 'None', '', 'hs256', 'HS384', 'HS512', 'RS256', null),
   typ: mostly('JWT', 'jwt', 'at+jwt', 1),
-  kid: fc.oneof(mostly('k2', 'k3', '__proto__', ['k2'], 2), fc.constant('k1')),
+  kid: fc.oneof(mostly('k2', 'k3', '', 'K2', 'k2 ', '__proto__', ['k2'], 2), fc.constant('k1')),
   crit: fc.oneof(
     { weight: 20, arbitrary: fc.constant(undefined) },
     fc.constantFrom([], ['exp'], null),

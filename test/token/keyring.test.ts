@@ -39,7 +39,9 @@ describe('a stored ring', () => {
     const world = setUp()
     const [ring, other] = [world.ring(), world.ring()]
     const before = await ring.sign(world.claims())
-    assert.notEqual(await other.verify(before, world.expected()), undefined)
+    for (const each of [ring, other]) {
+      assert.notEqual(await each.verify(before, world.expected()), undefined) // is cached
+    }
 
     const { kid, dropped } = await ring.rotate('others')
 
@@ -88,19 +90,6 @@ describe('a stored ring', () => {
     assert.deepEqual([kept[0], kept[2]], [second, kid])
   })
 
-  test('a key dropped by another process stops verifying in time, even for cached tokens', async () => {
-    const world = setUp()
-    const ring = world.ring()
-    const token = await ring.sign(world.claims())
-    assert.notEqual(await ring.verify(token, world.expected()), undefined)
-    await ring.rotate()
-
-    world.dropFirst()
-
-    world.pass(HANDOVER_MS)
-    assert.equal(await ring.verify(token, world.expected()), undefined)
-  })
-
   test('reads the keyStore every 5 s, and for bad tokens at most once a second', async () => {
     const world = setUp()
     const ring = world.ring()
@@ -114,19 +103,6 @@ describe('a stored ring', () => {
     }
 
     assert.equal(world.reads() - reads, 4)
-  })
-
-  test('keeps the cached tokens of its keys when it reads again', async (t) => {
-    const world = setUp()
-    const ring = world.ring()
-    const token = await ring.sign(world.claims())
-    await ring.verify(token, world.expected())
-    world.pass(HANDOVER_MS)
-    const parse = t.mock.method(JSON, 'parse')
-
-    assert.notEqual(await ring.verify(token, world.expected()), undefined)
-
-    assert.equal(parse.mock.callCount(), 0)
   })
 
   test('lists its keys in order, without their secrets; an empty ring stays empty', async () => {
@@ -203,7 +179,6 @@ function setUp() {
   const iat = Math.floor(START / 1_000)
   return {
     ring: newRing,
-    dropFirst: () => void keys.shift(),
     reads: () => reads,
     pass: (ms: number) => {
       time += ms
