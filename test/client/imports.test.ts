@@ -49,10 +49,7 @@ test('progress counts the bytes of the file', async (t) => {
 
   assert.ok(progress.length > 3)
   assert.deepEqual(progress.at(-1), { bytes: size, total: size })
-  assert.deepEqual(
-    progress,
-    [...progress].sort((a, b) => a.bytes - b.bytes),
-  )
+  assert.ok(progress.every(({ bytes }, i) => bytes >= (progress[i - 1]?.bytes ?? 0)))
 
   progress.length = 0
   await till.purchases.import({ store_id: 'main', file: chunks(), onProgress })
@@ -78,7 +75,7 @@ test('a stream is sent once, and a function is called for each attempt', async (
 })
 
 test('an error of the file is the cause, and nothing is imported', async (t) => {
-  const { client, shop } = await start(t)
+  const { client, proxy, shop } = await start(t)
   const till = client()
   const failure = new Error('the disk failed')
   const broken = t.mock.fn(async function* () {
@@ -98,6 +95,12 @@ test('an error of the file is the cause, and nothing is imported', async (t) => 
   })
 
   assert.equal(broken.mock.callCount(), 1)
+  proxy.requests.length = 0
+  for (const change of [{ dry_run: true }, { file: 1 }]) {
+    const request = { store_id: 'main', file: CSV, ...change } as never
+    await assert.rejects(till.purchases.import(request), TypeError)
+  }
+  assert.deepEqual(proxy.requests, [])
   const { purchases } = await shop.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
 })
@@ -126,14 +129,4 @@ test('a signal ends an upload', async (t) => {
   await eventuallyHolds(() => assert.ok(isClosed))
   const { purchases } = await shop.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
-})
-
-test('wrong fields of an import are a TypeError', async (t) => {
-  const { client, proxy } = await start(t)
-  const till = client()
-  const fields = { store_id: 'main', file: CSV }
-
-  await assert.rejects(till.purchases.import({ ...fields, dry_run: true } as never), TypeError)
-  await assert.rejects(till.purchases.import({ ...fields, file: 1 } as never), TypeError)
-  assert.deepEqual(proxy.requests, [])
 })

@@ -14,26 +14,18 @@ function countOf(proxy: Faulty, line: string): number {
   return proxy.lines().filter((each) => each.startsWith(line)).length
 }
 
-test('calls at the same time open one session', async (t) => {
-  const { client, proxy, shop } = await start(t)
-  const till = client()
-  assert.deepEqual(proxy.lines(), [])
-
-  await Promise.all(Array.from({ length: 20 }, () => till.items.get(shop.item.id)))
-
-  assert.equal(countOf(proxy, TOKEN), 1)
-})
-
-test('calls that get 401 share one renewal', async (t) => {
+test('calls at the same time open one session, and share one renewal after 401', async (t) => {
   let skew = 0
   const { client, proxy, shop } = await start(t, { now: () => now() + skew })
   const till = client()
-  const { id } = shop.item
-  await till.items.get(id)
-  skew = 2 * HOUR
+  const twenty = () => Promise.all(Array.from({ length: 20 }, () => till.items.get(shop.item.id)))
+  assert.deepEqual(proxy.lines(), [])
 
-  const items = await Promise.all(Array.from({ length: 20 }, () => till.items.get(id)))
-  await till.items.get(id)
+  await twenty()
+  assert.equal(countOf(proxy, TOKEN), 1)
+  skew = 2 * HOUR
+  const items = await twenty()
+  await till.items.get(shop.item.id)
 
   assert.ok(items.every(({ name }) => name === 'gold'))
   assert.equal(countOf(proxy, TOKEN), 2)
@@ -98,24 +90,13 @@ test('a second 401 is thrown', async (t) => {
   await assert.rejects(till.items.get(shop.item.id), { code: 'project_inactive', status: 400 })
 })
 
-test('a token without the scope is not renewed', async (t) => {
-  const { client, proxy, shop } = await start(t)
-  const { project, account } = shop
-  const getToken = () =>
-    shop.till.sessions.issue(account, { project_id: project.id, scopes: ['items:read'] })
-
-  const change = client({ getToken }).projects.update({ id: project.id, name: 'Other' })
-
-  await assert.rejects(change, { code: 'insufficient_scope' })
-  assert.deepEqual(proxy.lines(), ['PUT /projects'])
-})
-
 test('tokens can come from the account, and are asked for again after a 401', async (t) => {
-  const { proxy, shop } = await start(t)
-  const { account, project, item } = shop
-  const project_id = project.id
-  const issue = t.mock.fn(() => shop.till.sessions.issue(account, { project_id, user_id: 'p' }))
-  const till = createClient({ url: proxy.url, getToken: issue })
+  const { proxy, client, shop } = await start(t)
+  const { account, project_id, item } = shop
+  const issue = t.mock.fn((scopes?: ['items:read']) =>
+    shop.till.sessions.issue(account, { project_id, user_id: 'p', scopes }),
+  )
+  const till = createClient({ url: proxy.url, getToken: () => issue() })
   await till.items.get(item.id)
   await shop.till.sessions.revoke(account, { project_id })
 
@@ -124,15 +105,16 @@ test('tokens can come from the account, and are asked for again after a 401', as
 
   assert.equal(issue.mock.callCount(), 2)
   assert.equal(countOf(proxy, 'POST'), 0)
-})
-
-test('a wrong result of getToken is a TypeError', async (t) => {
-  const { proxy, client } = await start(t)
+  // A token without the scope is not renewed.
+  proxy.requests.length = 0
+  const reader = client({ getToken: () => issue(['items:read']) })
+  const change = reader.projects.update({ id: project_id, name: 'Other' })
+  await assert.rejects(change, { code: 'insufficient_scope' })
+  assert.deepEqual(proxy.lines(), ['PUT /projects'])
   for (const grant of [undefined, 'eyJ', { token: 'eyJ' }, { expires_in_seconds: 60 }]) {
-    const till = client({ getToken: async () => grant as never })
-    await assert.rejects(till.items.get('itm_1'), /TypeError: getToken must return/)
+    const wrong = client({ getToken: async () => grant as never })
+    await assert.rejects(wrong.items.get('itm_1'), /TypeError: getToken must return/)
   }
-  assert.deepEqual(proxy.requests, [])
 })
 
 test('a call uses the token of a session that the program opened', async (t) => {
