@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer as createServer2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { createHandler, type RequestHandler } from '../../http/index.ts'
 import { pluck } from '../support/collect.ts'
 import { assertProblem, connectTo, rawRequest } from '../support/server.ts'
@@ -72,62 +72,6 @@ test('a middleware may set and remove credentials, but a repeated one is refused
   assertProblem(await client.reply(), 400, 'malformed_request')
 })
 
-test('the handler works in serverless-http', async () => {
-  const { handler, token, account_key } = await createHost()
-  type Result = { statusCode: number; headers: Record<string, string>; body: string }
-  const wrap =
-    await load<(app: RequestHandler) => (event: object) => Promise<Result>>('serverless-http')
-  const invoke = wrap(handler)
-  const event = { httpMethod: 'GET', path: '/api/v1/items', headers: { host: 'api.example' } }
-  const queryStringParameters = { store_id: 'main' }
-
-  const list = await invoke({
-    ...event,
-    queryStringParameters,
-    headers: { ...event.headers, authorization: `Bearer ${token}` },
-  })
-  const created = await invoke({
-    ...event,
-    httpMethod: 'POST',
-    headers: { ...event.headers, 'x-account-key': account_key, 'content-type': 'application/json' },
-    body: JSON.stringify(NEW_ITEM),
-  })
-
-  assert.equal(list.statusCode, 200, list.body)
-  assert.equal(JSON.parse(list.body).items.length, 2)
-  assert.equal(list.headers['content-type'], 'application/json')
-  assert.equal(created.statusCode, 200, created.body)
-})
-
-test('the handler works in node:http2', async (t) => {
-  const { handler, token, account_key } = await createHost()
-  const server = createServer2(handler as never)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  t.after(() => {
-    session.destroy()
-    server.close()
-  })
-  const send = async (path: string, headers: object, body?: object) => {
-    const stream = session.request({ ':path': path, ...headers })
-    stream.end(body && JSON.stringify(body))
-    const [head] = await once(stream, 'response')
-    let text = ''
-    for await (const chunk of stream) text += chunk
-    return { status: head[':status'], type: head['content-type'], text }
-  }
-
-  const list = await send(LIST, { authorization: `Bearer ${token}` })
-  const post = { ':method': 'POST', 'x-account-key': account_key }
-  const created = await send('/api/v1/items', post, NEW_ITEM)
-  const refused = await send('/api/v1/items', { ':method': 'POST' }, NEW_ITEM)
-
-  assert.deepEqual([list.status, list.type], [200, 'application/json'])
-  assert.equal(JSON.parse(list.text).items.length, 1)
-  assert.equal(created.status, 200, created.text)
-  assert.equal(refused.status, 401)
-})
-
 /** The part of Fastify that the tests use. */
 interface Fastify {
   all(
@@ -142,31 +86,83 @@ interface Fastify {
   inject(request: object): Promise<{ statusCode: number; body: string }>
 }
 
-test('the handler works in app.inject() of Fastify', async () => {
-  const { handler, token, account_key, till, account } = await createHost()
-  const meta = { text: 'x'.repeat(60_000) }
-  await till.items.create(account, { ...NEW_ITEM, name: 'large', type: 'consumable', meta })
-  const app = (await load<() => Fastify>('fastify'))()
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => (done as (e: null) => void)(null))
-  app.all('/*', ({ raw }, reply) => {
-    reply.hijack()
-    handler(raw, reply.raw)
+type Send = (
+  method: string,
+  headers: Record<string, string>,
+  body?: string,
+) => Promise<{ readonly status: number; readonly text: string }>
+
+/** Hosts other than node:http. Each sends requests for the items of a store to the handler. */
+const hosts: {
+  readonly [name: string]: (t: TestContext, handler: RequestHandler) => Promise<Send>
+} = {
+  async 'serverless-http'(_, handler) {
+    type Invoke = (event: object) => Promise<{ statusCode: number; body: string }>
+    const wrap = await load<(app: RequestHandler) => Invoke>('serverless-http')
+    const invoke = wrap(handler)
+    return async (httpMethod, headers, body) => {
+      const event = { httpMethod, path: '/api/v1/items', body }
+      const queryStringParameters = { store_id: 'main' }
+      const { statusCode, body: text } = await invoke({
+        ...{ ...event, queryStringParameters },
+        headers: { host: 'api.example', ...headers },
+      })
+      return { status: statusCode, text }
+    }
+  },
+  async 'node:http2'(t, handler) {
+    const server = createServer2(handler as never)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    t.after(() => {
+      session.destroy()
+      server.close()
+    })
+    return async (method, headers, body) => {
+      const path = '/api/v1/items?store_id=main'
+      const stream = session.request({ ':method': method, ':path': path, ...headers })
+      stream.end(body)
+      const [head] = await once(stream, 'response')
+      let text = ''
+      for await (const chunk of stream) text += chunk
+      return { status: head[':status'], text }
+    }
+  },
+  async 'app.inject() of Fastify'(_, handler) {
+    const app = (await load<() => Fastify>('fastify'))()
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, _payload, done) => (done as (e: null) => void)(null))
+    app.all('/*', ({ raw }, reply) => {
+      reply.hijack()
+      handler(raw, reply.raw)
+    })
+    return async (method, headers, payload) => {
+      const request = { method, url: '/api/v1/items?store_id=main', headers, payload }
+      const { statusCode, body } = await app.inject(request)
+      return { status: statusCode, text: body }
+    }
+  },
+}
+
+for (const [name, start] of Object.entries(hosts)) {
+  test(`the handler works in ${name}`, async (t) => {
+    const { handler, token, account_key, till, account } = await createHost()
+    const meta = { text: 'x'.repeat(60_000) }
+    await till.items.create(account, { ...NEW_ITEM, name: 'large', type: 'consumable', meta })
+    const send = await start(t, handler)
+    const type = { 'content-type': 'application/json' }
+    const item = JSON.stringify(NEW_ITEM)
+
+    const list = await send('GET', { authorization: `Bearer ${token}` })
+    const created = await send('POST', { ...type, 'x-account-key': account_key }, item)
+    const refused = await send('POST', type, item)
+
+    assert.equal(JSON.parse(list.text).items.length, 3)
+    assert.deepEqual([list.status, created.status, refused.status], [200, 200, 401])
   })
-  const authorization = `Bearer ${token}`
+}
 
-  const list = await app.inject({ url: '/api/v1/items?store_id=main', headers: { authorization } })
-  const url = '/api/v1/items'
-  const headers = { 'x-account-key': account_key }
-  const created = await app.inject({ method: 'POST', url, headers, payload: NEW_ITEM })
-  const refused = await app.inject({ method: 'POST', url, payload: NEW_ITEM })
-
-  assert.equal(JSON.parse(list.body).items.length, 3)
-  assert.equal(created.statusCode, 200, created.body)
-  assert.equal(refused.statusCode, 401, refused.body)
-})
-
-test('at the root, unknown paths reach the routes of the application', async (t) => {
+test('at the root, unknown paths reach the application; after drain(), only /readyz is 503', async (t) => {
   const { handler, token, log } = await createHost()
   const app = await createExpress()
   app.use(handler)
@@ -178,15 +174,8 @@ test('at the root, unknown paths reach the routes of the application', async (t)
   assertProblem(await send('DELETE /api/v1/items'), 405, 'method_not_allowed')
   assert.equal((await send('GET /api/v1/nowhere')).status, 404)
   assert.deepEqual(pluck(log, 'status'), [200, 405])
-})
-
-test('after drain(), /readyz is 503 and everything else still works', async (t) => {
-  const { handler, token } = await createHost()
-  const { send } = await listen(t, createServer(handler))
   assert.equal((await send('GET /readyz')).status, 200)
-
   handler.drain()
-
   assertProblem(await send('GET /readyz'), 503, 'stopping')
   assert.equal((await send(`GET ${LIST}`, { token })).status, 200)
 })
@@ -241,19 +230,13 @@ type ErrorMiddleware = (
 test('two handlers for one request are a TypeError that says so', async (t) => {
   const { handler, till } = await createHost()
   const other = createHandler(till)
-  let thrown: unknown
   const server = createServer((request, response) => {
     handler(request, response)
-    try {
-      other(request, response)
-    } catch (error) {
-      thrown = error
-    }
+    assert.throws(() => other(request, response), /^TypeError: .*already/)
   })
   const { send } = await listen(t, server)
 
   assert.equal((await send('GET /healthz')).status, 200)
-  assert.match(String(thrown), /^TypeError: .*already/)
 })
 
 test('a request whose answer another handler has begun is left to it', async (t) => {
