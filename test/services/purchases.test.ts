@@ -1,162 +1,62 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import {
-  createMemoryStorage,
-  type ImportResult,
-  openSqliteStorage,
-  type Storage,
-} from '../../lib/index.ts'
+import { describe, test } from 'node:test'
+import { createMemoryStorage, type ImportResult, type Storage } from '../../lib/index.ts'
+import { openImport } from '../../lib/storage/open-import.ts'
 import { collect, pluck } from '../support/collect.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
 import { shortOf } from '../support/purchase-file.ts'
 import { createSignal } from '../support/server.ts'
+import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
-
-type OpenStorage = () => Storage | Promise<Storage>
 
 const HEADER = 'transaction_id,sku,purchased_at'
 const AT = '2024-03-01T12:34:56Z'
 
 /** A row with the columns of HEADER. */
 const row = (id: string) => `${id},gold,${AT}\n`
+const rowsOf = (count: number) => Array.from({ length: count }, (_, i) => row(`tx_${i}`)).join('')
 
-/** The purchases in a file with two rows and all columns. */
-const FULL = `transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata
-tx_1,gold,${AT},player,3,499,EUR,pending,"{""a"":[1,{""b"":null}]}"
-tx_2,gem,1709296496789,,,,,,
-`
-const FULL_PURCHASES = [
-  {
-    transaction_id: 'tx_1',
-    sku: 'gold',
-    purchased_at: new Date(AT).toISOString(),
-    user_id: 'player',
-    quantity: 3,
-    price: 499,
-    currency: 'EUR',
-    status: 'pending',
-    metadata: { a: [1, { b: null }] },
-  },
-  {
-    transaction_id: 'tx_2',
-    sku: 'gem',
-    purchased_at: '2024-03-01T12:34:56.789Z',
-    quantity: 1,
-    status: 'purchased',
-    metadata: {},
-  },
-]
+test('every row of a file is stored with the id of its import', async () => {
+  const shop = await setUp()
+  const columns = 'user_id,quantity,price,currency,status,metadata'
+  const lines = [
+    `tx_1,gold,${AT},player,3,499,EUR,pending,"{""a"":[1,{""b"":null}]}"`,
+    'tx_2,gem,1709296496789,,,,,,',
+  ]
 
-describe('purchases', () => {
-  const open = createMemoryStorage
-  describe('of a good file', () => describeGoodFiles(open))
-  describe('of a file with errors', () => describeMistakes(open))
-  describe('that are stored already', () => describeRepeats(open))
-  describe('of a dry run', () => describeDryRuns(open))
-  describe('and the caller', () => describeCallers(open))
-  describeMany('memory', open)
+  const result = await shop.import(`${HEADER},${columns}\n${lines.join('\n')}\n`)
+
+  const { import_id, layout, passed_over, totals } = result
+  assert.match(import_id, /^imp_/)
+  assert.deepEqual([layout, passed_over], ['canonical', 0])
+  assert.deepEqual(totals, [
+    { status: 'pending', currency: 'EUR', rows: 1, total: '499' },
+    { status: 'purchased', currency: '', rows: 1, total: '0' },
+  ])
+  assert.deepEqual(countsOf(result), { rows: 2, added: 2, skipped: 0, updated: 0 })
+  const common = { store_id: 'main', import_id }
+  assert.deepEqual(await shop.all(), [
+    {
+      ...{ ...common, transaction_id: 'tx_1', sku: 'gold', user_id: 'player', quantity: 3 },
+      ...{ purchased_at: '2024-03-01T12:34:56.000Z', price: 499, currency: 'EUR' },
+      ...{ status: 'pending', metadata: { a: [1, { b: null }] } },
+    },
+    {
+      ...{ ...common, transaction_id: 'tx_2', sku: 'gem', quantity: 1, status: 'purchased' },
+      ...{ purchased_at: '2024-03-01T12:34:56.789Z', metadata: {} },
+    },
+  ])
 })
 
-for (const { driver, skip } of await sqliteDrivers()) {
-  const open = () => openSqliteStorage(':memory:', { driver })
-  describe('purchases', { skip }, () => describeMany(`SQLite with ${driver}`, open))
-}
+const targets = await allTargets()
 
-/** Depends on when a storage takes turns. Contract tests compare the storages otherwise. */
-function describeMany(name: string, open: OpenStorage): void {
-  describe(`while the file is read into ${name}`, () => describeStreams(open))
-  describe(`of concurrent imports into ${name}`, () => describeTurns(open))
-}
-
-function describeGoodFiles(open: OpenStorage): void {
-  test('every row is stored with the id of its import', async (t) => {
-    const shop = await setUp(t, open)
-
-    const result = await shop.import(FULL)
-
-    const { import_id, layout, passed_over, totals } = result
-    assert.match(import_id, /^imp_/)
-    assert.deepEqual([layout, passed_over], ['canonical', 0])
-    assert.deepEqual(totals, [
-      { status: 'pending', currency: 'EUR', rows: 1, total: '499' },
-      { status: 'purchased', currency: '', rows: 1, total: '0' },
-    ])
-    assert.deepEqual(countsOf(result), {
-      rows: 2,
-      added: 2,
-      skipped: 0,
-      updated: 0,
-      ignored_columns: [],
-    })
-    const expected = FULL_PURCHASES.map((each) => ({ ...each, store_id: 'main', import_id }))
-    assert.deepEqual((await shop.list()).purchases, expected)
-  })
-
-  for (const header of [
-    'purchase_id,item,date',
-    ' Order_ID , item_name , created_at ',
-    'Transaction_ID,Product_ID,Purchased_At',
-  ]) {
-    test(`columns may be named ${header}`, async (t) => {
-      const shop = await setUp(t, open)
-
-      await shop.import(`${header}\n${row('tx_1')}`)
-
-      const [purchase] = (await shop.list()).purchases
-      assert.deepEqual(
-        [purchase?.transaction_id, purchase?.sku, purchase?.purchased_at],
-        ['tx_1', 'gold', new Date(AT).toISOString()],
-      )
-    })
-  }
-
-  test('other columns are reported and not stored', async (t) => {
-    const shop = await setUp(t, open)
-
-    const { ignored_columns } = await shop.import(
-      `email,transaction_id,Card Number,sku,purchased_at\nme@example.com,tx_1,4111,gold,${AT}\n`,
-    )
-
-    assert.deepEqual(ignored_columns, ['email', 'Card Number'])
-    const text = JSON.stringify((await shop.list()).purchases)
-    assert.ok(text.includes('tx_1') && !text.includes('me@example.com') && !text.includes('4111'))
-  })
-
-  test("a price without a currency is in the store's currency", async (t) => {
-    const shop = await setUp(t, open)
-
-    await shop.import(`${HEADER},price\ntx_1,gold,${AT},499\n`)
-
-    const [purchase] = (await shop.list()).purchases
-    assert.deepEqual([purchase?.price, purchase?.currency], [499, 'USD'])
-  })
-
-  test('all of five thousand rows are stored in order', async (t) => {
-    const shop = await setUp(t, open)
-    const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5000}`)
-
-    const { rows, added } = await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
-
-    assert.deepEqual([rows, added], [5000, 5000])
-    const purchases = await shop.all()
-    assert.deepEqual(pluck(purchases, 'transaction_id'), ids)
-  })
-}
-
-function describeMistakes(open: OpenStorage): void {
-  // Each file has a good row on line 2 and a bad row on line 3, unless it says otherwise.
+describe('a file is refused', () => {
   const withColumn = (column: string, bad: string) =>
     `${HEADER},${column}\ngood,gold,${AT},\nbad,gold,${AT},${bad}\n`
   const withRow = (bad: string) => `${HEADER}\n${row('good')}${bad}\n`
-  const rows: [string, string, ...string[]][] = [
-    ['no header', '\n\r\n', '1 no_header'],
-    ['a header without a column', 'sku,purchased_at\ngold,x\n', '1 transaction_id missing_column'],
-    ['two columns of one name', withColumn('SKU', 'gold'), '1 SKU duplicate_column'],
-    ['a column and its alias', withColumn('order_id', 'x'), '1 order_id duplicate_column'],
+  const rows: [what: string, file: string, ...mistakes: string[]][] = [
     ['a bad cell', withColumn('price', '4.99'), '3 price invalid'],
     ['a sku in other letters', withRow(`bad,GOLD,${AT}`), '3 sku unknown_sku'],
     ["another store's sku", withRow(`bad,sword,${AT}`), '3 sku unknown_sku'],
-    ['a row too wide', withRow(`bad,gold,${AT},`), '3 wrong_width'],
     ['a quote never closed', withRow(`"bad,gold,${AT}`), '3 unclosed_quote'],
     [
       'an error after a cell of three lines',
@@ -166,10 +66,7 @@ function describeMistakes(open: OpenStorage): void {
     [
       'columns by their other names',
       `Order_ID,Item,Date\nb,silver,now\n,gold,${AT}\nc,silver,${AT}\n`,
-      '2 Item unknown_sku',
-      '2 Date invalid',
-      '3 Order_ID required',
-      '4 Item unknown_sku',
+      ...['2 Item unknown_sku', '2 Date invalid', '3 Order_ID required', '4 Item unknown_sku'],
     ],
     [
       'the same transaction with another quantity',
@@ -182,85 +79,61 @@ function describeMistakes(open: OpenStorage): void {
       '2 quantity transaction_conflict',
     ],
   ]
-  for (const [what, file, ...mistakes] of rows) {
-    test(`is refused with ${what}`, async (t) => {
-      const shop = await setUp(t, open)
-      await shop.import(`${HEADER},user_id,quantity\nknown,gold,${AT},player,2\n`)
-      const before = await shop.list()
+  test('with the line and the column of each mistake, also by a dry run', async () => {
+    const shop = await setUp()
+    await shop.import(`${HEADER},user_id,quantity\nknown,gold,${AT},player,2\n`)
+    const before = await shop.all()
+    for (const [what, file, ...mistakes] of rows) {
+      const failure = await failureOf(shop.import(file))
 
-      const { details, ...error } = await failureOf(shop.import(file))
+      const { code, kind, details, total } = failure
+      assert.deepEqual(details.map(shortOf), mistakes, what)
+      assert.deepEqual([code, kind, total], ['invalid_purchases', 'invalid', mistakes.length])
+      assert.deepEqual(await failureOf(shop.import(file, { dryRun: true })), failure)
+    }
+    assert.deepEqual(await shop.all(), before)
+  })
 
-      assert.deepEqual(details.map(shortOf), mistakes)
-      assert.equal(error.code, 'invalid_purchases')
-      assert.equal(error.kind, 'invalid')
-      assert.equal(error.total, mistakes.length)
-      assert.deepEqual(await shop.list(), before)
+  for (const { name, open, skip } of targets) {
+    test(`with all mistakes of a row together, and none that follow from others, in ${name}`, {
+      skip,
+    }, async (t) => {
+      const shop = await setUp(await open(t))
+      const header = `${HEADER},user_id,quantity,price,currency,status`
+      await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
+      const file: readonly (readonly [line: string, ...mistakes: string[]])[] = [
+        [`a,silver,${AT},,1,4.99,USD,`, 'sku unknown_sku', 'price invalid'],
+        [`,silver,now,,1,,,`, 'transaction_id required', 'sku unknown_sku', 'purchased_at invalid'],
+        [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'], // not compared: no price
+        [`known,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
+        [`known,gold,${AT},ann,1,499,usd,paid`, 'currency invalid', 'status invalid'],
+        [`b,gold,${AT},ann,1,499,USD,`],
+        // Of a good row's transaction, and of a bad row's.
+        [`b,gem,now,ann,1,499,USD,`, 'sku transaction_conflict', 'purchased_at invalid'],
+        [`c,gold,now,ann,1,499,USD,`, 'purchased_at invalid'],
+        [`c,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
+        // With a bad identity field, a row is not compared with others.
+        [`T-1,gold,${AT},ann,1,,EUR,`],
+        [`T-1,gold,${AT},ann,1,4.99,,`, 'price invalid'],
+        [`,gold,${AT},ann,1,499,USD,`, 'transaction_id required'],
+        [`,silver,${AT},bob,2,500,EUR,refunded`, 'transaction_id required', 'sku unknown_sku'],
+        [`T-2,gold,${AT},ann,1,4.99,EUR,refunded`, 'price invalid'],
+        [`T-2,gem,${AT},bob,0,,,cancelled`, 'quantity invalid'],
+        [`T-2,silver,${AT},bob,0,,,`, 'sku unknown_sku', 'quantity invalid'],
+      ]
+
+      const lines = [header, ...file.map(([line]) => line)]
+      const { details } = await failureOf(shop.import(lines.join('\n')))
+
+      assert.deepEqual(
+        details.map(shortOf),
+        file.flatMap(([, ...mistakes], i) => mistakes.map((each) => `${i + 2} ${each}`)),
+      )
     })
   }
 
-  test('lists all errors of a row together: in cells, item and transaction', async (t) => {
-    const shop = await setUp(t, open)
-    const header = `${HEADER},user_id,quantity,price,currency,status`
-    await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
-    const file = [
-      header,
-      `a,silver,${AT},,1,4.99,USD,`, // the item is unknown as well
-      `,silver,now,,1,,,`,
-      `known,gem,${AT},ann,1,4.99,USD,`, // not compared, as its price is not known
-      `known,gold,now,bob,1,499,USD,`, // time and user
-      `known,gold,${AT},ann,1,4.99,USD,`,
-      `known,gold,${AT},ann,1,499,usd,paid`,
-      `b,gold,${AT},ann,1,499,USD,`,
-      `b,gem,now,ann,1,499,USD,`, // of a good row's transaction
-      `c,gold,now,ann,1,499,USD,`,
-      `c,gold,now,bob,1,499,USD,`, // of a bad row's transaction
-    ]
-
-    const failure = await failureOf(shop.import(file.join('\n')))
-
-    assert.deepEqual(failure.details.map(shortOf), [
-      '2 sku unknown_sku',
-      '2 price invalid',
-      '3 transaction_id required',
-      '3 sku unknown_sku',
-      '3 purchased_at invalid',
-      '4 price invalid',
-      '5 purchased_at invalid',
-      '5 user_id transaction_conflict',
-      '6 price invalid',
-      '7 currency invalid',
-      '7 status invalid',
-      '9 sku transaction_conflict',
-      '9 purchased_at invalid',
-      '10 purchased_at invalid',
-      '11 purchased_at invalid',
-      '11 user_id transaction_conflict',
-    ])
-  })
-
-  test('reports the cell errors of a thousand bad rows', async (t) => {
-    const shop = await setUp(t, open)
-    const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
-    let reported = 0
-
-    const { total } = await failureOf(
-      shop.import(`${HEADER}\n${bad}`, { onMistake: () => reported++ }),
-    )
-
-    assert.deepEqual([reported, total], [2_200, 2_200])
-  })
-
-  test('reports an empty row or a repeated header once', async (t) => {
-    const shop = await setUp(t, open)
-    const file = [HEADER, `a,gold,${AT}`, ',, ', HEADER, `b,gold,${AT}`, ',,']
-
-    const { details } = await failureOf(shop.import(file.join('\n')))
-
-    assert.deepEqual(details.map(shortOf), ['3 empty_row', '4 repeated_header', '6 empty_row'])
-  })
-
-  test('lists the first hundred errors and the total number', async (t) => {
-    const shop = await setUp(t, open)
+  test('with the first hundred mistakes, and their total number', async () => {
+    const shop = await setUp()
     // The storage checks slices of a thousand rows, so it finds errors later than the parser.
     const bad = (line: number) => (line % 2 === 0 ? `tx,silver,${AT}` : 'tx,gold,now')
     const lines = Array.from({ length: 6000 }, (_, index) =>
@@ -276,16 +149,22 @@ function describeMistakes(open: OpenStorage): void {
     assert.deepEqual(error.details.map(shortOf), expected)
     assert.equal(error.total, 5400)
     assert.equal(error.message, '5400 mistakes in the file, the first 100 are listed')
-    assert.deepEqual((await shop.list()).purchases, [])
+
+    let reported = 0
+    const many = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
+    const { total } = await failureOf(
+      shop.import(`${HEADER}\n${many}`, { onMistake: () => reported++ }),
+    )
+    assert.deepEqual([reported, total], [2_200, 2_200]) // SKUs of the first thousand bad rows
+    assert.deepEqual(await shop.all(), [])
   })
 
-  test('never quotes a cell', async (t) => {
-    const shop = await setUp(t, open)
+  test('without quoting a cell', async () => {
+    const shop = await setUp()
     const secret = 'S3CRET'
-    const all = 'user_id,quantity,price,currency,status,metadata'
     const file = [
-      `${HEADER},${all}`,
-      `${secret},${secret},${secret},${secret},${secret},${secret},${secret},${secret},${secret}`,
+      `${HEADER},user_id,quantity,price,currency,status,metadata`,
+      Array(9).fill(secret).join(),
       `a,${secret},${AT},,,,,,`,
       `b,gold,${AT},,,,,,"{""${secret}"":1e999}"`,
       `"${secret}"${secret},gold,${AT},,,,,,`,
@@ -298,309 +177,153 @@ function describeMistakes(open: OpenStorage): void {
     assert.ok(error.details.length > 8)
     assert.ok(!JSON.stringify(error).includes(secret))
   })
-}
+})
 
-function describeRepeats(open: OpenStorage): void {
-  test('a repeated file changes nothing, and the result says so', async (t) => {
-    const shop = await setUp(t, open)
-    await shop.import(FULL)
-    const before = await shop.list()
+test('a store that is unknown or closed is refused without reading the file', async () => {
+  const shop = await setUp()
+  for (const status of ['disabled', 'archived']) await shop.createStore(status, status)
+  const file = { [Symbol.asyncIterator]: () => assert.fail('the file was read') }
+  const stores: [unknown, string][] = [
+    ['nowhere', 'store_id unknown'],
+    ['a/b', 'store_id invalid'],
+    [7, 'store_id invalid'],
+    [undefined, 'store_id required'],
+    ['disabled', 'store_inactive'],
+    ['archived', 'store_inactive'],
+  ]
+  for (const [store_id, expected] of stores) {
+    const request = { store_id: store_id as string, file }
+    const { code, details } = await failureOf(shop.till.purchases.import(shop.account, request))
+    const found = details.map(({ field, code }) => `${field} ${code}`).join()
+    assert.equal(found || code, expected)
+  }
+})
 
-    const again = countsOf(await shop.import(FULL))
+describe('an import that ends early stores nothing, and the next one runs', () => {
+  const broken = new Error('the connection is gone')
+  const whole = `${HEADER}\n${rowsOf(5_000)}`
+  const files: { readonly [how: string]: (abort: () => void) => AsyncIterable<Uint8Array> } = {
+    async *'by an error of the file'() {
+      yield Buffer.from(whole)
+      throw broken
+    },
+    async *'by an abort between chunks'(abort) {
+      yield Buffer.from(whole)
+      abort()
+      yield Buffer.from(row('last'))
+    },
+    'by an abort in the middle of a chunk': () => fileOf(whole),
+    'by chunks that are strings': () => chunksOf([`${HEADER}\n`, row('tx_1')] as never),
+  }
+  for (const [how, file] of Object.entries(files)) {
+    test(how, async () => {
+      const shop = await setUp()
+      const controller = new AbortController()
+      const abort = () => controller.abort(broken)
+      const onProgress = how.includes('middle') ? abort : undefined
+      const { signal } = controller
 
-    assert.deepEqual(again, { rows: 2, added: 0, skipped: 2, updated: 0, ignored_columns: [] })
-    assert.deepEqual(await shop.list(), before)
-  })
+      const failed = shop.import(file(abort), { signal, ...(onProgress && { onProgress }) })
 
-  test('a refused file can be corrected and imported, and adds only the new rows', async (t) => {
-    const shop = await setUp(t, open)
-    await shop.import(`${HEADER}\n${row('tx_1')}`)
-    const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
-
-    await failureOf(shop.import(file))
-    const { rows, added, skipped } = await shop.import(file.replace('silver', 'gold'))
-
-    assert.deepEqual([rows, added, skipped], [2, 1, 1])
-  })
-
-  test('a status moves forward but not back', async (t) => {
-    const shop = await setUp(t, open)
-    const file = (...statuses: string[]) =>
-      `${HEADER},status\n${statuses.map((status, i) => `tx_${i},gold,${AT},${status}\n`).join('')}`
-    await shop.import(file('pending', 'pending', 'purchased', 'refunded'))
-
-    const result = await shop.import(file('purchased', 'cancelled', 'pending', ''))
-
-    const expected = { rows: 4, added: 0, skipped: 2, updated: 2, ignored_columns: [] }
-    assert.deepEqual(countsOf(result), expected)
-    const { purchases } = await shop.list()
-    assert.deepEqual(pluck(purchases, 'status'), [
-      'purchased',
-      'cancelled',
-      'purchased',
-      'refunded',
-    ])
-  })
-
-  test('a different final status is a conflict, and nothing of the file is stored', async (t) => {
-    const shop = await setUp(t, open)
-    await shop.import(`${HEADER},status\ntx_1,gold,${AT},refunded\ntx_2,gold,${AT},pending\n`)
-
-    const file = `${HEADER},status\ntx_2,gold,${AT},purchased\ntx_1,gold,${AT},cancelled\n`
-    const { details } = await failureOf(shop.import(file))
-
-    assert.deepEqual(details.map(shortOf), ['3 status transaction_conflict'])
-    const { purchases } = await shop.list()
-    assert.deepEqual(pluck(purchases, 'status'), ['refunded', 'pending'])
-  })
-}
-
-function describeDryRuns(open: OpenStorage): void {
-  test('a good file is counted and not stored', async (t) => {
-    const shop = await setUp(t, open)
-    await shop.import(`${HEADER},status\ntx_1,gold,${AT},pending\n`)
-    const before = await shop.list()
-    const file = `${HEADER},status,x\ntx_1,gold,${AT},purchased,\ntx_2,gold,${AT},,\n`
-
-    const counts = countsOf(await shop.import(file, { dryRun: true }))
-
-    const expected = { rows: 2, added: 1, skipped: 0, updated: 1, ignored_columns: ['x'] }
-    assert.deepEqual(counts, expected)
-    assert.deepEqual(await shop.list(), before)
-    const { added, updated } = await shop.import(file)
-    assert.deepEqual([added, updated], [1, 1])
-  })
-
-  test('a bad file has the same errors as an import', async (t) => {
-    const shop = await setUp(t, open)
-    const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
-
-    const dry = await failureOf(shop.import(file, { dryRun: true }))
-
-    assert.deepEqual(await failureOf(shop.import(file)), dry)
-  })
-}
-
-function describeCallers(open: OpenStorage): void {
-  for (const status of ['disabled', 'archived']) {
-    test(`a store that is ${status} refuses imports without reading the file`, async (t) => {
-      const shop = await setUp(t, open)
-      await shop.createStore('closed', status)
-      const file = unreadable()
-
-      await assert.rejects(shop.till.purchases.import(shop.account, { store_id: 'closed', file }), {
-        code: 'store_inactive',
-        kind: 'invalid',
-      })
+      await assert.rejects(failed, how.includes('strings') ? TypeError : broken)
+      assert.deepEqual(await shop.all(), [])
+      assert.equal((await shop.import(`${HEADER}\n${row('tx_1')}`)).added, 1)
     })
   }
+})
 
-  test('a missing, bad or unknown store is refused without reading the file', async (t) => {
-    const shop = await setUp(t, open)
-    const stores: [unknown, string][] = [
-      ['nowhere', 'unknown'],
-      ['a/b', 'invalid'],
-      [7, 'invalid'],
-      [undefined, 'required'],
-    ]
-    for (const [store_id, expected] of stores) {
-      const request = { store_id: store_id as string, file: unreadable() }
-      const { details } = await failureOf(shop.till.purchases.import(shop.account, request))
-      assert.deepEqual(
-        details.map(({ field, code }) => [field, code]),
-        [['store_id', expected]],
-      )
-    }
-  })
-}
+test('an import that waits for another one can be aborted', async () => {
+  const storage = createMemoryStorage()
+  const shop = await setUp(storage)
+  const other = await openImport(storage, shop.store, 'imp_other', 0)
+  const controller = new AbortController()
 
-function describeStreams(open: OpenStorage): void {
-  test('no purchase is visible before the last byte, and all are after it', async (t) => {
-    const shop = await setUp(t, open)
-    const rows = Array.from({ length: 2500 }, (_, index) => row(`tx_${index}`))
-    const seen: number[] = []
-    async function* watched() {
+  const waiting = shop.import(`${HEADER}\n`, { signal: controller.signal })
+  controller.abort()
+
+  await assert.rejects(waiting, { name: 'AbortError' })
+  await other.abort()
+})
+
+test('progress is reported after each chunk: bytes, and rows once checked', async () => {
+  const shop = await setUp()
+  const chunks = [`${HEADER}\n`, rowsOf(3000), row('last')].map((each) => Buffer.from(each))
+  const reports: { bytes: number; rows: number }[] = []
+
+  await shop.import(chunksOf(chunks), { onProgress: (progress) => reports.push(progress) })
+
+  const [first = 0, second = 0, third = 0] = chunks.map(({ length }) => length)
+  assert.deepEqual(pluck(reports, 'bytes'), [first, first + second, first + second + third])
+  const counted = pluck(reports, 'rows')
+  assert.ok(counted.every((rows, i) => rows >= (counted[i - 1] ?? 0)))
+  assert.ok((counted[1] ?? 0) > 0)
+})
+
+for (const isGood of [true, false]) {
+  const first = isGood ? 'succeeds' : 'fails'
+  test(`a second import into a store waits until the first one ${first}`, async () => {
+    const shop = await setUp()
+    const [reached, opened] = [createSignal(), createSignal()]
+    async function* gated() {
       yield Buffer.from(`${HEADER}\n`)
-      for (let at = 0; at < rows.length; at += 50) {
-        yield Buffer.from(rows.slice(at, at + 50).join(''))
-        seen.push((await shop.list({ limit: 1 })).purchases.length)
-      }
+      reached.give()
+      await opened.given
+      yield Buffer.from(isGood ? row('tx_1') : `tx_1,silver,${AT}\n`)
     }
-
-    await shop.import(watched())
-
-    assert.deepEqual(new Set(seen), new Set([0]))
-    assert.equal((await shop.all()).length, 2500)
-  })
-
-  test('an error while reading is passed on, and nothing is stored', async (t) => {
-    const shop = await setUp(t, open)
-    const broken = new Error('the connection is gone')
-    const rows = Array.from({ length: 1500 }, (_, index) => row(`tx_${index}`)).join('')
-    async function* file() {
-      yield Buffer.from(`${HEADER}\n${rows}`)
-      throw broken
-    }
-
-    await assert.rejects(shop.import(file()), broken)
-
-    assert.deepEqual((await shop.list()).purchases, [])
-    const { added } = await shop.import(`${HEADER}\n${row('tx_1')}`)
-    assert.equal(added, 1)
-  })
-
-  test('chunks that are strings throw a TypeError, and nothing is stored', async (t) => {
-    const shop = await setUp(t, open)
-    const chunks = [`${HEADER}\n`, row('tx_1')] as unknown as Uint8Array[]
-
-    await assert.rejects(shop.import(chunksOf(...chunks)), TypeError)
-
-    assert.deepEqual((await shop.list()).purchases, [])
-    assert.equal((await shop.import(`${HEADER}\n${row('tx_1')}`)).added, 1)
-  })
-
-  test('progress is reported after each chunk: bytes, and rows once checked', async (t) => {
-    const shop = await setUp(t, open)
-    const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
-    const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
-    const reports: { bytes: number; rows: number }[] = []
-
-    await shop.import(chunksOf(...chunks), { onProgress: (progress) => reports.push(progress) })
-
-    const [first = 0, second = 0, third = 0] = chunks.map(({ length }) => length)
-    assert.deepEqual(pluck(reports, 'bytes'), [first, first + second, first + second + third])
-    const counted = reports.map(({ rows }) => rows)
-    assert.deepEqual(
-      counted,
-      counted.toSorted((a, b) => a - b),
-    )
-    assert.ok((counted[1] ?? 0) > 0)
-  })
-}
-
-function describeTurns(open: OpenStorage): void {
-  test('the second waits for the first, and sees its rows', async (t) => {
-    const shop = await setUp(t, open)
-    const gate = createGate()
     let begun = false
     async function* second() {
       begun = true
       yield Buffer.from(`${HEADER}\n${row('tx_1')}${row('tx_2')}`)
     }
 
-    const first = shop.import(gate.hold(`${HEADER}\n`, row('tx_1')))
-    await gate.reached
+    const imported = shop.import(gated())
+    imported.catch(() => {}) // asserted below
+    await reached.given
     const other = shop.import(second())
     await shop.import(`${HEADER}\n${row('elsewhere')}`, { store_id: 'side' })
     assert.equal(begun, false)
-    gate.open()
+    opened.give()
 
-    assert.equal((await first).added, 1)
+    if (isGood) assert.equal((await imported).added, 1)
+    else await assert.rejects(imported, { code: 'invalid_purchases' })
     const { added, skipped } = await other
-    assert.deepEqual([added, skipped], [1, 1])
-    const { purchases } = await shop.list()
-    assert.deepEqual(pluck(purchases, 'transaction_id'), ['tx_1', 'tx_2'])
-  })
-
-  test('the second proceeds when the first fails', async (t) => {
-    const shop = await setUp(t, open)
-    const gate = createGate()
-
-    const first = failureOf(shop.import(gate.hold(`${HEADER}\n`, `tx_1,silver,${AT}\n`)))
-    await gate.reached
-    const second = shop.import(`${HEADER}\n${row('tx_1')}`)
-    gate.open()
-
-    assert.equal((await first).total, 1)
-    assert.equal((await second).added, 1)
-  })
-
-  test('five concurrent imports of one file add its rows once', async (t) => {
-    const shop = await setUp(t, open)
-    const file = `${HEADER}\n${row('tx_1')}${row('tx_2')}`
-
-    const results = await Promise.all(
-      [file, file, file, file, file].map((each) => shop.import(each)),
-    )
-
-    const added = results.map((result) => result.added).sort()
-    assert.deepEqual(added, [0, 0, 0, 0, 2])
-    assert.equal((await shop.list()).purchases.length, 2)
+    assert.deepEqual([added, skipped], isGood ? [1, 1] : [2, 0])
+    assert.deepEqual(pluck(await shop.all(), 'transaction_id'), ['tx_1', 'tx_2'])
   })
 }
 
-/** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell different items. */
-async function setUp(t: TestContext, open: OpenStorage) {
-  const storage = await open()
-  t.after(() => storage.close())
-  const { till, account, project_id, token } = await createShop({ storage })
-  const config = { allowed_currencies: ['USD', 'EUR'] }
-  await till.projects.update(account, { id: project_id, config })
-
+/** A shop whose stores `main` and `side` sell different items. */
+async function setUp(storage: Storage = createMemoryStorage()) {
+  const { till, account, project_id, store } = await createShop({ storage })
   const createItem = (store_id: string, name: string) =>
     till.items.create(account, {
-      store_id,
-      name,
-      display_name: name,
-      price: '1',
-      type: 'consumable',
+      ...{ store_id, name, display_name: name, price: '1', type: 'consumable' },
     })
   const createStore = async (store_id: string, status = 'active') => {
-    const store = { project_id, store_id, status, store_type: 'web' as const }
-    await till.stores.create(account, store)
-    for (const name of ['gold', 'gem']) await createItem(store_id, name)
+    await till.stores.create(account, { project_id, store_id, status, store_type: 'web' })
+    for (const name of ['gold', 'sword']) await createItem(store_id, name)
   }
   await createItem('main', 'gem')
   await createStore('side')
-  await createItem('side', 'sword')
 
+  type Options = Parameters<typeof till.purchases.import>[1]
   return {
-    till,
-    account,
-    token,
-    createStore,
+    ...{ till, account, store, createStore },
     import(
       file: string | AsyncIterable<Uint8Array>,
-      options: Omit<Parameters<typeof till.purchases.import>[1], 'store_id' | 'file'> & {
-        store_id?: string
-      } = {},
+      options: Partial<Omit<Options, 'file'>> = {},
     ): Promise<ImportResult> {
       const stream = typeof file === 'string' ? fileOf(file) : file
       return till.purchases.import(account, { store_id: 'main', ...options, file: stream })
     },
-    list: (request: { store_id?: string; limit?: number; cursor?: string } = {}) =>
-      till.purchases.list(account, { store_id: 'main', ...request }),
     all: () => collect(till.purchases.all(account, { store_id: 'main' })),
   }
 }
 
-async function* chunksOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
+async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* chunks
 }
 
-/** A file that fails the test when it is read. */
-function unreadable(): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]: () => assert.fail('the file was read'),
-  }
-}
-
-/** A file that stops before its last chunk until `open` is called. */
-function createGate() {
-  const reached = createSignal()
-  const opened = createSignal()
-  return {
-    reached: reached.given,
-    open: opened.give,
-    async *hold(first: string, last: string): AsyncGenerator<Uint8Array> {
-      yield Buffer.from(first)
-      reached.give()
-      await opened.given
-      yield Buffer.from(last)
-    },
-  }
-}
-
-function countsOf({ rows, added, skipped, updated, ignored_columns }: ImportResult) {
-  return { rows, added, skipped, updated, ignored_columns }
+function countsOf({ rows, added, skipped, updated }: ImportResult) {
+  return { rows, added, skipped, updated }
 }

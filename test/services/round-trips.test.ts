@@ -39,38 +39,6 @@ function createCounter() {
   return { driver, countOf }
 }
 
-test('independent statements share a round trip to the database', async (t) => {
-  const { driver, countOf } = createCounter()
-  const url = await server.emptySchema(t)
-  const till = createTill({
-    storage: await openPostgres(t, url, { postgres: driver, cacheBytes: 0 }),
-  })
-  const { account, project, item, token } = await createShop(till)
-  const session = await till.sessions.authenticate(token)
-  const query = { store_id: 'main' }
-  const silver = { ...query, name: 'silver', display_name: 'Silver', price: '1' }
-
-  const counts = {
-    bearer: await countOf(() => till.sessions.authenticate(token)),
-    account: await countOf(() => till.accounts.authenticate(account.account_key)),
-    item: await countOf(() => till.items.get(session, item.id)),
-    list: await countOf(() => till.items.list(session, query)),
-    page: await countOf(() => till.items.list(session, { ...query, cursor: item.id })),
-    create: await countOf(() => till.items.create(account, { ...silver, type: 'consumable' })),
-    init: await countOf(() => till.sessions.init(project.public_key, { user_id: 'u' })),
-  }
-
-  assert.deepEqual(counts, {
-    bearer: { statements: 2, roundTrips: 1 },
-    account: { statements: 1, roundTrips: 1 },
-    item: { statements: 1, roundTrips: 1 },
-    list: { statements: 1, roundTrips: 1 },
-    page: { statements: 2, roundTrips: 2 },
-    create: { statements: 2, roundTrips: 2 },
-    init: { statements: 4, roundTrips: 3 },
-  })
-})
-
 test('one statement checks all cached reads of a request, and a create needs no check', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.emptySchema(t)

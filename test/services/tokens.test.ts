@@ -1,90 +1,61 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
-import { describeFiles, type NewPlace } from '../support/place.ts'
+import { newPlace } from '../support/place.ts'
 import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
 const ALL = ['items:read', 'projects:write', 'purchases:import']
+const insufficient = { code: 'insufficient_scope', kind: 'unauthenticated' }
 
-await describeFiles('lockdown', describeLockdown)
-await describeFiles('tokens that an account issues', describeIssuing)
-await describeFiles('revocation', describeRevocation)
+test('in lockdown, tokens from a public key read items, and nothing more', async () => {
+  const shop = await createShop({ lockdown: true })
+  const { till, account, public_key, project_id } = shop
+  const { session: begun } = await till.sessions.init(public_key, USER)
+  const { token } = await till.sessions.token(public_key, USER)
+  const { access_token } = await till.sessions.accessToken(public_key)
 
-function describeLockdown(newPlace: NewPlace): void {
-  test('lets tokens from a public key read items, and nothing more', async (t) => {
-    const { till, public_key, project_id: id } = await newPlace(t).shop({ lockdown: true })
-    const { session: begun } = await till.sessions.init(public_key, USER)
-    const issued = await till.sessions.token(public_key, USER)
-    const { access_token } = await till.sessions.accessToken(public_key)
-
-    for (const token of [begun.token, issued.token, access_token]) {
-      const session = await till.sessions.authenticate(token, 'items:read')
-      assert.deepEqual(session.scopes, ['items:read'])
-      assert.equal((await till.items.list(session, { store_id: 'main' })).items.length, 1)
-      for (const scope of ['projects:write', 'purchases:import'] as const) {
-        const refused = till.sessions.authenticate(token, scope)
-        await assert.rejects(refused, { code: 'insufficient_scope', kind: 'unauthenticated' })
-      }
-      const change = till.projects.update(session, { id, name: 'Taken over' })
-      await assert.rejects(change, { code: 'insufficient_scope' })
-      const request = { store_id: 'main', file: fileOf('') }
-      const imported = till.purchases.import(session, request)
-      await assert.rejects(imported, { code: 'insufficient_scope' })
+  for (const each of [begun.token, token, access_token]) {
+    const session = await till.sessions.authenticate(each, 'items:read')
+    assert.deepEqual(session.scopes, ['items:read'])
+    assert.equal((await till.items.list(session, { store_id: 'main' })).items.length, 1)
+    for (const refused of [
+      () => till.sessions.authenticate(each, 'projects:write'),
+      () => till.sessions.authenticate(each, 'purchases:import'),
+      () => till.projects.update(session, { id: project_id, name: 'Taken over' }),
+      () => till.purchases.import(session, { store_id: 'main', file: fileOf('') }),
+    ]) {
+      await assert.rejects(refused, insufficient)
     }
-  })
+  }
+  const unknown = till.sessions.authenticate('gold', 'projects:write')
+  await assert.rejects(unknown, { code: 'token_required' })
 
-  test('does not restrict the scopes of tokens that an account issues', async (t) => {
-    const { till, account, project } = await newPlace(t).shop({ lockdown: true })
-    const issue = (scopes?: Scope[]) =>
-      till.sessions.issue(account, { project_id: project.id, scopes })
+  // It does not restrict the tokens that an account issues.
+  const issue = (scopes?: Scope[]) => till.sessions.issue(account, { project_id, scopes })
+  const [all, one] = [await issue(), await issue(['purchases:import'])]
+  assert.deepEqual((await till.sessions.authenticate(all.token)).scopes, ALL)
+  await till.sessions.authenticate(one.token, 'purchases:import')
+  await assert.rejects(till.sessions.authenticate(one.token, 'items:read'), insufficient)
+})
 
-    const [all, one] = [await issue(), await issue(['purchases:import'])]
+describe('a token that an account issues', () => {
+  test('is recognised as such, unlike any token from a public key', async () => {
+    const { till, account, project_id, public_key, token: first } = await createShop()
+    const issued = await till.sessions.issue(account, { project_id, ...USER })
+    const { issued_by, scopes, exp, iat } = await till.sessions.authenticate(issued.token)
+    assert.deepEqual([issued_by, scopes, exp - iat], ['account', ALL, 3600])
+    const input = { project_id, lifetime: 86_400_000 }
+    const { token: long } = await till.sessions.issue(account, input)
+    const { exp: end = 0, iat: start = 0, sub } = decodeJwt(long)
+    assert.deepEqual([end - start, sub], [86_400, project_id])
 
-    assert.deepEqual((await till.sessions.authenticate(all.token)).scopes, ALL)
-    await till.sessions.authenticate(one.token, 'purchases:import')
-    await assert.rejects(till.sessions.authenticate(one.token, 'items:read'), {
-      code: 'insufficient_scope',
-    })
-  })
-
-  test('reports an invalid token as such, whatever the scope', async (t) => {
-    const { till } = await newPlace(t).shop({ lockdown: true })
-
-    const failed = till.sessions.authenticate('gold', 'projects:write')
-    await assert.rejects(failed, { code: 'token_required' })
-  })
-}
-
-function describeIssuing(newPlace: NewPlace): void {
-  test('have the project, all scopes and the usual lifetime by default', async (t) => {
-    const { till, account, project } = await newPlace(t).shop()
-
-    const issued = await till.sessions.issue(account, { project_id: project.id })
-
-    assert.equal(issued.expires_in_seconds, 3600)
-    const { scopes, user_id, project_id } = await till.sessions.authenticate(issued.token)
-    assert.deepEqual(
-      { scopes, user_id, project_id },
-      {
-        scopes: ALL,
-        user_id: project.id,
-        project_id: project.id,
-      },
-    )
-  })
-
-  test('are recognised as issued by the account, unlike any token from a public key', async (t) => {
-    const { till, account, project, token: first } = await newPlace(t).shop()
-    const issued = await till.sessions.issue(account, { project_id: project.id, ...USER })
-    assert.equal((await till.sessions.authenticate(issued.token)).issued_by, 'account')
-
-    const { access_token } = await till.sessions.accessToken(project.public_key)
-    const { token: second } = await till.sessions.token(project.public_key, USER)
+    const { access_token } = await till.sessions.accessToken(public_key)
+    const { token: second } = await till.sessions.token(public_key, USER)
     for (const token of [first, second, access_token]) {
       assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key')
       const [header, , signature] = token.split('.')
@@ -96,30 +67,13 @@ function describeIssuing(newPlace: NewPlace): void {
     }
   })
 
-  test('of earlier versions, which lack that claim, count as issued for a public key', async (t) => {
-    const { till, project_id } = await newPlace(t).shop({ tokenSecret: SECRET })
-    const keyring = createFixedKeyring(SECRET)
+  test('of earlier versions, which lack that claim, counts as issued for a public key', async () => {
+    const { till, project_id } = await createShop({ tokenSecret: SECRET, now: () => NOW })
     for (const jti of ['0.aaaaaaaaaaaaaaaaaaaaaa', 'a', '0a.', '0a.aaaaaaaaaaaaaaaaaaaaaaa']) {
-      const token = await keyring.sign({
-        ...{ iss: 'tillkit', sub: 'player', project_id, scope: 'items:read' },
-        ...{ jti, iat: SECONDS, exp: SECONDS + 60 },
-      })
+      const token = await signed(project_id, { jti })
       assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key', jti)
     }
   })
-
-  for (const seconds of [60, 86_400]) {
-    test(`are valid for ${seconds} s with that lifetime`, async (t) => {
-      const { till, account, project } = await newPlace(t).shop()
-      const input = { project_id: project.id, user_id: 'bot', lifetime: seconds * 1000 }
-
-      const issued = await till.sessions.issue(account, input)
-
-      const { exp, sub } = decodeJwt(issued.token)
-      assert.deepEqual([exp, sub], [SECONDS + seconds, 'bot'])
-      assert.equal(Date.parse(issued.expires_at), (SECONDS + seconds) * 1000)
-    })
-  }
 
   const bad: [change: object, field: string][] = [
     [{ scopes: [] }, 'scopes'],
@@ -135,147 +89,113 @@ function describeIssuing(newPlace: NewPlace): void {
     [{ project_id: 1 }, 'project_id'],
     [{ scope: 'items:read' }, 'scope'], // the name of an option is misspelt
   ]
-  test('are refused with a bad scope, lifetime, user, project or option', async (t) => {
-    const { till, account, project_id } = await newPlace(t).shop()
+  test('is refused with a bad scope, lifetime, user, project or option', async () => {
+    const { till, account, project_id } = await createShop()
+    const issue = (change: object) => till.sessions.issue(account, { project_id, ...change })
     for (const [change, field] of bad) {
-      const { code, details } = await failureOf(
-        till.sessions.issue(account, { project_id, ...change }),
-      )
+      const { code, details } = await failureOf(issue(change))
       assert.deepEqual([code, details.map((each) => each.field)], ['invalid_request', [field]])
     }
+    await till.projects.update(account, { id: project_id, status: 'disabled' })
+    await assert.rejects(issue({}), { code: 'project_inactive' })
   })
+})
 
-  test('are refused for a disabled project', async (t) => {
-    const { till, account, project } = await newPlace(t).shop()
-    await till.projects.update(account, { id: project.id, status: 'disabled' })
-
-    const issued = till.sessions.issue(account, { project_id: project.id })
-    await assert.rejects(issued, { code: 'project_inactive' })
-  })
-}
-
-function describeRevocation(newPlace: NewPlace): void {
-  test("of a user revokes that user's tokens, in every process at once and after a restart", async (t) => {
+describe('a revocation', () => {
+  test('ends the tokens of a user, or all of a project, in every process and after a restart', async (t) => {
     const place = newPlace(t)
-    const { till, clock, ...shop } = await place.shop()
+    const { till, ...shop } = await place.shop()
     const other = await place.till()
-    const { account, project } = shop
-    const project_id = project.id
+    const { account, project_id, public_key } = shop
+    const neighbour = await createShop(till, 'Neighbour')
     const ann = await tokensOf(till, shop, 'ann')
     const bob = await tokensOf(till, shop, 'bob')
-    const { access_token } = await till.sessions.accessToken(project.public_key)
-    for (const token of ann) await other.sessions.authenticate(token)
+    const { access_token } = await till.sessions.accessToken(public_key)
+    const rest = [...bob, access_token, neighbour.token]
+    await assertTokens(other, ann, true)
 
     await till.sessions.revoke(account, { project_id, user_id: 'ann' })
 
     for (const each of [till, other]) {
       await assertTokens(each, ann, false)
-      await assertTokens(each, [...bob, access_token], true)
+      await assertTokens(each, rest, true)
     }
     await till.close()
     await other.close()
     const restarted = await place.till()
     await assertTokens(restarted, ann, false)
-    await assertTokens(restarted, [...bob, access_token], true)
-  })
+    await assertTokens(restarted, rest, true)
 
-  test('of a project revokes all its tokens, and those of no other', async (t) => {
-    const place = newPlace(t)
-    const { till, clock, ...shop } = await place.shop()
-    const other = await place.till()
-    const { account, project } = shop
-    const neighbour = await createShop(till, 'Neighbour')
-    const { access_token } = await till.sessions.accessToken(project.public_key)
-    const all = [...(await tokensOf(till, shop, 'ann')), access_token, shop.token]
-
-    await till.sessions.revoke(account, { project_id: project.id })
-
-    for (const each of [till, other]) {
-      await assertTokens(each, all, false)
+    const another = await place.till()
+    await restarted.sessions.revoke(account, { project_id })
+    for (const each of [restarted, another]) {
+      await assertTokens(each, [...ann, ...bob, access_token], false)
       await assertTokens(each, [neighbour.token], true)
     }
   })
 
-  test('revokes tokens issued by a clock that is ahead, or before the clock went back', async (t) => {
+  test('does not depend on clocks: one that is ahead, or one that goes back', async (t) => {
     const place = newPlace(t)
     const { till, clock, ...shop } = await place.shop()
+    const { account, project_id } = shop
     const ahead = await place.till({ now: () => clock.now() + 3_600_000 })
     const early = [...(await tokensOf(ahead, shop, 'ann')), ...(await tokensOf(till, shop, 'ann'))]
     clock.pass(-3_600_000)
     await assertTokens(till, early, true)
 
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id, user_id: 'ann' })
+    await till.sessions.revoke(account, { project_id, user_id: 'ann' })
 
     await assertTokens(till, early, false)
     clock.pass(7_200_000)
     await assertTokens(till, early, false)
+    clock.pass(-3_600_000)
+    const later = await tokensOf(till, shop, 'ann')
+    await assertTokens(till, later, true)
+    await till.sessions.revoke(account, { project_id })
+    await assertTokens(till, later, false)
   })
 
-  test('does not revoke tokens issued after it in the same second', async (t) => {
+  test('ends no later token, also of the same second and in another process', async (t) => {
     const place = newPlace(t)
-    const { till, clock, ...shop } = await place.shop()
+    const { till, ...shop } = await place.shop()
     const other = await place.till()
-    for (const user_id of ['ann', undefined]) {
+    const { account, project_id } = shop
+    for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
+      const before = await tokensOf(till, shop, 'ann')
       const named = user_id === undefined ? {} : { user_id }
-      await till.sessions.revoke(shop.account, { project_id: shop.project.id, ...named })
+      await till.sessions.revoke(account, { project_id, ...named })
+      await assertTokens(till, before, false)
       for (const each of [till, other]) {
         await assertTokens(each, await tokensOf(other, shop, 'ann'), true)
       }
     }
   })
 
-  test('repeated in one second revokes the tokens issued in between', async (t) => {
-    const { till, ...shop } = await newPlace(t).shop()
-    const { account, project } = shop
-    for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
-      const before = await tokensOf(till, shop, 'ann')
-      const named = user_id === undefined ? {} : { user_id }
-      await till.sessions.revoke(account, { project_id: project.id, ...named })
-      await assertTokens(till, before, false)
-      await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
-    }
-  })
-
-  test('does not revoke new tokens when the clock then jumps back an hour', async (t) => {
-    const { till, clock, ...shop } = await newPlace(t).shop()
-    const old = await tokensOf(till, shop, 'ann')
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
-
-    clock.pass(-3_600_000)
-
-    const tokens = await tokensOf(till, shop, 'ann')
-    await assertTokens(till, tokens, true)
-    await assertTokens(till, old, false)
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
-    await assertTokens(till, tokens, false)
-  })
-
-  test('of tokens that another tool has signed revokes all but later ones', async (t) => {
-    const { till, project_id, account } = await newPlace(t).shop({ tokenSecret: SECRET })
+  test('of tokens that another tool has signed ends all but later ones', async () => {
+    const { till, project_id, account } = await createShop({ tokenSecret: SECRET, now: () => NOW })
     await till.sessions.revoke(account, { project_id })
-    const sign = (iat: number) =>
-      createFixedKeyring(SECRET).sign({
-        iss: 'tillkit',
-        sub: 'player',
-        project_id,
-        scope: 'items:read',
-        jti: 'j-1',
-        iat,
-        exp: SECONDS + 3600,
-      })
+    const sign = (iat: number) => signed(project_id, { iat })
 
     await assertTokens(till, [await sign(SECONDS - 1), await sign(SECONDS)], false)
     await assertTokens(till, [await sign(SECONDS + 1)], true)
   })
 
-  test('is refused with a bad or misspelt user_id, instead of revoking all tokens', async (t) => {
-    const { till, project_id, account, token } = await newPlace(t).shop()
+  test('is refused with a bad or misspelt user_id, instead of revoking all tokens', async () => {
+    const { till, project_id, account, token } = await createShop()
     const bad = [{ user: 'player' }, ...['', 1, null, 'a\0b'].map((user_id) => ({ user_id }))]
     for (const change of bad) {
       const revoked = till.sessions.revoke(account, { project_id, ...change } as never)
       await assert.rejects(revoked, { code: 'invalid_request' })
     }
     await assertTokens(till, [token], true)
+  })
+})
+
+/** A token that another tool has signed with the operator's secret. */
+function signed(project_id: string, change: object): Promise<string> {
+  return createFixedKeyring(SECRET).sign({
+    ...{ iss: 'tillkit', sub: 'player', project_id, scope: 'items:read' },
+    ...{ jti: 'j-1', iat: SECONDS, exp: SECONDS + 3600, ...change },
   })
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import { createTill, type Till, type TillOptions } from '../../lib/index.ts'
+import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
@@ -21,21 +22,18 @@ export interface Place {
   bytes(): Buffer
 }
 
-/** Makes a place for a test. */
-export type NewPlace = (t: TestContext) => Place
-
 /** Runs a suite in SQLite files with each driver. */
 export async function describeFiles(
   what: string,
-  suite: (newPlace: NewPlace) => void,
+  suite: (newPlace: (t: TestContext) => Place) => void,
 ): Promise<void> {
   for (const { driver, skip } of await sqliteDrivers()) {
-    const open = (path: string) => openSqlite(path, { driver })
-    describe(`${what}, with ${driver}`, { skip }, () => suite((t) => filePlace(t, open)))
+    describe(`${what}, with ${driver}`, { skip }, () => suite((t) => newPlace(t, driver)))
   }
 }
 
-function filePlace(t: TestContext, open: typeof openSqlite): Place {
+/** A new SQLite file for a test. */
+export function newPlace(t: TestContext, driver?: SqliteDriverName): Place {
   const tills: Till[] = []
   // Hooks run in the order of registration: first this one, then the one that removes the folder.
   t.after(async () => {
@@ -45,7 +43,11 @@ function filePlace(t: TestContext, open: typeof openSqlite): Place {
   const path = join(folder, 'till.db')
   const clock = createClock()
   const till = async (options: Partial<TillOptions> = {}) => {
-    const opened = createTill({ storage: await open(path), now: clock.now, ...options })
+    const opened = createTill({
+      storage: await openSqlite(path, driver ? { driver } : {}),
+      now: clock.now,
+      ...options,
+    })
     tills.push(opened)
     return opened
   }
