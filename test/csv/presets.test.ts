@@ -184,7 +184,7 @@ test('RevenueCat ids include the renewal, times are UTC, and a refund keeps its 
   const anonymous = '$RCAnonymousID:87c6'
   const rows = [
     header,
-    `u1,pass,${at},1000,false,EUR,4.99,,1,,`,
+    `u1,pass,${at},1000,false,EUR,0,,1,,4.99`,
     `u1,pass,2024-02-01 10:00:00,1000,false,EUR,0,2024-02-03 00:00:00,2,u9,4.99`,
     `u2,pass,${at},2000,true,EUR,4.99,,,,`,
     // An anonymous user gets a later id, or none.
@@ -201,6 +201,8 @@ test('RevenueCat ids include the renewal, times are UTC, and a refund keeps its 
   ])
   const sandbox = read(rows, { is_sandbox: true })
   assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 4])
+  const without = read([REVENUECAT, `u1,pass,${at},1000,false,EUR,4.99,,1`])
+  assert.deepEqual(valuesOf(without.purchases), valuesOf(purchases).slice(0, 1))
 })
 
 test('Stripe payments are read in UTC with the SKU of their metadata; test payments belong to sandbox stores, and nothing unpaid is imported', () => {

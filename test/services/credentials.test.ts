@@ -5,13 +5,13 @@ import type { KeyUse } from '../../lib/storage/records.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { newPlace } from '../support/place.ts'
 import { openSqlite } from '../support/sqlite.ts'
-import { createShop, failureOf } from '../support/till.ts'
+import { createClock, createShop, failureOf } from '../support/till.ts'
 
 const USER = { user_id: 'player' }
 
 describe('account keys', () => {
   test('authenticate one account, each with its own id, and are listed without their secret part', async () => {
-    const { till, account } = await createShop()
+    const { till, account } = await createShop({ now: createClock().now })
     const { account_id, created_at, key_id } = account
 
     const { account_key, ...added } = await till.accounts.addKey(account, { name: 'Game server' })

@@ -110,6 +110,29 @@ describe('between a check and its write', () => {
     }
   }
 
+  test('another call changes other fields, and neither change is lost', async () => {
+    const shop = await setUp()
+    const { till, key, project_id: id } = shop
+    const { update } = till.projects
+    const [name, platform] = ['New', 'web']
+
+    await shop.interrupt(
+      'updateProject',
+      () => update(key, { id, name }),
+      () => update(key, { id, platform }),
+    )
+    await shop.interrupt(
+      'updateStore',
+      () => till.stores.update(key, { store_id: 'main', status: 'paused' }),
+      () => till.stores.update(key, { store_id: 'main', is_sandbox: true }),
+    )
+
+    const project = await till.projects.get(key, id)
+    assert.deepEqual([project.name, project.platform], [name, platform])
+    const { status, is_sandbox } = await till.stores.get(key, 'main')
+    assert.deepEqual([status, is_sandbox], ['paused', true])
+  })
+
   for (const user_id of ['player', undefined]) {
     test(`another revocation ends, and a token is issued: ${user_id ?? 'a project'}`, async () => {
       const shop = await setUp()

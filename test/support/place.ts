@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { createTill, type Till, type TillOptions } from '../../lib/index.ts'
-import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
 import { createClock, createShop, type Shop } from './till.ts'
@@ -22,18 +20,8 @@ export interface Place {
   bytes(): Buffer
 }
 
-/** Runs a suite in SQLite files with each driver. */
-export async function describeFiles(
-  what: string,
-  suite: (newPlace: (t: TestContext) => Place) => void,
-): Promise<void> {
-  for (const { driver, skip } of await sqliteDrivers()) {
-    describe(`${what}, with ${driver}`, { skip }, () => suite((t) => newPlace(t, driver)))
-  }
-}
-
 /** A new SQLite file for a test. */
-export function newPlace(t: TestContext, driver?: SqliteDriverName): Place {
+export function newPlace(t: TestContext): Place {
   const tills: Till[] = []
   // Hooks run in the order of registration: first this one, then the one that removes the folder.
   t.after(async () => {
@@ -44,7 +32,7 @@ export function newPlace(t: TestContext, driver?: SqliteDriverName): Place {
   const clock = createClock()
   const till = async (options: Partial<TillOptions> = {}) => {
     const opened = createTill({
-      storage: await openSqlite(path, driver ? { driver } : {}),
+      storage: await openSqlite(path),
       now: clock.now,
       ...options,
     })
