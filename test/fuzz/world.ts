@@ -32,18 +32,7 @@ export async function createWorld(till: Till): Promise<World> {
     gracePeriod: 0,
   })
 
-  const stranger = await till.accounts.create({ name: 'Stranger' })
-  const game = { name: 'Other', bundle_id: 'com.example.other', platform: 'web' }
-  const strange = await till.projects.create(stranger, {
-    account_id: stranger.account_id,
-    ...game,
-  })
-  const other = { project_id: strange.id, store_id: 'other', store_type: 'web' } as const
-  await till.stores.create(stranger, other)
-  const gem = { name: 'gem', display_name: 'Foreign gem', price: '1', type: 'consumable' } as const
-  const strange_item = await till.items.create(stranger, { store_id: 'other', ...gem })
-  const foreign = await till.sessions.token(strange.public_key, { user_id: 'other' })
-
+  const stranger = await createShop(till, 'Stranger')
   const [head, payload] = home.token.split('.')
   const names: { readonly [name: string]: string } = {
     account_id: account.account_id,
@@ -53,12 +42,12 @@ export async function createWorld(till: Till): Promise<World> {
     project_id: project.id,
     public_key,
     former_public_key: project.public_key,
-    foreign_public_key: strange.public_key,
+    foreign_public_key: stranger.public_key,
     item_id: home.item.id,
-    foreign_item_id: strange_item.id,
+    foreign_item_id: stranger.item.id,
     token: home.token,
     revoked_token: revoked.token,
-    foreign_token: foreign.token,
+    foreign_token: stranger.token,
     expired_token: `${head}.${Buffer.from('{"exp":1}').toString('base64url')}.x`,
     unsigned_token: `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${payload}.`,
   }
@@ -77,12 +66,12 @@ export async function createWorld(till: Till): Promise<World> {
     }),
     secrets: [
       ...[account.account_key, lost.account_key, stranger.account_key],
-      ...[home.token, revoked.token, foreign.token, 'kept-shared-secret', 'kept-webhook-secret'],
+      ...[home.token, revoked.token, stranger.token, 'kept-shared-secret', 'kept-webhook-secret'],
       ...[process.cwd(), tmpdir(), 'node:', '.ts:', 'node_modules', 'SQLITE', 'INSERT INTO'],
     ],
     foreign: {
-      keys: [stranger.account_key, strange.public_key, foreign.token],
-      facts: [strange.public_key, strange.id, strange_item.id, stranger.account_id, 'Foreign gem'],
+      keys: [stranger.account_key, stranger.public_key, stranger.token],
+      facts: [stranger.public_key, stranger.project_id, stranger.item.id, stranger.account_id],
     },
   }
 }

@@ -122,40 +122,30 @@ test('a storage that fails in the middle of a list fails the body, and the log s
   assert.match(log[0]?.error ?? '', /the disk is gone/)
 })
 
-/** The body of an import with this many rows, made while it is read. `ahead` is the most unread. */
+/** The body of an import with this many rows, made while it is read. */
 function createUpload(rows: number) {
-  const boundary = 'boundary'
-  const part = (name: string) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"`
-  let row = 0
   const upload = { pulled: 0, cancelled: false }
-  const encode = (text: string) => new TextEncoder().encode(text)
-  const body = new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        controller.enqueue(encode(`${part('store_id')}\r\n\r\nmain\r\n`))
-        controller.enqueue(encode(`${part('file')}; filename="a.csv"\r\n\r\n`))
-        controller.enqueue(encode('transaction_id,sku,purchased_at\n'))
-      },
-      pull(controller) {
-        upload.pulled++
-        if (row === rows) {
-          controller.enqueue(encode(`\r\n--${boundary}--\r\n`))
-          controller.close()
-          return
-        }
-        const last = Math.min(rows, row + 1000)
+  const part = (name: string) => `--boundary\r\ncontent-disposition: form-data; name="${name}"`
+  async function* chunks() {
+    try {
+      yield `${part('store_id')}\r\n\r\nmain\r\n${part('file')}; filename="a.csv"\r\n\r\n`
+      yield 'transaction_id,sku,purchased_at\n'
+      for (let row = 0; row < rows; upload.pulled++) {
         let text = ''
-        while (row < last) text += `T-${row++},gold,1709294400\n`
-        controller.enqueue(encode(text))
-      },
-      cancel() {
-        upload.cancelled = true
-      },
-    },
-    { highWaterMark: 0 },
-  )
-  const type = `multipart/form-data; boundary=${boundary}`
-  return { upload, body, type }
+        for (const last = row + 1000; row < last; row++) text += `T-${row},gold,1709294400\n`
+        yield text
+      }
+      yield '\r\n--boundary--\r\n'
+    } finally {
+      upload.cancelled = true
+    }
+  }
+  const encoder = new TextEncoder()
+  async function* bytes() {
+    for await (const chunk of chunks()) yield encoder.encode(chunk)
+  }
+  const body: ReadableStream = ReadableStream.from(bytes())
+  return { upload, body, type: 'multipart/form-data; boundary=boundary' }
 }
 
 function importRequest(token: string, { body, type }: ReturnType<typeof createUpload>) {

@@ -110,23 +110,6 @@ test('the parts may have any order, and unknown parts are ignored', async (t) =>
   assert.equal((await purchases()).length, 2)
 })
 
-test('a body in chunks of one byte is one upload', async (t) => {
-  const { connect, token, purchases } = await start(t)
-  const body = multipart([
-    ['file', fileOf(2)],
-    ['store_id', 'main'],
-  ])
-  const client = await connect()
-  client.socket.setNoDelay(true)
-
-  const length = `content-length: ${body.length}`
-  client.write(rawRequest(IMPORT, [`authorization: Bearer ${token}`, CUT, length]))
-  for (const byte of body) await new Promise((resolve) => client.socket.write(byte, resolve))
-
-  assert.equal((await client.reply()).text, '{"ok":true}')
-  assert.equal((await purchases()).length, 2)
-})
-
 const good = multipart([
   ['store_id', 'main'],
   ['file', fileOf(2)],

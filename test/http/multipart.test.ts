@@ -28,6 +28,7 @@ const part = (name: string, data: string, more: Partial<Part> = {}): Part => ({
 })
 
 const boundary = 'frontier'
+const silent: MultipartHandlers = { part: () => {}, data: () => {}, partEnd: () => {} }
 const field = (data: string) => `--frontier\r\n${disposition('form-data; name="a"')}\r\n${data}\r\n`
 const disposition = (value: string) => `Content-Disposition: ${value}\r\n`
 const withHeader = (header: string) => `--frontier\r\n${header}\r\n1\r\n--frontier--\r\n`
@@ -63,66 +64,26 @@ describe('parseBoundary', () => {
 })
 
 describe('A well-formed body', () => {
-  test('produces the parts, their headers and their bytes in order', () => {
-    const file = disposition('form-data; name="f"; filename="x.bin"')
-    const type = 'Content-Type: text/csv; charset=x\r\n'
-    const body = `${field('1')}--frontier\r\n${file}${type}\r\n\0\xff\r\n--frontier--\r\n`
-
-    assert.deepEqual(parse(Buffer.from(body, 'latin1')).parts, [
-      part('a', '1'),
-      part('f', '\0\xff', { filename: 'x.bin', contentType: 'text/csv; charset=x' }),
-    ])
-  })
-
-  test('may have a preamble and an epilogue that look like parts', () => {
-    const preamble = 'not --frontier\r\n--frontie\r\n\n--frontier\r\n\r\n'
-    const body = `${preamble}${field('1')}--frontier--\r\n${field('2')}--frontier`
-
-    assert.deepEqual(parse(body), { parts: [part('a', '1')] })
-  })
-
-  test('may have spaces and tabs after a delimiter, and a line end after the last one', () => {
-    for (const end of ['', ' \t', '\r\n', ' \t\r\n', '\r\n\r\nmore']) {
+  const a = part('a', '1')
+  const odd =
+    'X-A: \xff\r\nx-a:\r\ncONTENT-dISPOSITION:FORM-DATA;NAME=a \t;; x=y\r\nContent-type:a/b \r\n'
+  const bodies: [what: string, body: string, ...parts: Part[]][] = [
+    ...['', ' \t', '\r\n', ' \t\r\n', '\r\n\r\nmore'].map((end): [string, string, Part] => {
       const body = `--frontier \t\r\n${named}\r\n1\r\n--frontier-- ${end}`
-      assert.deepEqual(parse(body), { parts: [part('a', '1')] })
-    }
-  })
-
-  test('may have no part, or an empty one, with and without a line end between header and delimiter', () => {
-    assert.deepEqual(parse('--frontier--'), { parts: [] })
-    assert.deepEqual(parse(`${field('')}--frontier--`).parts, [part('a', '')])
-    assert.deepEqual(parse(`--frontier\r\n${named}\r\n--frontier--`).parts, [part('a', '')])
-  })
-
-  test('keeps a partial delimiter in the data', () => {
-    for (const data of ['--frontie', '\r\n', '\r\n--frontie', '\r\r\n--fr\r', '\n--frontier']) {
-      assert.deepEqual(parse(`${field(data)}--frontier--`).parts, [part('a', data)])
-    }
-  })
-
-  test('is parsed correctly when a handler overwrites its chunk', () => {
-    let data = ''
-    const parser = createMultipartParser(boundary, {
-      part: () => {},
-      data: (chunk) => {
-        data += latin1(chunk)
-        chunk.fill(0)
-      },
-      partEnd: () => {},
-    })
-
-    for (const byte of Buffer.from(`${field('\r\n--frontie\r\n--f')}--frontier--`)) {
-      parser.push(Uint8Array.of(byte))
-    }
-    parser.end()
-
-    assert.equal(data, '\r\n--frontie\r\n--f')
-  })
-})
-
-describe('The header of a part', () => {
+      return [`${JSON.stringify(end)} after its last delimiter`, body, a]
+    }),
+    ['no part', '--frontier--'],
+    ['an empty part', `${field('')}--frontier--`, part('a', '')],
+    ['no line end after a header', `--frontier\r\n${named}\r\n--frontier--`, part('a', '')],
+    ['odd case and unknown headers', withHeader(odd), part('a', '1', { contentType: 'a/b' })],
+    ...['7bit', '8BIT', 'binary'].map((encoding): [string, string, Part] => {
+      const body = withHeader(`${named}Content-Transfer-Encoding: ${encoding}\r\n`)
+      return [`the encoding ${encoding}`, body, a]
+    }),
+    // RFC 7578 section 4.2 forbids it.
+    ['filename*', withDisposition(`form-data; name="a"; filename*=UTF-8''b`), a],
+  ]
   const names: [written: string, name: string][] = [
-    ['"a"', 'a'],
     ['token', 'token'],
     ['""', ''],
     ['"a; filename=b"', 'a; filename=b'],
@@ -132,38 +93,35 @@ describe('The header of a part', () => {
     ['"C:\\\\dir\\\\a"', 'C:\\dir\\a'],
     ['"C:\\dir\\a"', 'C:\\dir\\a'],
     ['"\\%22"', '\\"'],
-    ['"é😀"', 'é😀'],
     ['"\ufeffa\u2028\\\u2028"', '\ufeffa\u2028\\\u2028'],
   ]
   for (const [written, name] of names) {
-    test(`names ${JSON.stringify(name)} as name=${JSON.stringify(written).slice(1, -1)}`, () => {
-      const body = withDisposition(`form-data; name=${written}; filename=${written}`)
-
-      assert.deepEqual(parse(body).parts, [part(name, '1', { filename: name })])
+    const body = withDisposition(`form-data; name=${written}; filename=${written}`)
+    bodies.push([`the name ${written}`, body, part(name, '1', { filename: name })])
+  }
+  for (const [what, body, ...parts] of bodies) {
+    test(`may have ${what}`, () => {
+      const bytes = body === withHeader(odd) ? Buffer.from(body, 'latin1') : body
+      assert.deepEqual(parse(bytes), { parts })
     })
   }
 
-  test('has case-insensitive names, and unknown headers are ignored', () => {
-    const body = withHeader(
-      'X-A: \xff\r\nx-a:\r\ncONTENT-dISPOSITION:FORM-DATA;NAME=a \t;; x=y\r\nContent-type:a/b \r\n',
-    )
+  test('is parsed correctly when a handler overwrites its chunk', () => {
+    let data = ''
+    const parser = createMultipartParser(boundary, {
+      ...silent,
+      data: (chunk) => {
+        data += latin1(chunk)
+        chunk.fill(0)
+      },
+    })
 
-    assert.deepEqual(parse(Buffer.from(body, 'latin1')).parts, [
-      part('a', '1', { contentType: 'a/b' }),
-    ])
-  })
-
-  test('may declare the encoding 7bit, 8bit or binary', () => {
-    for (const encoding of ['7bit', '8BIT', 'binary']) {
-      const body = withHeader(`${named}Content-Transfer-Encoding: ${encoding}\r\n`)
-      assert.deepEqual(parse(body).parts, [part('a', '1')])
+    for (const byte of Buffer.from(`${field('\r\n--frontie\r\n--f')}--frontier--`)) {
+      parser.push(Uint8Array.of(byte))
     }
-  })
+    parser.end()
 
-  test('ignores filename*, which RFC 7578 section 4.2 forbids', () => {
-    const body = withDisposition(`form-data; name="a"; filename*=UTF-8''b`)
-
-    assert.deepEqual(parse(body).parts, [part('a', '1')])
+    assert.equal(data, '\r\n--frontie\r\n--f')
   })
 })
 
@@ -274,38 +232,31 @@ describe('A malformed body', () => {
 })
 
 describe('A parser', () => {
-  test('throws its first error again at every later call', () => {
-    const parser = createMultipartParser(boundary, silent)
-    const first = caught(() => parser.push(Buffer.from('--frontier\n')))
-
-    assert.ok(first instanceof MultipartError)
-    for (const later of [() => parser.push(Buffer.from(withHeader(named))), () => parser.end()]) {
-      assert.equal(caught(later), first)
-    }
-  })
-
-  test('stops when a handler throws', () => {
+  test('throws its first error, or that of a handler, again at every later call', () => {
     const tooLong = new Error('too long')
     const data = () => {
       throw tooLong
     }
-    const parser = createMultipartParser(boundary, { ...silent, data })
-
-    for (const call of [() => parser.push(Buffer.from(withHeader(named))), () => parser.end()]) {
-      assert.equal(caught(call), tooLong)
+    for (const [handlers, bytes] of [
+      [silent, '--frontier\n'],
+      [{ ...silent, data }, withHeader(named)],
+    ] as const) {
+      const parser = createMultipartParser(boundary, handlers)
+      const first = caught(() => parser.push(Buffer.from(bytes)))
+      assert.ok(first instanceof MultipartError || first === tooLong)
+      for (const later of [() => parser.push(Buffer.from(withHeader(named))), () => parser.end()]) {
+        assert.equal(caught(later), first)
+      }
     }
   })
 
-  test('cannot be used after end()', () => {
+  test('cannot be used after end(), nor created with an invalid boundary', () => {
     const parser = createMultipartParser(boundary, silent)
     parser.push(Buffer.from('--frontier--'))
     parser.end()
 
     assert.throws(() => parser.push(Buffer.from('')), TypeError)
     assert.throws(() => parser.end(), TypeError)
-  })
-
-  test('cannot be created with an invalid boundary', () => {
     for (const none of ['', 'a\r', 'a ', 'x'.repeat(71)]) {
       assert.throws(() => createMultipartParser(none, silent), TypeError)
     }
@@ -319,20 +270,6 @@ describe('A body split into chunks', () => {
   const body = Buffer.from(
     `pre\r\n--fron\r\n${field(data)}${field('')}--frontier \t\r\n${lastPart}--frontier-- \r\nend`,
   )
-  const expected = {
-    parts: [
-      part('a', data),
-      part('a', ''),
-      part('é"', `--front${data}`, { filename: 'a.csv', contentType: 'a/b' }),
-    ],
-  }
-
-  test('has the same parts when it is split in two at any byte', () => {
-    for (let at = 0; at <= body.length; at++) {
-      assert.deepEqual(parse(body.subarray(0, at), body.subarray(at)), expected, `cut at ${at}`)
-    }
-  })
-
   test('has the same parts and the same error code when it is damaged', () => {
     const damage = fc.record({
       at: fc.nat(body.length),
@@ -410,8 +347,6 @@ describe('A hostile body', () => {
     assert.ok(read <= 3 * chunks.length, `${read} bytes read of ${chunks.length}`)
   })
 })
-
-const silent: MultipartHandlers = { part: () => {}, data: () => {}, partEnd: () => {} }
 
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
-import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { openPostgresStorage } from '../../lib/index.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
 import { childrenOf } from '../support/served.ts'
 import { assertProblem, serveShop, startServer } from '../support/server.ts'
@@ -52,25 +49,6 @@ test('a frozen PostgreSQL server makes /readyz fail before its statements time o
   thaw()
   assert.deepEqual((await read).records, [])
   assert.equal((await send('GET /readyz')).status, 200)
-})
-
-test('a SQLite file locked by another process is ready while writes wait', async (t) => {
-  const path = join(temporaryFolder(t), 'till.db')
-  const storage = await openSqliteStorage(path)
-  const { till, send, account_id } = await serveShop(t, { storage })
-  const other = await openSqliteDriver(path)
-  other.exec('BEGIN EXCLUSIVE')
-  let isWritten = false
-  const write = till.accounts.create({ name: 'Later' }).finally(() => {
-    isWritten = true
-  })
-
-  assert.equal((await send('GET /readyz')).status, 200)
-
-  assert.ok(!isWritten)
-  other.exec('ROLLBACK')
-  other.close()
-  assert.notEqual((await write).account_id, account_id)
 })
 
 test('metrics show the PostgreSQL connections in use, the waiting statements, and a clock that differs', async (t) => {

@@ -86,59 +86,44 @@ test('a repeated read answers the headers of its own request', async (t) => {
   assert.equal(stranger.headers.get('access-control-allow-origin'), null)
 })
 
+type Change = (till: Till, shop: Awaited<ReturnType<typeof createShop>>) => Promise<unknown>
+
+const SILVER = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '99' }
+
 /** Changes by this server's till or by another process, and the status that must follow. */
-const changes: {
-  readonly title: string
-  readonly status: number
-  /** The read; default the item. */
-  readonly request?: 'list'
-  change(till: Till, shop: Awaited<ReturnType<typeof createShop>>): Promise<unknown>
-}[] = [
-  {
-    title: 'an item was changed',
-    status: 200,
-    change: (till, { account, item }) => till.items.update(account, { id: item.id, price: '1' }),
-  },
-  {
-    title: 'an item was created',
-    status: 200,
-    request: 'list',
-    change: (till, { account }) =>
-      till.items.create(account, {
-        store_id: 'main',
-        name: 'silver',
-        display_name: 'Silver',
-        price: '99',
-        type: 'consumable',
-      }),
-  },
-  {
-    title: 'the tokens of the user were revoked',
-    status: 401,
-    change: (till, { account, project }) =>
-      till.sessions.revoke(account, { project_id: project.id, user_id: 'player' }),
-  },
-  {
-    title: 'the tokens of the project were revoked',
-    status: 401,
-    change: (till, { account, project }) =>
-      till.sessions.revoke(account, { project_id: project.id }),
-  },
-  {
-    title: 'the project was disabled',
-    status: 401,
-    change: (till, { account, project }) =>
-      till.projects.update(account, { id: project.id, status: 'disabled' }),
-  },
+const changes: readonly (readonly [what: string, status: number, change: Change])[] = [
+  [
+    'an item was changed',
+    200,
+    (till, { account, item }) => till.items.update(account, { id: item.id, price: '1' }),
+  ],
+  [
+    'an item was created',
+    200,
+    (till, { account }) => till.items.create(account, { ...SILVER, type: 'consumable' }),
+  ],
+  [
+    'the tokens of the user were revoked',
+    401,
+    (till, { account, project_id }) =>
+      till.sessions.revoke(account, { project_id, user_id: 'player' }),
+  ],
+  [
+    'the project was disabled',
+    401,
+    (till, { account, project_id: id }) =>
+      till.projects.update(account, { id, status: 'disabled' }),
+  ],
 ]
 
 for (const by of ['this process', 'another process']) {
   test(`a repeated read is not answered from memory after a change by ${by}`, async (t) => {
     const { till, other, list, read, repeat } = await start(t)
-    for (const { title, status, request, change } of changes) {
+    for (const [title, status, change] of changes) {
       await t.test(title, async () => {
         const shop = await createShop(till, title)
-        const line = request === 'list' ? list : `GET /api/v1/items/${shop.item.id}`
+        const isNew = title.includes('created')
+        const line = isNew ? list : `GET /api/v1/items/${shop.item.id}`
         const before = await repeat(line, shop.token)
 
         await change(by === 'this process' ? till : other, shop)

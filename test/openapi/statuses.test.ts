@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { createMemoryStorage, TillError } from '../../lib/index.ts'
 import { type Parts, type Reply, startServer, type TestServerOptions } from '../support/server.ts'
 import { assertDocumented } from './answers.ts'
-import { document, mistakesOf, type Operation, operations } from './document.ts'
+import { type Operation, operations } from './document.ts'
 import { createManagedShop, exampleOf, knownValues } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
@@ -119,17 +119,5 @@ for (const [status, { ask, ...options }] of Object.entries(PROVOCATIONS)) {
       assertDocumented(operation, reply)
     })
     await Promise.all(answers)
-  })
-}
-
-for (const [status, line] of [
-  [404, 'GET /nowhere'],
-  [405, 'DELETE /api/v1/items'],
-] as const) {
-  test(`${line} has no operation, and gets ${status} with a problem of the document`, async (t) => {
-    const { send } = await startServer(t, { storage: createMemoryStorage() })
-    const reply = await send(line)
-    assert.equal(reply.status, status)
-    assert.equal(mistakesOf(document.components.schemas.Problem ?? {}, reply.json()), undefined)
   })
 }

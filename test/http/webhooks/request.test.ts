@@ -302,13 +302,3 @@ describe('answers', () => {
     )
   })
 })
-
-test('closing ends the requests in flight', async (t) => {
-  const receiver = await startReceiver(t)
-  receiver.answer = () => {}
-  const { fail, close } = open(t)
-  const failed = fail(receiver.url)
-  await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
-  close()
-  assert.equal(await failed, 'stopped')
-})

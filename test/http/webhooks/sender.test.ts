@@ -106,23 +106,6 @@ test('repeats a message with the same id until the receiver accepts it', async (
   assert.deepEqual([accepted, redirected, refused, failed], [1, 1, 1, 1])
 })
 
-test('410 disables the endpoint, and resume continues it', async (t) => {
-  const { till, account, project, receiver, send, change, caughtUp, endpoint } = await start(t)
-  receiver.answer = (response) => response.writeHead(410).end()
-  send()
-  await change()
-  await eventuallyHolds(async () => {
-    const { state, reason } = await endpoint()
-    assert.deepEqual([state, reason], ['disabled', 'gone'])
-  })
-  const before = receiver.received.length
-  receiver.answer = (response) => response.writeHead(204).end()
-  await change(2)
-  await till.webhooks.resume(account, project.id)
-  await caughtUp()
-  assert.equal(new Set(sequences(receiver.received.slice(before))).size, 3)
-})
-
 test('Retry-After delays the whole endpoint', async (t) => {
   const clock = createClock(Date.now())
   const { till, receiver, send, change, caughtUp, log } = await start(t, { now: clock.now })
