@@ -33,7 +33,7 @@ const RUNTIME = [
 /** The longest start first, each in another process. */
 const LONGEST = [
   /^test\/(readme|console|storage\/postgres-contract)/,
-  /^test\/http\/(servers|faults-kill|memory|quotas|restart)/,
+  /^test\/http\/(servers|faults-kill|quotas)/,
   /^test\/storage\/(contract|cache|postgres)/,
   /^test\/services\/(interleaving|purchases)/,
 ]
@@ -41,7 +41,7 @@ const LONGEST = [
 /** These measure or change their process. */
 const ALONE = [
   /^test\/(library-docs|readme)\./, // the working directory
-  /^test\/http\/(over-fetch|multipart|ratelimit)\./, // the environment, the heap
+  /^test\/http\/(over-fetch|ratelimit)\./, // the environment, the heap
   /^test\/csv\/parser\./, // the heap
   /^test\/cli\/completion\./, // a hook before all tests
 ]

@@ -263,7 +263,7 @@ test('a report or an export that would overwrite its source, or cannot be writte
   const { run, write, folder, db } = await setUp(t)
   const file = write('good.csv', GOOD)
   const nowhere = join(folder, 'nowhere', 'errors.csv')
-  for (const [args, message] of [
+  for (const [[command, ...args], message] of [
     [['import', file, '--report', join(folder, '.', 'good.csv')], /would overwrite what this comm/],
     [['import', file, '--report', db], /would overwrite what this command reads/],
     [['export', '--out', db], /would overwrite what this command reads/],
@@ -271,7 +271,7 @@ test('a report or an export that would overwrite its source, or cannot be writte
     [['import', file, '--report', nowhere], /--report: .*nowhere: there is no such/],
     [['export', '--out', nowhere], /nowhere: there is no such file/],
   ] as const) {
-    const { code, stderr } = await run(...args)
+    const { code, stderr } = await run(command, ...args)
     assert.deepEqual([code, message.test(stderr)], [2, true], stderr)
   }
   assert.equal(readFileSync(file, 'utf8'), GOOD)

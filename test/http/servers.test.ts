@@ -228,6 +228,7 @@ test('the first requests after a start are all accepted while the signing keys s
     await mayGoOn.given
     return storage.listSigningKeys()
   }
+  const close = async () => {} // the storage belongs to another server
   const { send } = await startServer(t, { storage: { ...storage, listSigningKeys, close } })
   const replies = [send(LIST, { token })]
   await asked.given
@@ -238,6 +239,3 @@ test('the first requests after a start are all accepted while the signing keys s
 
   for (const { status, text } of await Promise.all(replies)) assert.equal(status, 200, text)
 })
-
-/** The storage belongs to another server. */
-const close = async () => {}

@@ -95,6 +95,7 @@ const ajv = new Ajv2020({
   strict: false,
   formats: {
     uri: (text: string) => URL.canParse(text),
+    date: /^\d{4}-\d\d-\d\d$/,
     'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/,
   },
 })
