@@ -131,27 +131,9 @@ export function createLibraryRunner(till: Till): Runner {
         return { shown: page.items.map(shownItem), next: page.next }
       })
     },
-    async catalog({ caller, project, store_id, items: listed, archiveMissing, applies }) {
-      const who = await callerOf(caller)
-      const fixed = { display_name: 'An item', type: 'consumable' as const }
-      const stores = [{ store_id, items: listed.map((item) => ({ ...item, ...fixed })) }]
-      const request = { project_id: projectId(project), catalog: { stores }, archiveMissing }
-      const plan = await till.catalog[applies ? 'apply' : 'plan'](who, request)
-      const { project_id: _, digest: __, unset_variables: ___, changes, ...counts } = plan
-      for (const { action, name = '' } of applies ? changes : []) {
-        if (action !== 'create') continue
-        placeOf(items, (await till.items.getByName(who, store_id, name)).id)
-      }
-      return { ...counts, changes: changes.map(({ action, name }) => [action, name]) }
-    },
     async import({ caller, store_id, rows, dry_run }) {
       const file = fileOf(rows)
       return importFile(await callerOf(caller), { store_id, dryRun: dry_run, file })
-    },
-    async importExport({ caller, store_id }) {
-      const who = await callerOf(caller)
-      const file = bytesOf(till.purchases.export(who, { store_id }))
-      return importFile(who, { store_id, file, dryRun: true })
     },
     async listPurchases({ caller, store_id, limit, filter }) {
       const who = await callerOf(caller)
@@ -212,10 +194,6 @@ async function pagesOf<T>(
     cursor = next
   } while (cursor !== undefined)
   return pages
-}
-
-async function* bytesOf(chunks: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) yield Buffer.from(chunk)
 }
 
 /** The rows as a canonical CSV file. The time of a transaction follows from its id. */

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Action, Caller, Row } from './actions.ts'
-import { type Item, planCatalog } from './catalog.ts'
 import { indexIn, nth, type Outcome, plain, type Runner, sorted, timeOf } from './library.ts'
-import { importRows, type Purchase, rowOf } from './purchases.ts'
+import { importRows, type Purchase } from './purchases.ts'
 import { Refusal } from './refusal.ts'
 
 type Config = { readonly [key: string]: unknown }
@@ -16,6 +15,14 @@ interface Project {
   status: string
   readonly dlscheme: string
   config: Config
+}
+
+interface Item {
+  readonly item: number
+  readonly name: string
+  price: number
+  version: number
+  isArchived: boolean
 }
 
 interface Store {
@@ -182,26 +189,20 @@ export function createModel(): Runner {
       const before = structuredClone(project)
       project.name = name ?? project.name
       project.status = status ?? project.status
-      if (config) {
-        const { webhook_secret: kept } = project.config
-        const { webhook_secret = kept, ...rest } = config
-        project.config = webhook_secret ? { ...rest, webhook_secret } : rest
-      }
+      project.config = config ?? project.config
       if (!isDeepStrictEqual(project, before)) {
         log('project.update', actorOf(caller), project.account)
       }
-      const sent = config?.webhook_secret
-      const shown = withoutSecrets(project)
-      return sent ? { ...shown, config: { ...shown.config, webhook_secret: sent } } : shown
+      return project
     },
     getProject({ caller, project: index }) {
       const project = reachable(ownerOf(caller), index)
       if (!project) throw new Refusal('project_not_found')
-      return withoutSecrets(project)
+      return project
     },
     listProjects({ caller }) {
       const owner = ownerOf(caller)
-      return projects.filter((project) => project.account === owner).map(withoutSecrets)
+      return projects.filter((project) => project.account === owner)
     },
     createStore({ caller, project: index, store_id, config, key, ...sent }) {
       const owner = ownerOf(caller)
@@ -224,7 +225,7 @@ export function createModel(): Runner {
         const store: Store = { store_id: made, ...about, ...lists }
         stores.push(store)
         log('store.create', actorOf(caller), account)
-        return shownStore(store, store.config)
+        return shownStore(store)
       })
     },
     getStore({ caller, store_id }) {
@@ -234,7 +235,7 @@ export function createModel(): Runner {
     },
     listStores({ caller, project: index }) {
       const { project } = named(ownerOf(caller), index, 'project_id')
-      return stores.filter((store) => store.project === project).map((store) => shownStore(store))
+      return stores.filter((store) => store.project === project).map(shownStore)
     },
     createItem({ caller, store_id, name, price, key }) {
       const owner = ownerOf(caller)
@@ -277,33 +278,6 @@ export function createModel(): Runner {
       const shown = items.filter(({ isArchived }) => isArchived === archived)
       return pagesOf(shown, limit ?? 100)
     },
-    catalog({ caller, project: index, store_id, items: listed, archiveMissing, applies }) {
-      const { project, account } = named(ownerOf(caller), index, 'project_id')
-      const store = stores.find((each) => each.project === project && each.store_id === store_id)
-      const plan = planCatalog(store, listed, archiveMissing)
-      if (!applies || !store) return plan.shown
-      for (const [item, { price = item.price, isArchived = item.isArchived }] of plan.changed) {
-        Object.assign(item, { price, isArchived, version: item.version + 1 })
-      }
-      for (const { name, price, archived = false } of plan.created) {
-        const shown = {
-          ...{ item: items.length, account, project, store_id, name, display_name: 'An item' },
-          ...{ description: '', price: Number(price), type: 'consumable', metadata: {} },
-          ...{ version: 1, isArchived: archived },
-        }
-        store.skus.add(name)
-        store.items.push(shown)
-        items.push({ store, shown })
-      }
-      const actions = plan.shown.changes.map(([action]) => action)
-      const created = actions.filter((action) => action === 'create')
-      const changed = actions.filter((action) => action !== 'create')
-      for (const action of [...created, ...changed]) {
-        log(`item.${action}`, actorOf(caller), account)
-      }
-      if (actions.length > 0) log('catalog.apply', actorOf(caller), account)
-      return plan.shown
-    },
     import({ caller, store_id, rows, dry_run }) {
       const owner = ownerOf(caller)
       const store = namedStore(owner, store_id)
@@ -312,11 +286,6 @@ export function createModel(): Runner {
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
       log('purchases.import', actorOf(caller), store.account)
       return summary
-    },
-    // Skips every exported row.
-    importExport({ caller, store_id }) {
-      const store = namedStore(ownerOf(caller), store_id)
-      return imported(store, store.purchases.map(rowOf)).summary
     },
     listPurchases({ caller, store_id, limit, filter }) {
       const owner = ownerOf(caller)
@@ -411,18 +380,8 @@ export function createModel(): Runner {
   }
 }
 
-function withoutSecrets(project: Project): Project {
-  const { webhook_secret: _, ...config } = project.config
-  return { ...project, config }
-}
-
-function shownStore(store: Store, store_config: Config = withoutStoreSecret(store.config)) {
-  const { account, project, store_id, store_type, is_sandbox, status } = store
-  return { account, project, store_id, store_type, is_sandbox, status, store_config }
-}
-
-function withoutStoreSecret({ shared_secret: _, ...config }: Config): Config {
-  return config
+function shownStore({ account, project, store_id, store_type, is_sandbox, status, config }: Store) {
+  return { account, project, store_id, store_type, is_sandbox, status, store_config: config }
 }
 
 /** Splits a list into pages. An empty list is one page. */

@@ -74,12 +74,6 @@ export function importRows(
   return { purchases, lines, summary }
 }
 
-/** The row that an export writes for a purchase. */
-export function rowOf({ user_id = '', quantity, price, currency = '', ...rest }: Purchase): Row {
-  const cells = { user_id, quantity: String(quantity), currency, price: String(price ?? '') }
-  return { ...rest, ...cells }
-}
-
 function readRow(row: Row, fallback: string | undefined): Purchase | undefined {
   const { transaction_id, sku } = row
   const price = row.price === '' ? undefined : Number(row.price)
