@@ -13,14 +13,7 @@ import { soakOnly } from '../support/soak.ts'
 import { startWorker } from '../support/worker.ts'
 import { newPath, open } from './fixtures/places.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
-import {
-  findStale,
-  insertLine,
-  READS_PER_ROUND,
-  readsOf,
-  takeRawStep,
-  takeStep,
-} from './fixtures/steps.ts'
+import { findStale, insertLine, READS_PER_ROUND, takeRawStep, takeStep } from './fixtures/steps.ts'
 
 /** Reads during writes. */
 const READS = soakOnly ? 600 : 20_000
@@ -74,27 +67,6 @@ test('no read of a file is older than the last acknowledged write of any writer'
 
   assert.deepEqual(stale, [])
   t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of ten writes`)
-})
-
-test('after each write of any writer all reads return the same as without a cache', async (t) => {
-  const path = newPath(t)
-  const storages = [await open(t, path), await open(t, path)] as const
-  const plain = await open(t, path, { cacheBytes: 0 })
-  const db = await raw(t, path)
-  await insertLine(storages[0], 'one')
-  const writers = [
-    (step: number) => takeStep(storages[0], 'one', step),
-    (step: number) => takeStep(storages[1], 'one', step),
-    (step: number) => takeStep(plain, 'one', step),
-    async (step: number) => takeRawStep(db, 'one', step),
-  ]
-
-  for (let step = 1; step <= 20; step++) {
-    await writers[Math.floor(random() * writers.length)]?.(step)
-    const shown = await Promise.all(storages.map((each) => Promise.all(readsOf(each, 'one', step))))
-    const truth = await Promise.all(readsOf(plain, 'one', step))
-    assert.deepEqual(shown, [truth, truth])
-  }
 })
 
 /** A cache above a memory storage. The test counts its reads and changes its version. */

@@ -176,17 +176,6 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(again, outcome({ added: 5, updated: 1 }))
   })
 
-  test('rows whose SKU is not an item of the store are reported and left out', async (storage) => {
-    await storage.insertItem(newItem('side_only', { store_id: 'side' }))
-    const odd = ['side_only', 'GOLD', 'gol', '%', "gold' OR '1'='1", '"], "gold', '日本 \u{1F600}']
-    const rows = [newRow(2), ...odd.map((sku, index) => newRow(index + 3, { sku })), newRow(99)]
-
-    const staged = await importRows(storage, MAIN, 'imp_1', rows)
-
-    assert.deepEqual(staged, outcome({ added: 2, unknown: [3, 4, 5, 6, 7, 8, 9] }))
-    assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_99'])
-  })
-
   for (const [title, { before, slices, outcomes, after }] of Object.entries(REPEATS)) {
     test(title, async (storage) => {
       await importRows(storage, MAIN, 'imp_1', before)

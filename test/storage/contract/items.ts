@@ -8,6 +8,7 @@ import type {
   WriteOptions,
 } from '../../../lib/storage/port.ts'
 import {
+  AT,
   FOREIGN,
   insertShops,
   insertStores,
@@ -132,6 +133,20 @@ export function describeCatalog(open: OpenStorage): void {
       changed.map(({ metadata, version }) => [metadata, version]),
       items.map(({ metadata }) => [metadata, 2]),
     )
+  })
+
+  test('a catalog archives an item, changes it while it is archived, and restores it', async (storage) => {
+    const change = (item: object) =>
+      apply(storage, { items: [{ id: 'itm_gold', version: 1, ...item }] })
+
+    await change({ archived_at: AT })
+    await change({ version: 2, price: 1 })
+    const archived = newItem('gold', { metadata: { a: 1 }, price: 1, version: 3, archived_at: AT })
+    assert.deepEqual(await itemsIn(storage), [archived])
+    await change({ version: 3, archived_at: null })
+
+    const { archived_at: _, ...restored } = { ...archived, version: 4 }
+    assert.deepEqual(await itemsIn(storage), [restored])
   })
 
   test('a catalog is refused as a whole after another change, for an old version or beyond a quota', async (storage) => {

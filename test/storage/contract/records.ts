@@ -23,72 +23,12 @@ import { type OpenStorage, testsOn } from './open.ts'
 const ODD = 'line\nline\ttab Stüdio 日本 \u{1F600} \u2028 \u007f \\ "quoted" \''
 const signingKey = (kid: string) => ({ kid, secret: new Uint8Array(32).fill(7), created_at: AT })
 
-interface Kind {
-  readonly make: () => object
-  insert(storage: Storage, record: never): Promise<unknown>
-  /** Every read that returns the record. */
-  readonly reads: readonly ((storage: Storage) => Promise<unknown>)[]
-}
-
-const KINDS: Record<string, Kind> = {
-  account: {
-    make: () => newAccount('acc_9', { name: ODD }),
-    insert: (storage, account) => storage.insertAccount(account, newKey('acc_9', 'hash-9')),
-    reads: [
-      (storage) => storage.findAccount('acc_9'),
-      async (storage) => (await all((page) => storage.listAccounts(page))).at(-1),
-    ],
-  },
-  project: {
-    make: () => newProject('prj_9', { name: ODD, config: awkwardObject() }),
-    insert: (storage, project) => storage.insertProject(project),
-    reads: [
-      (storage) => storage.findProject('prj_9'),
-      (storage) => storage.findProjectByPublicKey('pk_prj_9'),
-      async (storage) => (await all((page) => storage.listProjects('acc_1', page))).at(-1),
-    ],
-  },
-  store: {
-    make: () => {
-      const change = { is_sandbox: true, status: 'paused', store_config: awkwardObject() }
-      return newStore('odd', { store_type: 'iap', ...change })
-    },
-    insert: (storage, store) => storage.insertStore(store),
-    reads: [
-      (storage) => storage.findStore('acc_1', 'odd'),
-      (storage) => storage.findStore('acc_1', 'odd', 'prj_1'),
-      async (storage) => (await all((page) => storage.listStores('prj_1', page))).at(-1),
-    ],
-  },
-  item: {
-    make: () => {
-      const texts = { display_name: ODD, description: ODD, metadata: awkwardObject() }
-      return newItem('odd', { price: Number.MAX_SAFE_INTEGER, ...texts })
-    },
-    insert: (storage, item) => storage.insertItem(item),
-    reads: [
-      (storage) => storage.findItem('itm_odd'),
-      (storage) => storage.findItemByName(MAIN, 'odd'),
-      async (storage) => (await itemsOf(storage, MAIN)).at(-1),
-    ],
-  },
-  'signing key': {
-    make: () => signingKey('k'),
-    insert: (storage, key) => storage.rotateSigningKeys(key, () => []),
-    reads: [
-      async (storage) => {
-        const [key] = await storage.listSigningKeys()
-        return key && { ...key, secret: Uint8Array.from(key.secret) }
-      },
-    ],
-  },
-}
-
 type Change = <R extends object>(current: R) => R
 
 interface Update {
   run(storage: Storage, change: Change, id?: string, write?: WriteOptions): Promise<unknown>
-  read(storage: Storage): Promise<object | undefined>
+  /** Every read that returns the record. */
+  readonly reads: readonly [Read, ...Read[]]
   readonly id: string
   /** A value for each field that an update may change. */
   readonly change: object
@@ -96,10 +36,16 @@ interface Update {
   readonly config: string
 }
 
+type Read = (storage: Storage) => Promise<object | undefined>
+
 const UPDATES: Record<string, Update> = {
   project: {
     run: (storage, change, id = 'prj_1', write = {}) => storage.updateProject(id, change, write),
-    read: (storage) => storage.findProject('prj_1'),
+    reads: [
+      (storage) => storage.findProject('prj_1'),
+      (storage) => storage.findProjectByPublicKey('pk_prj_1'),
+      async (storage) => (await all((page) => storage.listProjects('acc_1', page)))[0],
+    ],
     id: 'prj_1',
     change: {
       name: ODD,
@@ -113,14 +59,22 @@ const UPDATES: Record<string, Update> = {
   store: {
     run: (storage, change, store_id = 'main', write = {}) =>
       storage.updateStore({ account_id: 'acc_1', store_id }, change, write),
-    read: (storage) => storage.findStore('acc_1', 'main'),
+    reads: [
+      (storage) => storage.findStore('acc_1', 'main'),
+      (storage) => storage.findStore('acc_1', 'main', 'prj_1'),
+      async (storage) => (await all((page) => storage.listStores('prj_1', page)))[0],
+    ],
     id: 'main',
     change: { is_sandbox: true, status: 'paused', store_config: awkwardObject() },
     config: 'store_config',
   },
   item: {
     run: (storage, change, id = 'itm_gold', write = {}) => storage.updateItem(id, change, write),
-    read: (storage) => storage.findItem('itm_gold'),
+    reads: [
+      (storage) => storage.findItem('itm_gold'),
+      (storage) => storage.findItemByName(MAIN, 'gold'),
+      async (storage) => (await itemsOf(storage, MAIN))[0],
+    ],
     id: 'itm_gold',
     change: {
       ...{ display_name: ODD, description: ODD, price: Number.MAX_SAFE_INTEGER },
@@ -166,20 +120,20 @@ const LISTS: Record<string, List> = {
 export function describeRecords(open: OpenStorage): void {
   const test = testsOn(open, insertShops)
 
-  test('each read returns the record unchanged, also after a change of what was read', async (storage) => {
-    for (const { make, insert, reads } of Object.values(KINDS)) {
-      for (const read of reads) assert.notDeepEqual(await read(storage), make()) // may be cached
-      const record = make()
-      await insert(storage, record as never)
-      spoil(record)
+  test('records with odd values are returned as they were inserted', async (storage) => {
+    const account = newAccount('acc_9', { name: ODD })
+    const project = newProject('prj_9', { name: ODD, config: awkwardObject() })
+    const store = newStore('odd', { store_type: 'iap', store_config: awkwardObject() })
+    const item = newItem('odd', { description: ODD, metadata: awkwardObject() })
+    await storage.insertAccount(account, newKey('acc_9', 'hash-9'))
+    await storage.insertProject(project)
+    await storage.insertStore(store)
+    await storage.insertItem(item)
 
-      for (const read of reads) {
-        const found = await read(storage)
-        assertUnchanged(found, make())
-        spoil(found)
-        assertUnchanged(await read(storage), make())
-      }
-    }
+    assert.deepEqual(await storage.findAccount('acc_9'), account)
+    assertUnchanged(await storage.findProject('prj_9'), project)
+    assertUnchanged(await storage.findStore('acc_1', 'odd'), store)
+    assertUnchanged(await storage.findItem('itm_odd'), item)
   })
 
   test('unknown ids and those of another kind find nothing', async (storage) => {
@@ -203,8 +157,9 @@ export function describeRecords(open: OpenStorage): void {
     assert.deepEqual(await all((page) => storage.listStores('prj_2', page)), [])
   })
 
-  for (const [what, { run, read, id, change, config }] of Object.entries(UPDATES)) {
+  for (const [what, { run, reads, id, change, config }] of Object.entries(UPDATES)) {
     test(`an update of the ${what} replaces its fields and changes no other, or writes nothing`, async (storage) => {
+      const [read] = reads
       const before = await read(storage)
       const readAll = async () => [
         ...(await all((page) => storage.listProjects('acc_1', page))),
@@ -236,7 +191,10 @@ export function describeRecords(open: OpenStorage): void {
         return { ...current, ...change }
       })
       assertUnchanged(updated, expected)
-      assertUnchanged(await read(storage), expected)
+      for (const read of reads) {
+        spoil(await read(storage)) // may be cached
+        assertUnchanged(await read(storage), expected)
+      }
       assert.deepEqual(await readAll(), records.with(place, expected as never))
 
       const numbers = Array.from({ length: 20 }, (_, number) => number)
@@ -305,6 +263,8 @@ export function describeKeys(open: OpenStorage): void {
 
     const kids = await kidsOf(storage)
     assert.equal(kids.length, 1)
+    const [key] = await storage.listSigningKeys()
+    assert.deepEqual(Uint8Array.from(key?.secret ?? []), signingKey('k').secret)
     await storage.insertFirstSigningKey(signingKey('k4'))
     assert.deepEqual(await kidsOf(storage), kids)
   })
@@ -356,18 +316,14 @@ export function describeWatermarks(open: OpenStorage): void {
     assert.deepEqual(await revoke('ann', 100), [202, 201, 201])
     assert.deepEqual(await revoke('', 300), [300, 300, 300])
     assert.equal(await storage.findWatermark('prj_2', 'ann'), 0)
-  })
 
-  test('each of several concurrent revocations raises the watermark', async (storage) => {
-    const revoke = (user_id: string) =>
+    // Of several at the same time, each raises it.
+    const revokeAt100 = (user_id: string) =>
       storage.revokeTokens({ project_id: 'prj_1', user_id, at: 100 })
-    await Promise.all(['ann', '', 'ann', 'bob', '', 'ann', ''].map(revoke))
-
-    const { records } = await storage.listWatermarks('prj_1', { limit: 10 })
-    const watermarks = records.map(({ not_after }) => not_after)
-    assert.ok(Math.max(...watermarks) >= 102, String(watermarks))
-    const before = await storage.findWatermark('prj_1', 'ann')
-    await Promise.all([revoke('ann'), revoke('ann')])
-    assert.equal(await storage.findWatermark('prj_1', 'ann'), before + 2)
+    await Promise.all(['ann', '', 'ann', 'bob', '', 'ann', ''].map(revokeAt100))
+    const raised = await storage.findWatermark('prj_1', 'ann')
+    assert.ok(raised >= 302, String(raised))
+    await Promise.all([revokeAt100('ann'), revokeAt100('ann')])
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), raised + 2)
   })
 }

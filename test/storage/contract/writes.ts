@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import type { AuditAction } from '../../../lib/domain/audit.ts'
 import type { Authority } from '../../../lib/domain/authority.ts'
-import type { Item } from '../../../lib/domain/item.ts'
 import { takeInventory } from '../../../lib/storage/copy.ts'
 import { pagesOf } from '../../../lib/storage/pages.ts'
 import type {
@@ -15,10 +14,8 @@ import type {
 } from '../../../lib/storage/port.ts'
 import { all, collect } from '../../support/collect.ts'
 import { openImport } from '../fixtures/imports.ts'
-import { assertUnchanged } from '../fixtures/mutate.ts'
 import {
   AT,
-  awkwardObject,
   insertProjects,
   insertShops,
   insertStores,
@@ -121,22 +118,6 @@ export function describeAudit(open: OpenStorage): void {
     await setImmediate()
     assert.equal(writes, 1)
     end()
-  })
-
-  test('an entry keeps its data, and the one of an update is made from both versions', async (storage) => {
-    const data = awkwardObject()
-    const describe = (before: Item, after: Item) => {
-      return { price: { old: before.price, new: after.price }, version: after.version }
-    }
-
-    await storage.insertAudit({ audit: newEntry({ data }) })
-    const change = (item: Item) => ({ ...item, price: 599 })
-    await storage.updateItem('itm_gold', change, { audit: newEntry(), describe })
-
-    const [first, ...others] = await auditOf(storage)
-    assertUnchanged(first, newEntry({ data }))
-    const changed = { price: { old: 499, new: 599 }, version: 2 }
-    assert.deepEqual(others, [newEntry({ data: changed })])
   })
 
   test('the audit log is listed in pages: of an account, newest first, or of an item', async (storage) => {
@@ -394,24 +375,5 @@ export function describeQuotas(open: OpenStorage): void {
     await update('prj_4', configOf(400), below)
     const quota = { account_id, ...below }
     await assert.rejects(storage.insertProject(newProject('prj_5'), { quota }), EXCEEDED)
-  })
-
-  test('a refused insertion names its quota and stores no idempotency record, and a repeat ignores it', async (storage) => {
-    const insert = (id: string, key: string, quota: Omit<Quota, 'account_id'>) => {
-      const write = { idempotency: newIdempotencyRecord({ key }), quota: { account_id, ...quota } }
-      return storage.insertProject(newProject(id), write)
-    }
-    await insert('prj_3', 'first', { projects: 3 })
-
-    assert.equal(await insert('prj_4', 'first', { projects: 3 }), 'repeated')
-    const message = 'An account may have at most 3 projects'
-    await assert.rejects(insert('prj_4', 'second', { projects: 3 }), { ...EXCEEDED, message })
-    const bytes = 'The config and store_config of an account may have at most 5 bytes together'
-    await assert.rejects(insert('p', 's', { config_bytes: 5 }), { ...EXCEEDED, message: bytes })
-    const quota = { account_id, project_id: 'prj_1', stores: 0 }
-    const stores = { ...EXCEEDED, message: 'A project may have at most 0 stores' }
-    await assert.rejects(storage.insertStore(newStore('new'), { quota }), stores)
-
-    assert.equal(await storage.findIdempotencyRecord(account_id, 'second'), undefined)
   })
 }
