@@ -136,27 +136,6 @@ export function describeRecords(open: OpenStorage): void {
     assertUnchanged(await storage.findItem('itm_odd'), item)
   })
 
-  test('unknown ids and those of another kind find nothing', async (storage) => {
-    const found = [
-      storage.findAccount('hash-1'),
-      storage.findAccountByKeyHash('acc_1'),
-      storage.findProject('pk_prj_1'),
-      storage.findProjectByPublicKey('prj_1'),
-      storage.findFormerPublicKey('pk_prj_1'),
-      storage.findStore('acc_1', 'MAIN'),
-      storage.findStore('acc_3', 'main'),
-      storage.findStore('acc_1', 'main', 'prj_2'),
-      storage.findStore('acc_1', 'main', 'prj_foreign'),
-      storage.findItem('gold'),
-      storage.findItemByName(MAIN, 'Gold'),
-      storage.findItemByName({ ...MAIN, store_id: 'none' }, 'gold'),
-      storage.findCatalogState('prj_none'),
-    ]
-    assert.deepEqual(await Promise.all(found), Array(found.length).fill(undefined))
-    assert.deepEqual(await all((page) => storage.listProjects('acc_3', page)), [])
-    assert.deepEqual(await all((page) => storage.listStores('prj_2', page)), [])
-  })
-
   for (const [what, { run, reads, id, change, config }] of Object.entries(UPDATES)) {
     test(`an update of the ${what} replaces its fields and changes no other, or writes nothing`, async (storage) => {
       const [read] = reads

@@ -50,8 +50,12 @@ export function describeErasure(open: OpenStorage): void {
   const test = testsOn(open, insertPurchases)
   const testProjects = testsOn(open, insertProjects)
 
-  test('an erased purchase keeps its amount, and loses user and metadata', async (storage) => {
-    const others = [await purchasesIn(storage, SIDE), await purchasesIn(storage, FOREIGN)]
+  test('an erased purchase keeps its amount without user and metadata, and a deleted one is gone', async (storage) => {
+    const others = async () => [
+      await purchasesIn(storage, SIDE),
+      await purchasesIn(storage, FOREIGN),
+    ]
+    const before = await others()
     const audit = newEntry({ action: 'users.erase' })
     const transaction_ids = ['tx_2', 'tx_3', 'tx_none']
 
@@ -62,28 +66,14 @@ export function describeErasure(open: OpenStorage): void {
 
     const other = purchaseOf(newRow(4, { user_id: 'ann' }), 'imp_1')
     assert.deepEqual(await purchasesIn(storage, MAIN), [ERASED, BOB, other])
-    assert.deepEqual(
-      [await purchasesIn(storage, SIDE), await purchasesIn(storage, FOREIGN)],
-      others,
-    )
-    assert.deepEqual(await erasedIn(storage), ['tx_2 0'])
-    assert.deepEqual(await auditOf(storage), [audit])
-    const { records } = await storage.listOwned(MAIN, 'ann', { limit: 10 }, 0)
-    assert.deepEqual(
-      records.map(({ quantity }) => quantity),
-      [1],
-    )
     assert.deepEqual(await transactions(storage, MAIN, { user_id: 'ann' }), ['tx_4'])
-    assert.deepEqual(await storage.check(), [])
-  })
+    assert.deepEqual(await auditOf(storage), [audit])
 
-  test('a purchase that is deleted with its user is gone, and the others stay', async (storage) => {
-    const transaction_ids = ['tx_4', 'tx_2', 'tx_3']
-    assert.equal(await erase(storage, { transaction_ids, deletes: true }), 2)
-
-    assert.deepEqual(await purchasesIn(storage, MAIN), [BOB])
-    assert.deepEqual(await erasedIn(storage), ['tx_2 1', 'tx_4 1'])
+    assert.equal(await erase(storage, { transaction_ids: ['tx_4', 'tx_3'], deletes: true }), 1)
+    assert.deepEqual(await purchasesIn(storage, MAIN), [ERASED, BOB])
+    assert.deepEqual(await erasedIn(storage), ['tx_2 0', 'tx_4 1'])
     assert.deepEqual(await storage.listOwned(MAIN, 'ann', { limit: 10 }, 0), { records: [] })
+    assert.deepEqual(await others(), before)
     assert.deepEqual(await storage.check(), [])
   })
 
