@@ -16,7 +16,11 @@ async function freeze(t: TestContext, url: string): Promise<() => void> {
   const postmaster = Number.parseInt(row?.file ?? '', 10)
   const pids = [postmaster, ...childrenOf(postmaster)]
   const signal = (name: NodeJS.Signals) => {
-    for (const pid of pids) process.kill(pid, name)
+    for (const pid of pids) {
+      try {
+        process.kill(pid, name)
+      } catch {} // it has ended: other tests disconnect meanwhile
+    }
   }
   signal('SIGSTOP')
   let isFrozen = true
