@@ -210,8 +210,9 @@ for (const [name, openTarget] of Object.entries(copyTargets)) {
 
     for (const storage of [to, back]) {
       const copy = createTill({ storage })
-      const { messages } = await copy.outbox.claim({ holder: 'one' })
-      assert.deepEqual(subjectsOf(messages), ['a', 'b'])
+      const messages = await claimUntil(copy, 'one', (found) =>
+        assert.deepEqual(subjectsOf(found), ['a', 'b']),
+      )
       assert.equal(messages[0]?.headers['webhook-id'], waiting.messages[0]?.headers['webhook-id'])
       const [endpoint] = (await copy.webhooks.list(account)).endpoints
       assert.equal(endpoint?.url, URL)
