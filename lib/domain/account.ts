@@ -50,10 +50,6 @@ export const newKeyFields: Fields<Given<NewAccountKey>> = {
   name: optional(note('Says what the key is for.', text(1, 255))),
 }
 
-export function parseNewKey(input: unknown): Given<NewAccountKey> {
-  return parseObject(input, newKeyFields)
-}
-
 export interface NewAccount {
   readonly name: string
   /** The first project, which is created in the same transaction. */

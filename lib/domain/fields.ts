@@ -39,15 +39,10 @@ export type JsonObject = { [key: string]: unknown }
  */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
   if (!isObject(input)) throw invalid('The input must be an object')
-  const problems = unknownFields(input, fields)
-  const parsed: JsonObject = {}
-  for (const field in fields) {
-    const rule = fields[field] as Rule<unknown>
-    const value = rule(input[field], field, problems)
-    if (value !== undefined) parsed[field] = value
-  }
+  const problems: ErrorDetail[] = []
+  const parsed = parseFields(input, fields, '', problems)
   if (problems.length > 0) throw invalidFields(problems)
-  return parsed as T
+  return parsed
 }
 
 /**
@@ -65,16 +60,24 @@ export function parseAt<T extends object>(
     return undefined
   }
   const before = problems.length
-  for (const { field, ...problem } of unknownFields(input, fields)) {
-    problems.push({ field: `${path}.${field}`, ...problem })
-  }
+  const parsed = parseFields(input, fields, `${path}.`, problems)
+  return problems.length > before ? undefined : parsed
+}
+
+function parseFields<T extends object>(
+  input: JsonObject,
+  fields: Fields<T>,
+  prefix: string,
+  problems: ErrorDetail[],
+): T {
+  problems.push(...unknownFields(input, fields, prefix))
   const parsed: JsonObject = {}
   for (const field in fields) {
     const rule = fields[field] as Rule<unknown>
-    const value = rule(input[field], `${path}.${field}`, problems)
+    const value = rule(input[field], prefix + field, problems)
     if (value !== undefined) parsed[field] = value
   }
-  return problems.length > before ? undefined : (parsed as T)
+  return parsed as T
 }
 
 /** Throws `invalid_request` when the input has a field that is not in `fields`. */
@@ -83,12 +86,12 @@ export function assertKnown(input: object, fields: object): void {
   if (problems.length > 0) throw invalidFields(problems)
 }
 
-function unknownFields(input: object, fields: object): ErrorDetail[] {
+function unknownFields(input: object, fields: object, prefix = ''): ErrorDetail[] {
   const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
   const unknown = names.filter((name) => (input as JsonObject)[name] !== undefined)
-  return unknown.map((field) => {
+  return unknown.map((name) => {
     const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
-    return { field, code: 'unknown', message }
+    return { field: prefix + name, code: 'unknown', message }
   })
 }
 

@@ -1,13 +1,4 @@
-import {
-  boolean,
-  type Fields,
-  invalidField,
-  note,
-  optional,
-  parseObject,
-  required,
-  text,
-} from './fields.ts'
+import { boolean, type Fields, invalidField, note, optional, required, text } from './fields.ts'
 import type { PurchaseStatus, UnequalCount } from './purchase.ts'
 
 /**
@@ -124,8 +115,4 @@ export interface ImportUndoRequest {
 export const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
   import_id: required(text(1, 64)),
   force: optional(note('Undoes even rows that a later file contained.', boolean), () => false),
-}
-
-export function parseImportUndo(input: unknown) {
-  return parseObject(input, undoFields)
 }

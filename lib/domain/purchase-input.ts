@@ -44,13 +44,6 @@ export interface PurchaseInput {
   readonly expires_at?: string | number | undefined
 }
 
-/** A purchase as the cells of a file's row, which the rules of the store check later. */
-export interface PurchaseCellsInput {
-  readonly store_id: string
-  readonly cells: Partial<PurchaseCells>
-  readonly metadata: JsonObject
-}
-
 const textCell = rule((value): value is string => typeof value === 'string', 'must be a string', {
   type: 'string',
 })
@@ -59,8 +52,9 @@ const amountCell = withSchema<string>({ type: ['string', 'number'] }, (value, fi
   typeof value === 'number' ? String(value) : textCell(value, field, problems),
 )
 
-type Given = Pick<PurchaseCellsInput, 'store_id' | 'metadata'> &
-  Partial<Omit<PurchaseCells, 'metadata'>>
+type Given = { readonly store_id: string; readonly metadata: JsonObject } & Partial<
+  Omit<PurchaseCells, 'metadata'>
+>
 
 export const purchaseFields = {
   store_id: required(storeId),
@@ -76,7 +70,8 @@ export const purchaseFields = {
   expires_at: optional(amountCell),
 } satisfies Fields<Given> & Record<keyof PurchaseInput, unknown>
 
-export function parsePurchaseInput(input: unknown): PurchaseCellsInput {
+/** Parses a purchase as the cells of a file's row, which the rules of the store check later. */
+export function parsePurchaseInput(input: unknown) {
   const { store_id, metadata, ...cells } = parseObject<Given>(input, purchaseFields)
   return { store_id, cells, metadata }
 }
@@ -85,7 +80,7 @@ const NO_CELLS = Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, '']))
 
 /** Parses the cells like a row of a file. Throws `invalid_request` that names every bad field. */
 export function parsePurchaseCells(
-  { cells, metadata }: PurchaseCellsInput,
+  { cells, metadata }: ReturnType<typeof parsePurchaseInput>,
   rules: PurchaseRules,
 ): NewPurchase {
   const problems: ErrorDetail[] = []

@@ -174,10 +174,6 @@ export function pageFor({ limit, cursor }: ParsedPage): { limit: number; after?:
   return cursor === undefined ? { limit } : { limit, after: cursor }
 }
 
-export function parseListQuery(input: unknown): ParsedPage {
-  return parseObject(input, listFields)
-}
-
 /** The parameters of `GET /items`. Without a `limit`, the response has the whole list. */
 export const itemQueryFields = {
   store_id: required(storeId),
@@ -194,17 +190,9 @@ export const itemListFields: Fields<
   limit: listFields.limit,
 }
 
-export function parseItemQuery(input: unknown) {
-  return parseObject(input, itemListFields)
-}
-
 export const itemHistoryFields: Fields<Pick<ItemHistoryQuery, 'id'> & ParsedPage> = {
   id: required(text(1, 64)),
   ...listFields,
-}
-
-export function parseItemHistoryQuery(input: unknown) {
-  return parseObject(input, itemHistoryFields)
 }
 
 export const importListFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
@@ -212,26 +200,14 @@ export const importListFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage
   ...listFields,
 }
 
-export function parseImportQuery(input: unknown) {
-  return parseObject(input, importListFields)
-}
-
 export const storeListFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
   project_id: required(text(1, 64)),
   ...listFields,
 }
 
-export function parseProjectStoreQuery(input: unknown) {
-  return parseObject(input, storeListFields)
-}
-
-const auditFields: Fields<Given<Pick<AuditQuery, 'account_id'>> & ParsedPage> = {
+export const auditFields: Fields<Given<Pick<AuditQuery, 'account_id'>> & ParsedPage> = {
   account_id: optional(text(1, 64)),
   ...listFields,
-}
-
-export function parseAuditQuery(input: unknown) {
-  return parseObject(input, auditFields)
 }
 
 export function parseFollowQuery(input: unknown) {
@@ -276,10 +252,6 @@ export const purchaseKeyFields: Fields<PurchaseKey> = {
   transaction_id: required(text(1, 255)),
 }
 
-export function parsePurchaseKey(input: unknown): PurchaseKey {
-  return parseObject(input, purchaseKeyFields)
-}
-
 /** Throws `invalid_request` if the query has neither a `store_id` nor a `transaction_id`. */
 export function parsePurchaseQuery(input: unknown): ParsedPurchaseQuery {
   const query = parseObject<ParsedPurchaseQuery>(input, purchaseListFields)
@@ -299,10 +271,6 @@ export const ownedListFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & 
   user_id: required(text(1, 255)),
 }
 
-export function parseOwnedQuery(input: unknown) {
-  return parseObject(input, ownedListFields)
-}
-
 const endpointId = text(1, 255)
 
 export const webhookListFields: Fields<Given<{ project_id?: string }> & ParsedPage> = {
@@ -311,44 +279,26 @@ export const webhookListFields: Fields<Given<{ project_id?: string }> & ParsedPa
   cursor: optional(endpointId),
 }
 
-export function parseWebhookQuery(input: unknown) {
-  return parseObject(input, webhookListFields)
-}
-
 export const deliveryListFields = {
   endpoint_id: required(endpointId),
   state: optional(oneOf(WEBHOOK_DELIVERY_STATES)),
   ...listFields,
 }
 
-export function parseWebhookLogQuery(input: unknown) {
-  return parseObject(input, deliveryListFields)
-}
-
-const deliveryFields = {
+export const deliveryFields = {
   endpoint_id: required(endpointId),
   webhook_id: required(text(1, 64)),
 }
 
-export function parseDelivery(input: unknown) {
-  return parseObject(input, deliveryFields)
-}
-
-interface ParsedReplay {
-  readonly endpoint_id: string
-  readonly from?: number
-  /** Unix milliseconds. */
-  readonly since?: number
-}
-
-export const replayFields: Fields<ParsedReplay> = {
+/** `since` becomes Unix milliseconds. */
+export const replayFields: Fields<Given<Omit<WebhookReplay, 'since'> & { since?: number }>> = {
   endpoint_id: required(endpointId),
   from: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
   since: optional(instant),
 }
 
-export function parseReplay(input: unknown): ParsedReplay {
-  const parsed = parseObject<ParsedReplay>(input, replayFields)
+export function parseReplay(input: unknown) {
+  const parsed = parseObject(input, replayFields)
   if ((parsed.from === undefined) !== (parsed.since === undefined)) return parsed
   throw invalidField('from', 'required', 'or since is required, and not both')
 }

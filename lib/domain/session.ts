@@ -107,15 +107,11 @@ const someScopes = withSchema<Scope[]>(SCOPES_SCHEMA, (value, field, problems) =
   return scopes
 })
 
-const newTokenFields: Fields<NewToken> = {
+export const newTokenFields: Fields<NewToken> = {
   project_id: required(text(1, 64)),
   user_id: optional(userId),
   scopes: optional(someScopes),
   lifetime: optional(wholeNumber(60_000, 86_400_000)),
-}
-
-export function parseNewToken(input: unknown): NewToken {
-  return parseObject(input, newTokenFields)
 }
 
 /** The input to revoke all tokens of a project, or only those of one user. */
@@ -124,13 +120,9 @@ export interface TokenRevocation {
   readonly user_id?: string | undefined
 }
 
-const revocationFields: Fields<TokenRevocation> = {
+export const revocationFields: Fields<TokenRevocation> = {
   project_id: required(text(1, 64)),
   user_id: optional(userId),
-}
-
-export function parseTokenRevocation(input: unknown): TokenRevocation {
-  return parseObject(input, revocationFields)
 }
 
 function sameAs(publicKey: string): Rule<string> {

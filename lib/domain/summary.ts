@@ -1,13 +1,4 @@
-import {
-  boolean,
-  type Fields,
-  note,
-  oneOf,
-  optional,
-  parseObject,
-  wholeNumber,
-  withSchema,
-} from './fields.ts'
+import { boolean, type Fields, note, oneOf, optional, wholeNumber, withSchema } from './fields.ts'
 import { limit, type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 
@@ -91,8 +82,4 @@ export const summaryFields: Fields<ParsedQuery> = {
   by: optional(keys, () => ['month', 'sku', 'currency']),
   top: optional(limit),
   maxGroups: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
-}
-
-export function parseSummaryQuery(input: unknown): ParsedQuery {
-  return parseObject(input, summaryFields)
 }

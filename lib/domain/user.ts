@@ -1,4 +1,4 @@
-import { type Fields, parseObject, required, text } from './fields.ts'
+import { type Fields, required, text } from './fields.ts'
 
 /** A user of a project. */
 export interface UserQuery {
@@ -16,11 +16,7 @@ export interface ErasedUser {
   readonly found: boolean
 }
 
-const userFields: Fields<UserQuery> = {
+export const userFields: Fields<UserQuery> = {
   project_id: required(text(1, 64)),
   user_id: required(text(1, 255)),
-}
-
-export function parseUserQuery(input: unknown): UserQuery {
-  return parseObject(input, userFields)
 }

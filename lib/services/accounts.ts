@@ -3,13 +3,14 @@ import {
   type AccountKey,
   type NewAccount,
   type NewAccountKey,
+  newKeyFields,
   parseNewAccount,
-  parseNewKey,
 } from '../domain/account.ts'
 import { keyRequired } from '../domain/authority.ts'
+import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
-import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
+import { type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { AuditPage, KeyedAccount } from '../storage/port.ts'
@@ -132,7 +133,7 @@ export function createAccounts(context: Context): Accounts {
     },
 
     async list(query = {}) {
-      const page = pageFor(parseListQuery(query))
+      const page = pageFor(parseObject(query, listFields))
       const { records: accounts, ...next } = await storage.listAccounts(page)
       return { accounts, ...next }
     },
@@ -142,7 +143,7 @@ export function createAccounts(context: Context): Accounts {
     async addKey(account, { name, ...options } = {}) {
       assertAccount(account)
       const { account_key, key: unnamed } = newKey(account.account_id)
-      const key = { ...unnamed, ...parseNewKey({ name }) }
+      const key = { ...unnamed, ...parseObject({ name }, newKeyFields) }
       const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
       await storage.insertAccountKey(key, write)
       return { ...withoutHash(key), account_key }
@@ -159,14 +160,14 @@ export function createAccounts(context: Context): Accounts {
 
     async pageOfKeys(account, query = {}) {
       assertAccount(account)
-      const page = pageFor(parseListQuery(query))
+      const page = pageFor(parseObject(query, listFields))
       const { records, ...next } = await storage.listAccountKeys(account.account_id, page)
       return { keys: records.map(withoutHash), ...next }
     },
 
     async listAudit(account, query = {}) {
       assertAccount(account)
-      return storage.listRecentAudit(account.account_id, pageFor(parseListQuery(query)))
+      return storage.listRecentAudit(account.account_id, pageFor(parseObject(query, listFields)))
     },
 
     async revokeKey(account, key_id, options) {

@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import {
   type Catalog,
-  type CatalogPlan,
   type ParsedCatalog,
   type ParsedItem,
   type PlannedChange,
@@ -12,7 +11,6 @@ import {
   resolveSecrets,
 } from '../domain/catalog.ts'
 import { type Differences, differences, differencesIn } from '../domain/differences.ts'
-import type { EndpointWrite } from '../domain/endpoint.ts'
 import {
   invalidField,
   isObject,
@@ -40,7 +38,7 @@ import {
 } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
-import type { CatalogChanges, KeyCheck, Quota } from '../storage/port.ts'
+import type { CatalogChanges, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
 import { itemChanges, newItems } from './catalog-change.ts'
 import { assertNoMistakes } from './catalog-mistakes.ts'
@@ -54,6 +52,7 @@ import {
   type Sealer,
   type SecretHolder,
   sealSecrets,
+  secretsOf,
 } from './secrets.ts'
 
 /** A catalog as it was read from a file. */
@@ -97,15 +96,6 @@ export function isPlanOf(sealer: Sealer, digest: string, state: string): boolean
   )
 }
 
-/** A plan with the writes that carry it out. */
-export interface PreparedPlan {
-  readonly plan: CatalogPlan
-  readonly writes: CatalogChanges
-  readonly quota: Quota | undefined
-  readonly endpoints: readonly EndpointWrite[]
-  readonly keyChecks: readonly KeyCheck[]
-}
-
 const requestFields: { readonly [F in keyof Required<CatalogRequest>]: true } = {
   catalog: true,
   ignored_columns: true,
@@ -121,11 +111,7 @@ const requestFields: { readonly [F in keyof Required<CatalogRequest>]: true } = 
 }
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
-export async function preparePlan(
-  context: Context,
-  account: Account,
-  request: CatalogRequest,
-): Promise<PreparedPlan> {
+export async function preparePlan(context: Context, account: Account, request: CatalogRequest) {
   const unknown = Object.keys(request).find((name) => !Object.hasOwn(requestFields, name))
   if (unknown !== undefined) throw new TypeError(`a catalog request has no field ${unknown}`)
   if (request.type !== undefined)
@@ -277,6 +263,28 @@ function createPlanner(
 
   const sizeOf = (config: JsonObject) => Buffer.byteLength(JSON.stringify(config))
 
+  /** Plans the update of a project or store. Returns the changed record; undefined if it is the same. */
+  const planChange = <T extends SecretHolder>(
+    stored: T,
+    sent: JsonObject | undefined,
+    about: Pick<PlannedChange, 'kind' | 'store_id'>,
+    path: string,
+    change: () => T,
+  ): T | undefined => {
+    const changed = within(path, problems, () => changeSealed(stored, change(), sealer))
+    if (!changed || changed === stored) return undefined
+    const { config: before, names, field } = secretsOf(stored)
+    const { config: after } = secretsOf(changed)
+    const fields = {
+      ...differences({ ...stored, [field]: undefined }, { ...changed, [field]: undefined }),
+      ...differencesIn(field, before, after, sent, names),
+    }
+    if (Object.keys(fields).length === 0) return undefined
+    addedBytes += sizeOf(after) - sizeOf(before)
+    note({ action: 'update', ...about, fields })
+    return changed
+  }
+
   return {
     ...{ counts, changes, changedStores, newStores, unset },
 
@@ -287,24 +295,12 @@ function createPlanner(
       assertSame(dlscheme, project.dlscheme, '$.project.dlscheme')
       const sent = config && resolve(config, PROJECT_SECRETS, project.config, '$.project.config')
       const input = { id: project.id, ...fields, config: sent }
-      const changed = within('$.project', problems, () => {
-        const change = parseProjectChange(input, 'account', platforms)
-        return changeSealed(project, changeProject(project, change), sealer)
-      })
-      if (!changed || changed === project) return undefined
-      const { config: before, ...old } = project
-      const { config: after, ...now } = changed
-      const fieldsChanged = {
-        ...differences(old, now),
-        ...differencesIn('config', before, after, sent, PROJECT_SECRETS),
-      }
-      if (Object.keys(fieldsChanged).length === 0) return undefined
-      addedBytes += sizeOf(after) - sizeOf(before)
-      note({ action: 'update', kind: 'project', fields: fieldsChanged })
-      return changed
+      return planChange(project, sent, { kind: 'project' }, '$.project', () =>
+        changeProject(project, parseProjectChange(input, 'account', platforms)),
+      )
     },
 
-    /** Resolves to the stored or new store; undefined if it has a mistake. */
+    /** Resolves to the stored or new store; undefined for a new one with a mistake. */
     async planStore(
       project: Project,
       stored: Store | undefined,
@@ -341,24 +337,12 @@ function createPlanner(
       const { store_type, ...changeable } = fields
       assertSame(store_type, stored.store_type, `${path}.store_type`)
       const input = { store_id, ...changeable, store_config: sent }
-      const changed = within(path, problems, () => {
-        const change = parseStoreChange(input, stored.store_type)
-        const next = changeStore(stored, change)
+      const changed = planChange(stored, sent, { kind: 'store', store_id }, path, () => {
+        const next = changeStore(stored, parseStoreChange(input, stored.store_type))
         assertCurrency(project, next, stored)
-        return changeSealed(stored, next, sealer)
+        return next
       })
-      if (!changed) return undefined
-      const { store_config: after, ...now } = changed
-      const { store_config: _, ...old } = stored
-      const fieldsChanged = {
-        ...differences(old, now),
-        ...differencesIn('store_config', before, after, sent, STORE_SECRETS),
-      }
-      if (Object.keys(fieldsChanged).length > 0) {
-        addedBytes += sizeOf(after) - sizeOf(before)
-        changedStores.push(changed)
-        note({ action: 'update', kind: 'store', store_id, fields: fieldsChanged })
-      }
+      if (changed) changedStores.push(changed)
       return stored
     },
 

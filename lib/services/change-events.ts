@@ -13,11 +13,6 @@ export interface ChangeEvent extends WebhookBody {
 
 export type ChangeListener = (event: ChangeEvent) => unknown
 
-export interface Changes {
-  on(name: 'change', listener: ChangeListener): () => void
-  close(): void
-}
-
 /**
  * Milliseconds between two reads of the audit log. These reads find changes of other processes, and
  * changes of this process that were not visible at once.
@@ -28,7 +23,7 @@ const PAGE = 100
 const PARTS = 10
 
 /** Reads the audit log for listeners. Writes never wait for it. */
-export function createChanges({ storage }: Context): Changes {
+export function createChanges({ storage }: Context) {
   const listeners = new Set<ChangeListener>()
   let position: string | undefined
   let reading: Promise<void> | undefined
@@ -90,7 +85,7 @@ export function createChanges({ storage }: Context): Changes {
   }
 
   return {
-    on(name, listener) {
+    on(name: 'change', listener: ChangeListener): () => void {
       if (name !== 'change') throw new TypeError(`there is no event ${name}, only change`)
       listeners.add(listener)
       if (!stop) {
@@ -104,7 +99,7 @@ export function createChanges({ storage }: Context): Changes {
         stop = undefined
       }
     },
-    close() {
+    close(): void {
       listeners.clear()
       stop?.()
       stop = undefined

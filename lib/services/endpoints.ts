@@ -1,5 +1,6 @@
 import {
   changeEndpoint,
+  type EndpointSecret,
   type EndpointTarget,
   type EndpointWrite,
   endpointIdOf,
@@ -7,7 +8,7 @@ import {
   type StoredEndpoint,
   storeTarget,
 } from '../domain/endpoint.ts'
-import { isSameJson, type JsonObject } from '../domain/fields.ts'
+import { isSameJson } from '../domain/fields.ts'
 import type { KeyCheck } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import {
@@ -17,6 +18,7 @@ import {
   type Sealer,
   type SecretHolder,
   secretPlace,
+  secretsOf,
 } from './secrets.ts'
 
 /**
@@ -29,7 +31,8 @@ export function endpointWrites(
   after: SecretHolder,
   by: 'account' | 'session' = 'account',
 ): EndpointWrite[] {
-  if (before ? isSameJson(configOf(before), configOf(after)) : !targetOf(after)) return []
+  if (before ? isSameJson(secretsOf(before).config, secretsOf(after).config) : !targetOf(after))
+    return []
   const { account_id } = after
   const owner = isStore(after)
     ? { account_id, project_id: after.project_id, store_id: after.store_id }
@@ -68,10 +71,6 @@ export function writesOfChange(
   return { writes: { endpoints, keyChecks }, note }
 }
 
-function configOf(record: SecretHolder): JsonObject {
-  return isStore(record) ? record.store_config : record.config
-}
-
 function targetOf(record: SecretHolder): EndpointTarget | undefined {
   return isStore(record) ? storeTarget(record) : projectTarget(record)
 }
@@ -81,10 +80,7 @@ function targetOf(record: SecretHolder): EndpointTarget | undefined {
  * several encrypted forms.
  */
 export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
-  const open = (secret: unknown) => {
-    const stored = secret as string | Sealed
-    return sealer.opens(stored, place) ? sealer.open(stored, place) : undefined
-  }
+  const open = (secret: unknown) => sealer.open(secret as string | Sealed, place)
   return (one: unknown, other: unknown): boolean => {
     if (isSameJson(one, other)) return true
     if (one === undefined || other === undefined) return false
@@ -109,16 +105,12 @@ export function openSecrets(
   now: number,
 ): string[] | undefined {
   const place = placeOf(endpoint)
-  const [newest, ...replaced] = endpoint.secrets as readonly {
-    secret: string | Sealed
-    until?: number
-  }[]
+  const open = ({ secret }: EndpointSecret) => sealer.open(secret as string | Sealed, place)
+  const [newest, ...replaced] = endpoint.secrets
   if (!newest) return []
-  if (!sealer.opens(newest.secret, place)) return undefined
-  const valid = replaced.filter(
-    ({ secret, until = 0 }) => until > now && sealer.opens(secret, place),
-  )
-  return [newest, ...valid].map(({ secret }) => sealer.open(secret, place))
+  const text = open(newest)
+  const valid = replaced.filter(({ until = 0 }) => until > now)
+  return text === undefined ? undefined : [text, ...valid.flatMap((each) => open(each) ?? [])]
 }
 
 /**

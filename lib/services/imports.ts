@@ -1,7 +1,8 @@
 import type { Account } from '../domain/account.ts'
-import { type ImportRecord, type ImportUndoRequest, parseImportUndo } from '../domain/import.ts'
+import { parseObject } from '../domain/fields.ts'
+import { type ImportRecord, type ImportUndoRequest, undoFields } from '../domain/import.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type ImportQuery, pageFor, parseImportQuery } from '../domain/query.ts'
+import { type ImportQuery, importListFields, pageFor } from '../domain/query.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -43,7 +44,7 @@ export function createImports(context: Context): Imports {
   const imports: Imports = {
     async list(account, query) {
       assertAccount(account)
-      const { store_id, limit, cursor } = parseImportQuery(query)
+      const { store_id, limit, cursor } = parseObject(query, importListFields)
       const store = await getNamedStore(storage, account, store_id)
       const { records, ...further } = await storage.listImports(store, pageFor({ limit, cursor }))
       return { imports: records, ...further }
@@ -66,7 +67,7 @@ export function createImports(context: Context): Imports {
 
     async undo(account, request, options) {
       assertAccount(account)
-      const { import_id, force } = parseImportUndo(request)
+      const { import_id, force } = parseObject(request, undoFields)
       assertCallOptions(options)
       const { store_id, actor, rows, added, updated } = await imports.get(account, import_id)
       if (actor === undefined || rows === undefined) throw refused(NO_DETAILS)

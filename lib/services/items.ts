@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { AuditAction } from '../domain/audit.ts'
-import { invalidField } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   archiveItem,
@@ -17,10 +17,10 @@ import {
 import {
   type ItemHistoryQuery,
   type ItemQuery,
+  itemHistoryFields,
+  itemListFields,
   MAX_PAGE,
   pageFor,
-  parseItemHistoryQuery,
-  parseItemQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -168,7 +168,7 @@ export function createItems(context: Context): Items {
 
     async history(account, query) {
       assertAccount(account)
-      const { id, ...paging } = parseItemHistoryQuery(query)
+      const { id, ...paging } = parseObject(query, itemHistoryFields)
       await items.get(account, id)
       return storage.listItemAudit(id, pageFor(paging))
     },
@@ -183,7 +183,7 @@ export function createItems(context: Context): Items {
 
     async list(caller, query) {
       assertScope(caller, 'items:read')
-      const { store_id, archived, search, limit, cursor } = parseItemQuery(query)
+      const { store_id, archived, search, limit, cursor } = parseObject(query, itemListFields)
       if (isSession(caller) && (archived || search !== undefined)) {
         const field = archived ? 'archived' : 'search'
         throw invalidField(field, 'forbidden', 'is for accounts only')

@@ -2,22 +2,14 @@ import { BoundedMap } from '../bounded-map.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { AuditedStorage } from '../storage/port.ts'
 
-/** Stores on which day each account key was used last. */
-export interface KeyUses {
-  /** Stores the use of a key a second later, unless the key was used today already. */
-  note(key_id: string): void
-  /** Writes what still waits. */
-  close(): Promise<void>
-}
-
 /** The answer to the request does not wait for the write. */
 const DELAY_MS = 1_000
 const DAY_MS = 86_400_000
 
-export function createKeyUses(
-  storage: Pick<AuditedStorage, 'noteKeyUse'>,
-  now: () => number,
-): KeyUses {
+export type KeyUses = ReturnType<typeof createKeyUses>
+
+/** Stores on which day each account key was used last. */
+export function createKeyUses(storage: Pick<AuditedStorage, 'noteKeyUse'>, now: () => number) {
   /** The day of the last write, counted from 1970, by key. */
   const days = new BoundedMap<number>(100_000)
   /** The days that wait to be written, by key. */
@@ -28,13 +20,10 @@ export function createKeyUses(
   const write = async () => {
     const uses = [...waiting]
     waiting.clear()
-    let isLost = false
-    for (const [key_id, last_used_on] of uses) {
-      isLost ||= await storage.noteKeyUse({ key_id, last_used_on }).then(
-        () => false,
-        () => true,
-      )
-      if (isLost) days.set(key_id, -1) // the next use of the key tries again
+    try {
+      for (const [key_id, last_used_on] of uses) await storage.noteKeyUse({ key_id, last_used_on })
+    } catch {
+      for (const [key_id] of uses) days.set(key_id, -1) // the next use of the key tries again
     }
   }
 
@@ -46,13 +35,15 @@ export function createKeyUses(
   }
 
   return {
-    note(key_id) {
+    /** Stores the use of a key a second later, unless the key was used today already. */
+    note(key_id: string): void {
       const today = Math.floor(now() / DAY_MS)
       if (days.get(key_id) === today) return
       days.set(key_id, today)
       waiting.set(key_id, formatInstant(now()).slice(0, 10))
       timer ??= setTimeout(writeNext, DELAY_MS).unref()
     },
+    /** Writes what still waits. */
     close() {
       clearTimeout(timer)
       return writeNext()

@@ -15,14 +15,6 @@ import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
-/** Loads the bytes of a file into an import. */
-export interface Loader {
-  push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` if a row had a mistake. `push` throws it for a bad header. */
-  end(): Promise<ImportSummary>
-  readonly rows: number
-}
-
 export interface LoaderOptions {
   readonly layout: LayoutOptions
   readonly onMistake?: ((mistake: ErrorDetail) => void) | undefined
@@ -43,12 +35,15 @@ const SLICE_ROWS = 500
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 
-/** Creates a loader. It stages the good rows in slices, and collects the mistakes of bad rows. */
+/**
+ * Loads the bytes of a file into an import. Stages the good rows in slices, and collects the mistakes
+ * of bad rows.
+ */
 export function createLoader(
   staged: PurchaseImport,
   rules: PurchaseRules,
   { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
-): Loader {
+) {
   const mistakes = createMistakes(onMistake, maxMistakes)
   const badRows = createBadRows()
   const totals = createTotals()
@@ -132,7 +127,8 @@ export function createLoader(
     get rows() {
       return counts.rows
     },
-    async push(chunk) {
+    /** Throws `invalid_purchases` for a bad header. */
+    async push(chunk: Uint8Array): Promise<void> {
       if (!(chunk instanceof Uint8Array))
         throw new TypeError('the file must yield Uint8Array chunks')
       signal?.throwIfAborted()
@@ -149,7 +145,8 @@ export function createLoader(
         else await setImmediate()
       }
     },
-    async end() {
+    /** Throws `invalid_purchases` if a row had a mistake. */
+    async end(): Promise<ImportSummary> {
       parser.end()
       await stage()
       await stageBadRows()

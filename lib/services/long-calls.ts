@@ -1,26 +1,15 @@
 import { TillError } from '../errors.ts'
 
-/**
- * Limits how many calls that take long use a connection of the database at the same time. The
- * others wait without a connection, and the accounts take turns.
- */
-export interface LongCalls {
-  /** Runs `work` in the account's turn. After waiting for 10 s, throws `storage_unavailable`. */
-  run<T>(account_id: string, work: () => Promise<T>): Promise<T>
-  /**
-   * Yields the values of `source`. Each one is created in a turn of its own. Only the first one
-   * may be refused: its successors wait as long as necessary.
-   */
-  each<T>(account_id: string, source: AsyncIterable<T>): AsyncGenerator<T>
-}
-
 const MAX_WAIT_MS = 10_000
 
+export type LongCalls = ReturnType<typeof createLongCalls>
+
 /**
- * Gives long calls a third of `connections`, at least one. The rest is for short ones. SQLite has no
- * pool: three long calls at a time.
+ * Limits how many calls that take long use a connection of the database at the same time: a third
+ * of `connections`, at least one. The others wait without a connection, and the accounts take turns.
+ * SQLite has no pool: three long calls at a time.
  */
-export function createLongCalls(connections = 9): LongCalls {
+export function createLongCalls(connections = 9) {
   const most = Math.max(1, Math.floor(connections / 3))
   /** The waiting calls by account. The account with the next turn comes first. */
   const waiting = new Map<string, Set<() => void>>()
@@ -68,8 +57,13 @@ export function createLongCalls(connections = 9): LongCalls {
   }
 
   return {
-    run: (account_id, work) => run(account_id, work, MAX_WAIT_MS),
-    async *each(account_id, source) {
+    /** Runs `work` in the account's turn. After waiting for 10 s, throws `storage_unavailable`. */
+    run: <T>(account_id: string, work: () => Promise<T>) => run(account_id, work, MAX_WAIT_MS),
+    /**
+     * Yields the values of `source`. Each one is created in a turn of its own. Only the first one
+     * may be refused: its successors wait as long as necessary.
+     */
+    async *each<T>(account_id: string, source: AsyncIterable<T>): AsyncGenerator<T> {
       const values = source[Symbol.asyncIterator]()
       const next = () => values.next()
       try {

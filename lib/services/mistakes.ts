@@ -31,32 +31,22 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
   }
 }
 
+const MAX_BAD_ROWS = 1_000
+
 /**
  * Keeps bad rows until the end of the file, and only then gives them to the storage. Otherwise the
  * storage would compare a later good row with a bad row of the same `transaction_id`, and report a
  * mistake in the good row.
  */
-export interface BadRows {
-  /**
-   * Adds a bad row. Returns false if there are 1,000 already. A row takes at most 4 KiB: it has
-   * three strings of 255 characters, and its messages quote no cell.
-   */
-  add(row: BadRow): boolean
-  /** Returns the bad rows, for staging them after all good rows. */
-  toStage(): NewPurchase[]
-  /** Adds a mistake that the storage found. Returns false if no bad row has this line. */
-  addMistake(line: number, mistake: CellMistake): boolean
-  /** Yields all mistakes; those of one row in the order of the canonical columns. */
-  mistakes(): Iterable<CellMistake & { readonly line: number }>
-}
-
-const MAX_BAD_ROWS = 1_000
-
-export function createBadRows(): BadRows {
+export function createBadRows() {
   const rows = new Map<number, WaitingRow>()
 
   return {
-    add({ purchase, mistakes }) {
+    /**
+     * Adds a bad row. Returns false if there are 1,000 already. A row takes at most 4 KiB: it has
+     * three strings of 255 characters, and its messages quote no cell.
+     */
+    add({ purchase, mistakes }: BadRow): boolean {
       if (rows.size >= MAX_BAD_ROWS) return false
       // If all compared fields are good, the storage compares the row with a stored purchase of its
       // id. Otherwise it gets the row without an id, and only checks that the SKU exists.
@@ -67,8 +57,10 @@ export function createBadRows(): BadRows {
       rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true
     },
-    toStage: () => [...rows.values()],
-    addMistake(line, mistake) {
+    /** Returns the bad rows, for staging them after all good rows. */
+    toStage: (): NewPurchase[] => [...rows.values()],
+    /** Adds a mistake that the storage found. Returns false if no bad row has this line. */
+    addMistake(line: number, mistake: CellMistake): boolean {
       const row = rows.get(line)
       if (!row) return false
       const isKnown = row.mistakes.some(({ field }) => field === mistake.field)
@@ -76,6 +68,7 @@ export function createBadRows(): BadRows {
       if (!isKnown && isCertain) row.mistakes.push(mistake)
       return true
     },
+    /** Yields all mistakes; those of one row in the order of the canonical columns. */
     *mistakes() {
       const place = ({ field }: CellMistake) => PURCHASE_FIELDS.indexOf(field)
       for (const { line, mistakes } of rows.values()) {

@@ -1,13 +1,14 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
-import { invalidField, isSameJson } from '../domain/fields.ts'
+import { invalidField, isSameJson, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   type AuditArchive,
   type AuditQuery,
+  auditFields,
+  pageFor,
   parseAuditArchive,
-  parseAuditQuery,
   parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
@@ -27,6 +28,7 @@ import {
   type SecretHolder,
   type StoredSecret,
   sealSecrets,
+  secretsOf,
 } from './secrets.ts'
 
 /** The operator's methods. They take no caller. */
@@ -228,17 +230,13 @@ export function createOperations(context: Context): Operations {
     },
 
     async listAudit(query) {
-      const { account_id, limit, cursor } = parseAuditQuery(query)
-      return storage.listAudit(
-        account_id,
-        cursor === undefined ? { limit } : { limit, after: cursor },
-      )
+      const { account_id, limit, cursor } = parseObject(query, auditFields)
+      return storage.listAudit(account_id, pageFor({ limit, cursor }))
     },
 
     async followAudit(query) {
       const { account_id, limit, cursor } = parseFollowQuery(query)
-      const page = cursor === undefined ? { limit } : { limit, after: cursor }
-      const { entries, position } = await storage.listSettled(page)
+      const { entries, position } = await storage.listSettled(pageFor({ limit, cursor }))
       const own = entries.filter((entry) => (account_id ?? entry.account_id) === entry.account_id)
       const shown = own.map(({ seq: _, ...entry }) => entry)
       return { entries: shown, next: position, isLast: entries.length < limit }
@@ -351,8 +349,7 @@ const CHECKED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = CHECKED_BYTES / 1_000
 
 function sizeOf(record: SecretHolder | undefined): number {
-  if (!record) return 0
-  return JSON.stringify(isStore(record) ? record.store_config : record.config).length
+  return record ? JSON.stringify(secretsOf(record).config).length : 0
 }
 
 /** An account, or a project or store that belongs to it. */

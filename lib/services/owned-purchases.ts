@@ -1,6 +1,7 @@
+import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { OwnedItem, OwnedPage } from '../domain/purchase.ts'
-import { type OwnedQuery, pageFor, parseOwnedQuery } from '../domain/query.ts'
+import { type OwnedQuery, ownedListFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { OwnedRow } from '../storage/port.ts'
 import { assertScope, type Caller, getNamedStore, isSession } from './access.ts'
@@ -12,7 +13,7 @@ export async function listOwned(
   query: OwnedQuery,
 ): Promise<OwnedPage> {
   assertScope(caller, 'items:read')
-  const { store_id, user_id, limit, cursor } = parseOwnedQuery(query)
+  const { store_id, user_id, limit, cursor } = parseObject(query, ownedListFields)
   assertOwnUser(caller, user_id)
   const store = await getNamedStore(storage, caller, store_id)
   const { records, ...further } = await storage.listOwned(

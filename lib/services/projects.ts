@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { type Complete, invalidField, isObject } from '../domain/fields.ts'
+import { type Complete, invalidField, isObject, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
@@ -12,7 +12,7 @@ import {
   parseProjectChange,
   withoutProjectSecrets,
 } from '../domain/project.ts'
-import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
+import { type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { AuditedWrite } from '../storage/port.ts'
@@ -162,7 +162,7 @@ export function createProjects(context: Context): Projects {
 
     async list(account, query = {}) {
       assertAccount(account)
-      const page = pageFor(parseListQuery(query))
+      const page = pageFor(parseObject(query, listFields))
       const { records, ...next } = await storage.listProjects(account.account_id, page)
       return { projects: records.map(withoutProjectSecrets), ...next }
     },

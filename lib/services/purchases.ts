@@ -5,7 +5,7 @@ import { parseLayoutChoice } from '../csv/options.ts'
 import { invalidSkus, type SkuMap } from '../csv/skus.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
-import { assertKnown, invalidField } from '../domain/fields.ts'
+import { assertKnown, invalidField, parseObject } from '../domain/fields.ts'
 import { type ImportSummary, parseFileName } from '../domain/import.ts'
 import type {
   OwnedPage,
@@ -22,11 +22,11 @@ import {
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
-  parsePurchaseKey,
   parsePurchaseQuery,
+  purchaseKeyFields,
 } from '../domain/query.ts'
 import { parseStoreId, type Store } from '../domain/store.ts'
-import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../domain/summary.ts'
+import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domain/summary.ts'
 import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -235,7 +235,7 @@ export function createPurchases(context: Context): Purchases {
 
     async changes(account, purchase) {
       assertAccount(account)
-      const { store_id, transaction_id } = parsePurchaseKey(purchase)
+      const { store_id, transaction_id } = parseObject(purchase, purchaseKeyFields)
       const store = await getNamedStore(storage, account, store_id)
       return { changes: await storage.listStatusChanges(store, transaction_id) }
     },
@@ -255,7 +255,7 @@ export function createPurchases(context: Context): Purchases {
     async summarize(account, query) {
       assertAccount(account)
       const { account_id } = account
-      const { store_id, sandbox, by, top, maxGroups, ...filter } = parseSummaryQuery(query)
+      const { store_id, sandbox, by, top, maxGroups, ...filter } = parseObject(query, summaryFields)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       const isOneStore = store_id !== undefined
       if (isOneStore && sandbox) throw invalidField('sandbox', 'invalid', 'takes no store_id')

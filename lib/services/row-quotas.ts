@@ -1,21 +1,6 @@
 import { TillError } from '../errors.ts'
 import type { Quotas } from './quotas.ts'
 
-/** A limit of the rows of one kind that an account may have. */
-export interface RowQuota {
-  /**
-   * Resolves to the number of rows that the account may still add. Exact when that is less than
-   * `rows`, by default 1.
-   */
-  room(account_id: string, rows?: number): Promise<number>
-  /** The error for an account without room. */
-  refusal(): TillError
-  /** Counts rows that were added. */
-  add(account_id: string, rows: number): void
-  /** Counts the rows of an account in the storage next time, because some were deleted. */
-  forget(account_id: string): void
-}
-
 /** An account that uses at least 80 % of a quota. */
 export interface NearQuota {
   readonly account_id: string
@@ -24,12 +9,7 @@ export interface NearQuota {
   readonly limit: number
 }
 
-export interface RowQuotas {
-  readonly items: RowQuota
-  readonly purchases: RowQuota
-  /** The accounts near a quota, of those that added rows through this process. */
-  near(): NearQuota[]
-}
+export type RowQuotas = ReturnType<typeof createRowQuotas>
 
 /** Counts the rows of an account in the storage, up to `most` of them. */
 type CountRows = (account_id: string, most: number) => Promise<number>
@@ -37,12 +17,13 @@ type CountRows = (account_id: string, most: number) => Promise<number>
 export function createRowQuotas(
   { items, purchases }: Quotas,
   storage: { readonly countItems: CountRows; readonly countPurchases: CountRows },
-): RowQuotas {
+) {
   const ofItems = createRowQuota('items', items, storage.countItems)
   const ofPurchases = createRowQuota('purchases', purchases, storage.countPurchases)
   return {
     items: ofItems,
     purchases: ofPurchases,
+    /** The accounts near a quota, of those that added rows through this process. */
     near: () => [...ofItems.near(), ...ofPurchases.near()],
   }
 }
@@ -66,6 +47,7 @@ const CHECKED_PART = 16
 /** How long an account at its quota is refused without counting again. */
 const FULL_MS = 5_000
 
+/** Creates a limit of the rows of one kind that an account may have. */
 function createRowQuota(name: NearQuota['quota'], limit: number, count: CountRows) {
   const usages = new Map<string, Usage>()
   const counts = new Map<string, Promise<Usage>>()
@@ -92,22 +74,29 @@ function createRowQuota(name: NearQuota['quota'], limit: number, count: CountRow
   }
 
   return {
+    /**
+     * Resolves to the number of rows that the account may still add. Exact when that is less than
+     * `rows`.
+     */
     async room(account_id: string, rows = 1) {
       if (limit === Number.POSITIVE_INFINITY) return limit
       return limit - (await usageFor(account_id, rows)).used
     },
+    /** The error for an account without room. */
     refusal() {
       const most = limit.toLocaleString('en-US')
       return new TillError('quota_exceeded', `An account may have at most ${most} ${name}`)
     },
+    /** Counts rows that were added. */
     add(account_id: string, rows: number) {
       const usage = usages.get(account_id)
       if (!usage) return
       usage.used += rows
       usage.unchecked -= rows
     },
+    /** Counts the rows of an account in the storage next time, because some were deleted. */
     forget: (account_id: string) => void usages.delete(account_id),
-    near: () =>
+    near: (): NearQuota[] =>
       [...usages]
         .filter(([, { used }]) => used >= limit * 0.8)
         .map(([account_id, { used }]) => ({ account_id, quota: name, used, limit })),

@@ -13,49 +13,20 @@ export interface Sealed {
   readonly sealed: string
 }
 
-/**
- * Encrypts ("seals") secrets for the storage. `place` identifies the field that holds a secret. A
- * secret that was encrypted for one place cannot be decrypted for another.
- */
-export interface Sealer {
-  /** Whether a master key is set. */
-  readonly isOn: boolean
-  /** The check values of the master keys, newest first; see `KeyCheck`. */
-  readonly checkValues: readonly string[]
-  /** Encrypts a text. Without a master key, returns the text itself. */
-  seal(text: string, place: string): string | Sealed
-  /** Decrypts a secret. Throws if it was encrypted with none of the keys. */
-  open(stored: string | Sealed, place: string): string
-  /**
-   * Encrypts a secret again with the newest key. Returns it unchanged if it cannot be decrypted.
-   */
-  renew(stored: string | Sealed, place: string): string | Sealed
-  /** Whether `open` can decrypt the secret. */
-  opens(stored: string | Sealed, place: string): boolean
-  /**
-   * Hashes a text. With a master key, the hash is an HMAC, so only the holder of the key can test
-   * guesses of the text. Without a master key, it is SHA-256.
-   */
-  digest(text: string): string
-  /**
-   * Computes an HMAC of a digest with the newest key. Does not need the text. To verify the new
-   * digest, `isDigest` needs the keys of the old digest too.
-   */
-  renewDigest(digest: string): string
-  /** Whether `digest` was computed from the text with any of the keys, or without a key. */
-  isDigest(digest: string, text: string): boolean
-}
-
 /** The check value of a master key is an HMAC of this text. */
 const CHECKED_TEXT = 'check value of the master key'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
+export type Sealer = ReturnType<typeof createSealer>
+
 /**
- * Creates a sealer with AES-256-GCM. The first key encrypts, each key decrypts. Keys have 32 bytes.
+ * Creates a sealer, which encrypts ("seals") secrets for the storage with AES-256-GCM. The first key
+ * encrypts, each key decrypts. Keys have 32 bytes. `place` identifies the field that holds a secret.
+ * A secret that was encrypted for one place cannot be decrypted for another.
  */
-export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
+export function createSealer(masterKeys: readonly Uint8Array[]) {
   const keys = masterKeys.map((secret) => {
     if (secret.length !== 32) throw new TypeError('a master key must have 32 bytes')
     return { secret, id: createHash('sha256').update(secret).digest('hex').slice(0, 8) }
@@ -63,52 +34,65 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   const [newest] = keys
   const digestUnder = (secret: Uint8Array, text: string) =>
     createHmac('sha256', secret).update(text).digest('base64url')
-  const keyOf = (stored: Sealed) => keys.find(({ id }) => id === stored.key)
 
-  const reopen = (stored: string | Sealed, place: string): string | undefined => {
-    try {
-      return sealer.open(stored, place)
-    } catch {
-      return undefined
-    }
+  /** Encrypts a text. Without a master key, returns the text itself. */
+  const seal = (text: string, place: string): string | Sealed => {
+    if (!newest) return text
+    const iv = randomBytes(IV_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', newest.secret, iv).setAAD(Buffer.from(place))
+    const bytes = Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+    return { key: newest.id, sealed: bytes.toString('base64url') }
   }
 
-  const sealer: Sealer = {
-    isOn: newest !== undefined,
-    checkValues: keys.map(({ secret }) => digestUnder(secret, CHECKED_TEXT)),
-    seal(text, place) {
-      if (!newest) return text
-      const iv = randomBytes(IV_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', newest.secret, iv).setAAD(Buffer.from(place))
-      const bytes = Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()])
-      return { key: newest.id, sealed: bytes.toString('base64url') }
-    },
-    open(stored, place) {
-      if (typeof stored === 'string') return stored
-      const key = keyOf(stored)
-      if (!key) throw new Error(`the master key ${stored.key}, which sealed a secret, is not set`)
-      const bytes = Buffer.from(stored.sealed, 'base64url')
-      const iv = bytes.subarray(0, IV_BYTES)
+  /** Decrypts a secret. Returns undefined if none of the keys decrypts it. */
+  const open = (stored: string | Sealed, place: string): string | undefined => {
+    if (typeof stored === 'string') return stored
+    const key = keys.find(({ id }) => id === stored.key)
+    if (!key) return undefined
+    const bytes = Buffer.from(stored.sealed, 'base64url')
+    const iv = bytes.subarray(0, IV_BYTES)
+    try {
       const decipher = createDecipheriv('aes-256-gcm', key.secret, iv, { authTagLength: TAG_BYTES })
         .setAAD(Buffer.from(place))
         .setAuthTag(bytes.subarray(-TAG_BYTES))
       const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))
       return Buffer.concat([text, decipher.final()]).toString()
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
+   * Computes an HMAC of a digest with the newest key. Does not need the text. To verify the new
+   * digest, `isDigest` needs the keys of the old digest too.
+   */
+  const renewDigest = (digest: string): string => {
+    const { ids, hash } = partsOf(digest)
+    if (!newest || ids[0] === newest.id) return digest
+    return [newest.id, ...ids, digestUnder(newest.secret, hash)].join('.')
+  }
+
+  return {
+    /** Whether a master key is set. */
+    isOn: newest !== undefined,
+    /** The check values of the master keys, newest first; see `KeyCheck`. */
+    checkValues: keys.map(({ secret }) => digestUnder(secret, CHECKED_TEXT)),
+    ...{ seal, open, renewDigest },
+    /**
+     * Encrypts a secret again with the newest key. Returns it unchanged if it cannot be decrypted.
+     */
+    renew(stored: string | Sealed, place: string): string | Sealed {
+      if (typeof stored !== 'string' && stored.key === newest?.id) return stored
+      const text = open(stored, place)
+      return text === undefined ? stored : seal(text, place)
     },
-    renew(stored, place) {
-      if (typeof stored === 'string') return sealer.seal(stored, place)
-      if (stored.key === newest?.id) return stored
-      const text = reopen(stored, place)
-      return text === undefined ? stored : sealer.seal(text, place)
-    },
-    opens: (stored, place) => reopen(stored, place) !== undefined,
-    digest: (text) => sealer.renewDigest(hashText(text)),
-    renewDigest(digest) {
-      const { ids, hash } = partsOf(digest)
-      if (!newest || ids[0] === newest.id) return digest
-      return [newest.id, ...ids, digestUnder(newest.secret, hash)].join('.')
-    },
-    isDigest(digest, text) {
+    /**
+     * Hashes a text. With a master key, the hash is an HMAC, so only the holder of the key can test
+     * guesses of the text. Without a master key, it is SHA-256.
+     */
+    digest: (text: string) => renewDigest(hashText(text)),
+    /** Whether `digest` was computed from the text with any of the keys, or without a key. */
+    isDigest(digest: string, text: string): boolean {
       const { ids, hash } = partsOf(digest)
       const wrapping = ids.map((each) => keys.find(({ id }) => id === each)?.secret).reverse()
       // Older digests name no keys. Their hash is an HMAC of the text, not of its SHA-256.
@@ -120,7 +104,6 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
       })
     },
   }
-  return sealer
 }
 
 /** Splits a digest into the ids of its keys, the newest first, and the hash: `<id>.<id>.<hash>`. */
@@ -157,9 +140,8 @@ export function changeSealed<T extends SecretHolder>(current: T, changed: T, sea
   const sent = secretsOf(changed).config
   const kept = names.filter((name) => {
     const secret = config[name]
-    const where = `${place}/${name}`
-    if (!isSealed(secret) || !sealer.opens(secret, where)) return false
-    return sealer.open(secret, where) === sent[name]
+    const text = isSealed(secret) ? sealer.open(secret, `${place}/${name}`) : undefined
+    return text !== undefined && text === sent[name]
   })
   const merged = { ...sent, ...Object.fromEntries(kept.map((name) => [name, config[name]])) }
   const next = sealSecrets(withConfig(changed, merged), sealer)
@@ -195,7 +177,9 @@ export interface StoredSecret {
  * secrets of its type. Any other field may hold any object, even one that looks encrypted.
  */
 export function findUnreadable(record: SecretHolder, sealer: Sealer): StoredSecret[] {
-  return findSecrets(record, (stored, place) => isSealed(stored) && !sealer.opens(stored, place))
+  const isFound = (stored: unknown, place: string) =>
+    isSealed(stored) && sealer.open(stored, place) === undefined
+  return findSecrets(record, isFound)
 }
 
 /** Finds the secrets of a record that are stored unencrypted. */
@@ -246,15 +230,19 @@ export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`
 }
 
-/** A record's configuration, the names of its secrets, and the first part of their `place`. */
-function secretsOf(record: SecretHolder) {
+/**
+ * A record's configuration, the field that has it, the names of its secrets, and the first part of
+ * their `place`.
+ */
+export function secretsOf(record: SecretHolder) {
   return isStore(record)
     ? {
+        field: 'store_config',
         config: record.store_config,
         names: STORE_SECRETS,
         place: `${record.account_id}/${record.store_id}`,
       }
-    : { config: record.config, names: PROJECT_SECRETS, place: record.id }
+    : { field: 'config', config: record.config, names: PROJECT_SECRETS, place: record.id }
 }
 
 function withConfig<T extends SecretHolder>(record: T, config: JsonObject): T {

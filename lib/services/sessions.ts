@@ -1,12 +1,13 @@
 import type { Account } from '../domain/account.ts'
-import { assertAuthority, type TokenOrigin, tokenRequired } from '../domain/authority.ts'
+import { assertAuthority, tokenRequired } from '../domain/authority.ts'
+import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Project, withoutProjectSecrets } from '../domain/project.ts'
 import {
   type NewToken,
-  parseNewToken,
+  newTokenFields,
   parseSessionRequest,
-  parseTokenRevocation,
+  revocationFields,
   SCOPES,
   type Scope,
   type Session,
@@ -174,7 +175,12 @@ export function createSessions(context: Context): Sessions {
 
     async issue(account, input, options) {
       assertAccount(account)
-      const { project_id, user_id = project_id, scopes = SCOPES, lifetime } = parseNewToken(input)
+      const {
+        project_id,
+        user_id = project_id,
+        scopes = SCOPES,
+        lifetime,
+      } = parseObject(input, newTokenFields)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
@@ -186,7 +192,7 @@ export function createSessions(context: Context): Sessions {
 
     async revoke(account, input, options) {
       assertAccount(account)
-      const { project_id, user_id = '' } = parseTokenRevocation(input)
+      const { project_id, user_id = '' } = parseObject(input, revocationFields)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
       const about = { subject, project_id }
@@ -196,27 +202,19 @@ export function createSessions(context: Context): Sessions {
   }
 }
 
-/** Values that are parsed from the claims of a token. */
-interface TokenFacts {
-  readonly scopes: readonly Scope[]
-  readonly issued_by: TokenIssuer
-  readonly token: TokenOrigin
+const facts = new WeakMap<Claims, ReturnType<typeof parseFacts>>()
+
+/** Cached for each claims object: when a token is used again, `verifyToken` returns the same one. */
+function factsOf(claims: Claims) {
+  const parsed = facts.get(claims) ?? parseFacts(claims)
+  facts.set(claims, parsed)
+  return parsed
 }
 
-const facts = new WeakMap<Claims, TokenFacts>()
-
-/**
- * Cached for each claims object: when a token is used again, `verifyToken` returns the same object.
- */
-function factsOf(claims: Claims): TokenFacts {
-  const known = facts.get(claims)
-  if (known) return known
-  const { project_id, sub: user_id, jti, iat: issued_at } = claims
-  const parsed = {
-    scopes: claims.scope.split(' ') as Scope[],
+function parseFacts({ project_id, sub: user_id, jti, iat: issued_at, scope }: Claims) {
+  return {
+    scopes: scope.split(' ') as Scope[],
     issued_by: issuerInTokenId(jti),
     token: { project_id, user_id, issued_under: watermarkInTokenId(jti), issued_at },
   }
-  facts.set(claims, parsed)
-  return parsed
 }

@@ -1,7 +1,7 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField, type JsonObject } from '../domain/fields.ts'
+import { invalidField, type JsonObject, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { pageFor, parseProjectStoreQuery, type StoreQuery } from '../domain/query.ts'
+import { pageFor, type StoreQuery, storeListFields } from '../domain/query.ts'
 import {
   changeStore,
   type NewStore,
@@ -136,14 +136,14 @@ export function createStores(context: Context): Stores {
     },
 
     async list(caller, query) {
-      const { project_id, ...paging } = parseProjectStoreQuery(query)
+      const { project_id, ...paging } = parseObject(query, storeListFields)
       await getNamedProject(storage, caller, project_id, 'project_id')
       const { records, ...next } = await storage.listStores(project_id, pageFor(paging))
       return { stores: records.map(withoutStoreSecrets), ...next }
     },
 
     async *all(caller, query) {
-      const { project_id } = parseProjectStoreQuery(query)
+      const { project_id } = parseObject(query, storeListFields)
       await getNamedProject(storage, caller, project_id, 'project_id')
       const all = recordsOf((page) => storage.listStores(project_id, page))
       for await (const store of all) yield withoutStoreSecrets(store)

@@ -1,7 +1,8 @@
 import type { Account } from '../domain/account.ts'
 import type { JsonObject } from '../domain/fields.ts'
+import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type ErasedUser, parseUserQuery, type UserQuery } from '../domain/user.ts'
+import { type ErasedUser, type UserQuery, userFields } from '../domain/user.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, StoreKey, UserKey, WriteOptions } from '../storage/port.ts'
@@ -126,7 +127,7 @@ export function createUsers(context: Context): Users {
   }
 
   async function* exportUser(account: Account, input: UserQuery, options: CallOptions) {
-    const user = parseUserQuery(input)
+    const user = parseObject(input, userFields)
     const { account_id } = account
     await getNamedProject(storage, account, user.project_id, 'project_id')
     yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
@@ -147,7 +148,7 @@ export function createUsers(context: Context): Users {
     async erase(account, input, options = {}) {
       assertAccount(account)
       const { delete: deletes = false, onProgress, signal, ...callOptions } = options
-      const user = parseUserQuery(input)
+      const user = parseObject(input, userFields)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
       const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })

@@ -7,18 +7,19 @@ import {
   stopEndpoint,
 } from '../domain/endpoint.ts'
 import { EVENT_ACTIONS } from '../domain/event.ts'
-import { invalidField } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import {
-  parseDelivery,
+  deliveryFields,
+  deliveryListFields,
+  pageFor,
   parseReplay,
-  parseWebhookLogQuery,
-  parseWebhookQuery,
   type WebhookDeliveryKey,
   type WebhookLogQuery,
   type WebhookQuery,
   type WebhookReplay,
+  webhookListFields,
 } from '../domain/query.ts'
 import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../domain/webhook.ts'
 import { showWebhookUrl } from '../domain/webhook-settings.ts'
@@ -142,8 +143,8 @@ export function createWebhooks(context: Context): Webhooks {
     async list(account, query = {}) {
       assertAccount(account)
       const { account_id } = account
-      const { project_id, limit, cursor } = parseWebhookQuery(query)
-      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const { project_id, limit, cursor } = parseObject(query, webhookListFields)
+      const page = pageFor({ limit, cursor })
       const { records, ...next } = await storage.listEndpoints({ account_id, project_id }, page)
       return { endpoints: await Promise.all(records.map(show)), ...next }
     },
@@ -162,16 +163,16 @@ export function createWebhooks(context: Context): Webhooks {
 
     async log(account, query) {
       assertAccount(account)
-      const { endpoint_id, state, limit, cursor } = parseWebhookLogQuery(query)
+      const { endpoint_id, state, limit, cursor } = parseObject(query, deliveryListFields)
       const { due_at } = await getEndpoint(account, endpoint_id)
-      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const page = pageFor({ limit, cursor })
       const { records, ...next } = await storage.listMessages(endpoint_id, state, page)
       return { deliveries: records.map((each) => delivery(each, due_at)), ...next }
     },
 
     async getRequest(account, key) {
       assertAccount(account)
-      const { endpoint_id, webhook_id } = parseDelivery(key)
+      const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
       const { url } = await getEndpoint(account, endpoint_id)
       const place = parseWebhookId(webhook_id)
       const message = place && (await storage.findMessage({ endpoint_id, ...place }))
@@ -202,31 +203,16 @@ export function createWebhooks(context: Context): Webhooks {
       return update(account, endpoint_id, 'webhooks.replay', (same) => same, move, options)
     },
 
-    pause: (account, endpoint_id, options) =>
-      update(
-        account,
-        endpoint_id,
-        'webhooks.pause',
-        (current) => {
-          assertConfirmed(current)
-          return stopEndpoint(current, now())
-        },
-        {},
-        options,
-      ),
+    async pause(account, endpoint_id, options) {
+      const stop = (current: StoredEndpoint) => stopEndpoint(confirmed(current), now())
+      return update(account, endpoint_id, 'webhooks.pause', stop, {}, options)
+    },
 
-    resume: (account, endpoint_id, options) =>
-      update(
-        account,
-        endpoint_id,
-        'webhooks.resume',
-        (current) => {
-          assertConfirmed(current)
-          return activated(current)
-        },
-        { retry: true, renewed_at: now() },
-        options,
-      ),
+    async resume(account, endpoint_id, options) {
+      const activate = (current: StoredEndpoint) => activated(confirmed(current))
+      const move = { retry: true, renewed_at: now() }
+      return update(account, endpoint_id, 'webhooks.resume', activate, move, options)
+    },
 
     async confirm(account, endpoint_id, { url, unconfirmed_at, ...options } = {}) {
       const endpoint = await getEndpoint(account, endpoint_id)
@@ -257,8 +243,8 @@ function notFound(): TillError {
   return new TillError('webhook_not_found', 'No webhook endpoint has this id')
 }
 
-function assertConfirmed({ url }: StoredEndpoint): void {
-  if (url !== '') return
+function confirmed(endpoint: StoredEndpoint): StoredEndpoint {
+  if (endpoint.url !== '') return endpoint
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 

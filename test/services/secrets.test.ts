@@ -36,20 +36,13 @@ describe('a sealer', () => {
     const open = (part: Uint8Array) =>
       sealer.open({ ...sealed, sealed: Buffer.from(part).toString('base64url') }, 'here')
 
-    // Its errors contain neither the text nor the key.
-    const hidden = ['hex', 'base64'].map((each) => Buffer.from(OLD).toString(each as 'hex'))
-    const isSafe = ({ message }: Error) =>
-      ![...hidden, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
-    assert.throws(() => sealer.open(sealed, 'there'), isSafe)
-    assert.throws(() => createSealer([NEW]).open(sealed, 'here'), isSafe)
-    for (const keys of [[NEW], []]) {
-      assert.throws(() => createSealer(keys).open(sealed, 'here'), /is not set/)
-    }
+    assert.equal(sealer.open(sealed, 'there'), undefined)
+    for (const keys of [[NEW], []]) assert.equal(createSealer(keys).open(sealed, 'here'), undefined)
     const { key } = createSealer([NEW]).seal('secret', 'here') as Sealed
-    assert.throws(() => createSealer([NEW]).open({ ...sealed, key }, 'here'))
+    assert.equal(createSealer([NEW]).open({ ...sealed, key }, 'here'), undefined)
     for (let at = 0; at < bytes.length; at++) {
-      assert.throws(() => open(bytes.map((byte, i) => (i === at ? byte ^ 1 : byte))))
-      assert.throws(() => open(bytes.subarray(0, at)))
+      assert.equal(open(bytes.map((byte, i) => (i === at ? byte ^ 1 : byte))), undefined)
+      assert.equal(open(bytes.subarray(0, at)), undefined)
     }
   })
 })
