@@ -32,9 +32,7 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
       setTimeout(resolve, TIMEOUT_MS).unref()
     })
     pending = undefined
-    const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', {
-      value: restarts,
-    })
+    const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', restarts)
     return [...sumFamilies([ended, ...latest.values()]), ...own(), restarted]
   }
   const markAnswered = (worker: Worker) => {

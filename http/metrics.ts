@@ -2,7 +2,14 @@ import type { Backlog, NearQuota, PoolState, StorageSize } from '../lib/index.ts
 import type { ConcurrencyLimits } from './concurrency.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
-import { counter, type Family, formatFamilies, gauge, type Sample } from './prometheus.ts'
+import {
+  counter,
+  type Family,
+  formatFamilies,
+  gauge,
+  type Sample,
+  samplesBy,
+} from './prometheus.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { backlogMetrics, deliveryMetrics } from './webhooks/metrics.ts'
 import type { WebhookSender } from './webhooks/sender.ts'
@@ -11,15 +18,7 @@ import type { WebhookSender } from './webhooks/sender.ts'
  * The metrics of a server. Labels take only fixed values, statuses, and methods that Node's parser
  * knows. Clients therefore cannot create new time series.
  */
-export interface Metrics {
-  /** Counts an answered request; `method` is '' for a request that Node could not parse. */
-  observe(method: string, route: string | null, status: number, seconds: number): void
-  observeImport(counts: ImportCounts): void
-  /** Counts an import that failed with this status after its credential was verified. */
-  observeFailedImport(status: number): void
-  /** All metrics, including those of other workers, in the text format of Prometheus. */
-  format(storage: StorageState): Promise<string>
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /**
  * Combines the metrics of worker processes. `collectOwn` collects the metrics of this process. The
@@ -64,8 +63,8 @@ const BOUNDS = [
 
 /** The measured requests of one route. */
 interface Series {
-  /** The number of requests by method, then by status. */
-  readonly counts: Map<string, Map<number, number>>
+  /** The number of requests, by method and status. */
+  readonly counts: Map<string, { readonly labels: NonNullable<Sample['labels']>; value: number }>
   /**
    * For each bound, the number of requests between the previous bound and this one. The last number
    * counts the requests above all bounds.
@@ -74,7 +73,7 @@ interface Series {
   seconds: number
 }
 
-export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metrics {
+export function createMetrics(gauges: Gauges, pool: PoolMetrics = single) {
   watchEventLoop()
   const series = new Map<string, Series>()
   const imports = { finished: 0, rows: 0, skipped: 0, updated: 0, refused: 0, broken: 0 }
@@ -88,28 +87,16 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
     }
     return found
   }
-  const count = ({ counts }: Series, method: string, status: number) => {
-    let statuses = counts.get(method)
-    if (!statuses) {
-      statuses = new Map()
-      counts.set(method, statuses)
-    }
-    statuses.set(status, (statuses.get(status) ?? 0) + 1)
-  }
-
   const collect = (): Family[] => {
     const { finished, rows, skipped, updated, refused, broken } = imports
     const { concurrency, memory, rateLimits, connections } = gauges
-    const byKind = (value: 'taken' | 'refused'): Sample[] =>
-      Object.entries(concurrency).map(([kind, limit]) => ({
-        labels: { kind },
-        value: limit[value],
-      }))
+    const byKind = (value: 'taken' | 'refused') =>
+      Object.fromEntries(Object.entries(concurrency).map(([kind, limit]) => [kind, limit[value]]))
     return [
       counter(
         'tillkit_http_requests_total',
         'Requests answered; 499 when the client hung up first.',
-        ...[...series].flatMap(countSamples),
+        ...[...series.values()].flatMap(({ counts }) => [...counts.values()]),
       ),
       {
         name: 'tillkit_http_request_duration_seconds',
@@ -117,40 +104,37 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
         help: 'Time from the end of the request headers to the answer.',
         samples: [...series].flatMap(durationSamples),
       },
-      gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...byKind('taken')),
+      gauge(
+        'tillkit_http_requests_in_flight',
+        'Requests being answered.',
+        samplesBy('kind', byKind('taken')),
+      ),
       counter(
         'tillkit_http_overloaded_total',
         'Requests refused with 503 by a concurrency or memory limit.',
-        ...byKind('refused'),
-        {
-          labels: { kind: 'memory' },
-          value: memory.refused,
-        },
+        ...samplesBy('kind', { ...byKind('refused'), memory: memory.refused }),
       ),
       counter(
         'tillkit_http_rate_limited_total',
         'Requests refused by a rate limit.',
         ...rateLimits.map(({ name, refused }) => ({ labels: { by: name }, value: refused })),
       ),
-      gauge('tillkit_http_connections', 'Open connections.', { value: connections.open }),
-      counter('tillkit_http_connections_dropped_total', 'Connections closed over the limit.', {
-        value: connections.dropped,
-      }),
-      counter('tillkit_imports_total', 'Successful imports, without dry runs.', {
-        value: finished,
-      }),
+      gauge('tillkit_http_connections', 'Open connections.', connections.open),
+      counter(
+        'tillkit_http_connections_dropped_total',
+        'Connections closed over the limit.',
+        connections.dropped,
+      ),
+      counter('tillkit_imports_total', 'Successful imports, without dry runs.', finished),
       counter(
         'tillkit_imports_failed_total',
         'Failed imports, including dry runs.',
-        { labels: { cause: 'client' }, value: refused },
-        { labels: { cause: 'server' }, value: broken },
+        ...samplesBy('cause', { client: refused, server: broken }),
       ),
       counter(
         'tillkit_import_rows_total',
         'Rows of successful imports.',
-        { labels: { result: 'added' }, value: rows - skipped - updated },
-        { labels: { result: 'skipped' }, value: skipped },
-        { labels: { result: 'updated' }, value: updated },
+        ...samplesBy('result', { added: rows - skipped - updated, skipped, updated }),
       ),
       nearQuotaMetric(gauges.nearQuotas()),
       ...deliveryMetrics(gauges.webhooks),
@@ -161,25 +145,32 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
   const collectAll = pool(collect)
 
   return {
-    observe(method, route, status, seconds) {
+    /** Counts an answered request; `method` is '' for a request that Node could not parse. */
+    observe(method: string, route: string | null, status: number, seconds: number): void {
       const found = seriesOf(route ?? 'none')
-      count(found, method || 'none', status)
+      const key = `${method} ${status}`
+      const labels = { method: method || 'none', route: route ?? 'none', status }
+      const count = found.counts.get(key) ?? { labels, value: 0 }
+      count.value++
+      found.counts.set(key, count)
       let bucket = 0
       while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] as number)) bucket++
       found.buckets[bucket] = (found.buckets[bucket] as number) + 1
       found.seconds += seconds
     },
-    observeImport({ rows, skipped, updated }) {
+    observeImport({ rows, skipped, updated }: ImportCounts): void {
       imports.finished++
       imports.rows += rows
       imports.skipped += skipped
       imports.updated += updated
     },
-    observeFailedImport(status) {
+    /** Counts an import that failed with this status after its credential was verified. */
+    observeFailedImport(status: number): void {
       if (status < 500) imports.refused++
       else imports.broken++
     },
-    async format(storage) {
+    /** All metrics, including those of other workers, in the text format of Prometheus. */
+    async format(storage: StorageState): Promise<string> {
       return formatFamilies([...(await collectAll()), ...storageMetrics(storage)])
     },
   }
@@ -187,12 +178,6 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
 
 /** Collects the metrics of a server without worker processes: only those of this process. */
 const single: PoolMetrics = (collectOwn) => async () => collectOwn()
-
-function countSamples([route, { counts }]: readonly [string, Series]): Sample[] {
-  return [...counts].flatMap(([method, statuses]) =>
-    [...statuses].map(([status, value]) => ({ labels: { method, route, status }, value })),
-  )
-}
 
 function durationSamples([route, { buckets, seconds }]: readonly [string, Series]): Sample[] {
   let count = 0
@@ -212,31 +197,33 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
   if (!pool) return []
   const { size, open, inUse, waiting } = pool
   return [
-    gauge('tillkit_pool_connections_max', 'Database connections allowed.', { value: size }),
-    gauge('tillkit_pool_connections_open', 'Database connections open.', { value: open }),
-    gauge('tillkit_pool_connections_in_use', 'Database connections in use.', { value: inUse }),
-    gauge('tillkit_pool_waiting', 'Statements and transactions that wait for a connection.', {
-      value: waiting,
-    }),
+    gauge('tillkit_pool_connections_max', 'Database connections allowed.', size),
+    gauge('tillkit_pool_connections_open', 'Database connections open.', open),
+    gauge('tillkit_pool_connections_in_use', 'Database connections in use.', inUse),
+    gauge(
+      'tillkit_pool_waiting',
+      'Statements and transactions that wait for a connection.',
+      waiting,
+    ),
   ]
 }
 
 function nearQuotaMetric(near: readonly NearQuota[]): Family {
-  const samples = (['items', 'purchases'] as const).map((quota) => ({
-    labels: { quota },
-    value: near.filter((each) => each.quota === quota).length,
-  }))
+  const count = (quota: string) => near.filter((each) => each.quota === quota).length
+  const samples = samplesBy('quota', { items: count('items'), purchases: count('purchases') })
   const help = 'Accounts that added rows and use at least 80 % of their quota.'
-  return { ...gauge('tillkit_accounts_near_quota', help, ...samples), aggregate: 'max' }
+  return gauge('tillkit_accounts_near_quota', help, samples, 'max')
 }
 
 /** The metrics of the storage. Only the worker that answers the scrape measures them. */
 function storageMetrics({ up, seconds, clockOffset, size, backlog }: StorageState): Family[] {
   return [
-    gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
-    gauge('tillkit_storage_answer_seconds', 'Duration of the readiness check of this scrape.', {
-      value: seconds,
-    }),
+    gauge('tillkit_storage_up', 'Whether the storage answers.', Number(up)),
+    gauge(
+      'tillkit_storage_answer_seconds',
+      'Duration of the readiness check of this scrape.',
+      seconds,
+    ),
     ...optional(
       'tillkit_clock_offset_seconds',
       'Clock of this server minus that of the database server.',
@@ -251,12 +238,12 @@ function sizeMetrics(size: StorageSize | undefined): Family[] {
   if (!size) return []
   const { database, wal, free } = size
   return [
-    gauge('tillkit_database_bytes', 'Size of the database.', { value: database }),
+    gauge('tillkit_database_bytes', 'Size of the database.', database),
     ...optional('tillkit_database_wal_bytes', 'Size of its write-ahead log.', wal),
     ...optional('tillkit_database_free_bytes', 'Free bytes in its file system.', free),
   ]
 }
 
 function optional(name: string, help: string, value: number | undefined): Family[] {
-  return value === undefined ? [] : [gauge(name, help, { value })]
+  return value === undefined ? [] : [gauge(name, help, value)]
 }

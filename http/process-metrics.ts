@@ -1,37 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { counter, type Family, gauge } from './prometheus.ts'
+import { counter, type Family, gauge, samplesBy } from './prometheus.ts'
 import { readVersion } from './version.ts'
 
 /** The metrics of the process, under their standard Prometheus names, and of its event loop. */
 export function processMetrics(): Family[] {
   const { user, system } = process.cpuUsage()
   const { active, idle } = performance.eventLoopUtilization()
+  const versions = { version: readVersion(), node: process.version }
+  const ofVersions = 'Versions of tillkit and Node, as labels; always 1.'
+  const loop = samplesBy('state', { active: active / 1e3, idle: idle / 1e3 })
   return [
-    {
-      ...gauge('tillkit_build_info', 'Versions of tillkit and Node, as labels; always 1.', {
-        labels: { version: readVersion(), node: process.version },
-        value: 1,
-      }),
-      aggregate: 'min',
-    },
-    counter(
-      'tillkit_event_loop_seconds_total',
-      'Time of the event loop by state.',
-      { labels: { state: 'active' }, value: active / 1e3 },
-      { labels: { state: 'idle' }, value: idle / 1e3 },
-    ),
+    gauge('tillkit_build_info', ofVersions, [{ labels: versions, value: 1 }], 'min'),
+    counter('tillkit_event_loop_seconds_total', 'Time of the event loop by state.', ...loop),
     delayMetric(),
-    {
-      ...gauge('process_start_time_seconds', 'Unix time of the process start.', { value: STARTED }),
-      aggregate: 'min',
-    },
-    counter('process_cpu_seconds_total', 'User and system CPU time.', {
-      value: (user + system) / 1e6,
-    }),
-    gauge('process_resident_memory_bytes', 'Resident memory.', {
-      value: process.memoryUsage.rss(),
-    }),
+    gauge('process_start_time_seconds', 'Unix time of the process start.', STARTED, 'min'),
+    counter('process_cpu_seconds_total', 'User and system CPU time.', (user + system) / 1e6),
+    gauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
     ...fileMetrics(),
   ]
 }
@@ -54,15 +39,14 @@ export function watchEventLoop(): void {
  */
 function delayMetric(): Family {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
-  const family = gauge(
-    'tillkit_event_loop_delay_seconds',
-    'Delay of the event loop since the last scrape; percentile 100 is the longest.',
-    { labels: { percentile: 50 }, value: secondsOf(delays?.percentile(50)) },
-    { labels: { percentile: 99 }, value: secondsOf(delays?.percentile(99)) },
-    { labels: { percentile: 100 }, value: secondsOf(delays?.max) },
-  )
+  const samples = samplesBy('percentile', {
+    50: secondsOf(delays?.percentile(50)),
+    99: secondsOf(delays?.percentile(99)),
+    100: secondsOf(delays?.max),
+  })
   delays?.reset()
-  return { ...family, aggregate: 'max' }
+  const help = 'Delay of the event loop since the last scrape; percentile 100 is the longest.'
+  return gauge('tillkit_event_loop_delay_seconds', help, samples, 'max')
 }
 
 /**
@@ -73,14 +57,9 @@ function fileMetrics(): Family[] {
   try {
     const open = readdirSync('/proc/self/fd').length - 1 // does not count the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    const families: Family[] = [
-      { ...gauge('process_open_fds', 'Open file descriptors.', { value: open }), aggregate: 'max' },
-    ]
-    if (max === undefined) return families
-    const limit = gauge('process_max_fds', 'Limit of open file descriptors.', {
-      value: Number(max),
-    })
-    return [...families, { ...limit, aggregate: 'min' }]
+    const files = gauge('process_open_fds', 'Open file descriptors.', open, 'max')
+    if (max === undefined) return [files]
+    return [files, gauge('process_max_fds', 'Limit of open file descriptors.', Number(max), 'min')]
   } catch {
     return []
   }

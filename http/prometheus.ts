@@ -16,13 +16,25 @@ export interface Family {
   readonly aggregate?: 'min' | 'max'
 }
 
-/** A counter with these samples. */
-export function counter(name: string, help: string, ...samples: Sample[]): Family {
+/** A counter with these samples, or with one value. */
+export function counter(name: string, help: string, ...values: (Sample | number)[]): Family {
+  const samples = values.map((each) => (typeof each === 'number' ? { value: each } : each))
   return { name, type: 'counter', help, samples }
 }
 
-export function gauge(name: string, help: string, ...samples: Sample[]): Family {
-  return { name, type: 'gauge', help, samples }
+export function gauge(
+  name: string,
+  help: string,
+  values: number | readonly Sample[],
+  aggregate?: Family['aggregate'],
+): Family {
+  const { samples } = counter(name, help, ...[values].flat())
+  return { name, type: 'gauge', help, samples, ...(aggregate && { aggregate }) }
+}
+
+/** A sample for each value of a label. */
+export function samplesBy(label: string, values: { readonly [name: string]: number }): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }))
 }
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
