@@ -1,20 +1,15 @@
 /** A pause that another function can end early. */
-export interface Alarm {
-  /** Ends the current wait. If there is none, the next wait ends at once. */
-  ring(): void
-  /** Waits this many milliseconds, or until `ring` is called. */
-  wait(milliseconds: number): Promise<void>
-}
-
-export function createAlarm(): Alarm {
+export function createAlarm() {
   let isRinging = false
   let wake = () => {}
   return {
-    ring() {
+    /** Ends the current wait. If there is none, the next wait ends at once. */
+    ring(): void {
       isRinging = true
       wake()
     },
-    async wait(milliseconds) {
+    /** Waits this many milliseconds, or until `ring` is called. */
+    async wait(milliseconds: number): Promise<void> {
       if (!isRinging) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, milliseconds)

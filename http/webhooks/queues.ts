@@ -57,24 +57,10 @@ export interface Turn extends QueuedMessage {
 /** `rejected`: the status was not 2xx. `slow`: the answer did not come in time. */
 export type TurnResult = 'delivered' | 'rejected' | 'slow'
 
-/** The claimed messages, in a queue for each endpoint. */
-export interface Queues {
-  /** Whether there is room for more messages. */
-  hasRoom(): boolean
-  /** The endpoints whose queues are full. The next claim leaves them out. */
-  full(): string[]
-  /** The accounts that have used up their share of the messages. The next claim leaves them out. */
-  fullAccounts(): string[]
-  isFull(endpoint_id: string): boolean
-  add(message: OutgoingMessage, deadline: number): void
-  /** The next message that may be sent, round-robin by endpoint. */
-  next(): Turn | undefined
-  /** Removes the waiting messages of an endpoint, and returns them. */
-  drop(endpoint_id: string): OutgoingMessage[]
-  clear(): void
-}
+export type Queues = ReturnType<typeof createQueues>
 
-export function createQueues(): Queues {
+/** The claimed messages, in a queue for each endpoint. */
+export function createQueues() {
   const queues = new Map<string, Queue>()
   /** The queues from which the next message may be sent, in round-robin order. */
   const ready = new Set<Queue>()
@@ -143,13 +129,22 @@ export function createQueues(): Queues {
   const isFullAccount = (usage: Usage) =>
     !isWithin(usage, 'messages', MAX_MESSAGES) || !isWithin(usage, 'bytes', MAX_BYTES)
   const isFull = (queue: Queue | undefined) => queue !== undefined && queue.waiting.length >= ENOUGH
+  /** Removes the waiting messages of an endpoint, and returns them. */
+  const drop = (endpoint_id: string): OutgoingMessage[] => {
+    const dropped = queues.get(endpoint_id)?.waiting.splice(0) ?? []
+    for (const { message } of dropped) count(message, -1)
+    return dropped.map(({ message }) => message)
+  }
 
   return {
+    /** Whether there is room for more messages. */
     hasRoom: () => all.messages < MAX_MESSAGES && all.bytes < MAX_BYTES,
+    /** The endpoints whose queues are full. The next claim leaves them out. */
     full: () => [...queues.values()].filter(isFull).map(({ endpoint_id }) => endpoint_id),
+    /** The accounts that have used up their share of the messages. The next claim leaves them out. */
     fullAccounts: () => [...accounts].flatMap(([id, usage]) => (isFullAccount(usage) ? id : [])),
-    isFull: (endpoint_id) => isFull(queues.get(endpoint_id)),
-    add(message, deadline) {
+    isFull: (endpoint_id: string) => isFull(queues.get(endpoint_id)),
+    add(message: OutgoingMessage, deadline: number): void {
       const { account_id, endpoint_id, url } = message
       const host = `${account_id} ${URL.canParse(url) ? new URL(url).hostname : ''}`
       const queue = queues.get(endpoint_id) ?? {
@@ -160,7 +155,8 @@ export function createQueues(): Queues {
       count(message, 1)
       schedule(queue)
     },
-    next() {
+    /** The next message that may be sent, round-robin by endpoint. */
+    next(): Turn | undefined {
       if (all.inFlight >= IN_FLIGHT) return undefined
       for (const queue of ready) {
         if (!mayStart(queue)) continue
@@ -173,16 +169,8 @@ export function createQueues(): Queues {
       }
       return undefined
     },
-    drop(endpoint_id) {
-      const dropped = queues.get(endpoint_id)?.waiting.splice(0) ?? []
-      return dropped.map(({ message }) => {
-        count(message, -1)
-        return message
-      })
-    },
-    clear() {
-      for (const endpoint_id of queues.keys()) this.drop(endpoint_id)
-    },
+    drop,
+    clear: () => void [...queues.keys()].forEach(drop),
   }
 }
 

@@ -51,18 +51,8 @@ export interface Answer {
   readonly retry_after?: number
 }
 
-export interface Outgoing {
-  /**
-   * Sends a POST request. Resolves to any answer that has a status, also when its body is cut off.
-   * Does not follow redirects. Rejects with a `RequestFailure`.
-   */
-  post(request: OutgoingRequest): Promise<Answer>
-  /** Closes all connections. Requests in flight reject. */
-  close(): void
-}
-
 /** Creates a client for requests to hosts that users choose. */
-export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
+export function createOutgoing(options: OutgoingOptions = {}) {
   const { allowPrivate = false, timeout = 10_000, ca } = options
   const resolve = options.resolve ?? createResolver(allowPrivate)
   const find = cacheAnswers(async (url) => {
@@ -84,7 +74,11 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
 
   const inFlight = new Set<Stop>()
   return {
-    async post(request) {
+    /**
+     * Sends a POST request. Resolves to any answer that has a status, also when its body is cut off.
+     * Does not follow redirects. Rejects with a `RequestFailure`.
+     */
+    async post(request: OutgoingRequest): Promise<Answer> {
       const stop = createStop()
       const timer = setTimeout(stopLate, timeout, stop)
       inFlight.add(stop)
@@ -98,7 +92,8 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
         inFlight.delete(stop)
       }
     },
-    close() {
+    /** Closes all connections. Requests in flight reject. */
+    close(): void {
       const closed = new RequestFailure('stopped', 'The sender was stopped')
       for (const stop of inFlight) stop.now(closed)
       agents.http.destroy()

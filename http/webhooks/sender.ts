@@ -129,17 +129,17 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
       turn.finish()
       return
     }
-    const outcome = await outgoing.post(message).catch(toFailure)
-    results[resultOf(outcome)]++
-    const reason = failureOf(outcome)
+    const answer = await outgoing.post(message).catch(toFailure)
+    results[resultOf(answer)]++
+    const reason = failureOf(answer)
     if (reason !== undefined) {
       const { attempt, headers } = message
       const webhook_id = headers['webhook-id'] as string
       options.onFailure?.({ endpoint_id, attempt, webhook_id, reason })
     }
-    settlement.add(toResult(message, outcome, performance.now() - started))
-    if (isUnavailable(outcome)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
-    const isSlow = outcome instanceof RequestFailure || performance.now() - started > SLOW_MS
+    settlement.add(toResult(message, answer, performance.now() - started))
+    if (isUnavailable(answer)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
+    const isSlow = answer instanceof RequestFailure || performance.now() - started > SLOW_MS
     turn.finish(isSlow ? 'slow' : reason === undefined ? 'delivered' : 'rejected')
     sendAll()
     if (hasMore && !queues.isFull(endpoint_id)) alarm.ring()
@@ -186,38 +186,42 @@ export const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
   stopped: 0,
 }
 
-type Outcome = Answer | RequestFailure
+type AnswerOrFailure = Answer | RequestFailure
 
-function resultOf(outcome: Outcome): DeliveryResult {
-  if (outcome instanceof RequestFailure) return outcome.kind
-  const kind = `${Math.floor(outcome.status / 100)}xx`
+function resultOf(answer: AnswerOrFailure): DeliveryResult {
+  if (answer instanceof RequestFailure) return answer.kind
+  const kind = `${Math.floor(answer.status / 100)}xx`
   return kind in NO_RESULTS ? (kind as DeliveryResult) : 'other'
 }
 
 /** Why the message was not delivered; undefined if it was, or if the sender stopped. */
-function failureOf(outcome: Outcome): string | undefined {
-  if (outcome instanceof RequestFailure) {
-    return outcome.kind === 'stopped' ? undefined : outcome.message
+function failureOf(answer: AnswerOrFailure): string | undefined {
+  if (answer instanceof RequestFailure) {
+    return answer.kind === 'stopped' ? undefined : answer.message
   }
-  return outcome.status >= 200 && outcome.status < 300 ? undefined : `status ${outcome.status}`
+  return answer.status >= 200 && answer.status < 300 ? undefined : `status ${answer.status}`
 }
 
 /** Whether to stop sending to the endpoint for now: it gave no answer, 410 or `Retry-After`. */
-function isUnavailable(outcome: Outcome): boolean {
-  if (outcome instanceof RequestFailure) return true
-  return outcome.status === 410 || outcome.retry_after !== undefined
+function isUnavailable(answer: AnswerOrFailure): boolean {
+  if (answer instanceof RequestFailure) return true
+  return answer.status === 410 || answer.retry_after !== undefined
 }
 
 function releaseOf({ endpoint_id, sequence, part }: OutgoingMessage): AttemptResult {
   return { endpoint_id, sequence, part, released: true }
 }
 
-function toResult(message: OutgoingMessage, outcome: Outcome, duration: number): AttemptResult {
+function toResult(
+  message: OutgoingMessage,
+  answer: AnswerOrFailure,
+  duration: number,
+): AttemptResult {
   const { endpoint_id, sequence, part } = message
   const duration_ms = Math.round(duration)
-  if (!(outcome instanceof RequestFailure)) {
-    return { endpoint_id, sequence, part, duration_ms, ...outcome }
+  if (!(answer instanceof RequestFailure)) {
+    return { endpoint_id, sequence, part, duration_ms, ...answer }
   }
-  if (outcome.kind === 'stopped') return releaseOf(message)
-  return { endpoint_id, sequence, part, duration_ms, error: outcome.message }
+  if (answer.kind === 'stopped') return releaseOf(message)
+  return { endpoint_id, sequence, part, duration_ms, error: answer.message }
 }

@@ -13,17 +13,10 @@ const MAX_BATCH = 500
 const MAX_RESULTS = 1_000
 
 /** Collects results and writes them in batches, one batch at a time. */
-export interface Settlement {
-  add(result: AttemptResult): void
-  hasRoom(): boolean
-  /** Writes all results, without retries. */
-  close(): Promise<void>
-}
-
 export function createSettlement(
   settle: (results: readonly AttemptResult[]) => Promise<void>,
   onError: (error: unknown) => void,
-): Settlement {
+) {
   const results: AttemptResult[] = []
   const closing = new AbortController()
   let running: Promise<void> | undefined
@@ -55,12 +48,13 @@ export function createSettlement(
   }
 
   return {
-    add(result) {
+    add(result: AttemptResult): void {
       results.push(result)
       start()
     },
     hasRoom: () => results.length < MAX_RESULTS,
-    async close() {
+    /** Writes all results, without retries. */
+    async close(): Promise<void> {
       closing.abort()
       await running
       if (results.length > 0) await run()
