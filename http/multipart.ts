@@ -39,7 +39,7 @@ export interface PartHead {
 /** The parser calls these in order for each part, `data` once per chunk. It stops if one throws. */
 export interface MultipartHandlers {
   part(head: PartHead): void
-  /** Gets the next bytes of the part, at least one; usually a view of the pushed chunk. */
+  /** Gets the next bytes of the part, at least one. */
   data(chunk: Uint8Array): void
   partEnd(): void
 }
@@ -70,7 +70,6 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const OPENING = /^[ \t]*$/
 const CLOSING = /^--[ \t]*$/
 const CRLF = '\r\n'
-const CR = 13
 const LF = 10
 
 /** The boundary in a `multipart/form-data` Content-Type; undefined if it is missing or invalid. */
@@ -102,10 +101,9 @@ export function createMultipartParser(
   if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary from parseBoundary')
   const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
-  // How many bytes at the end of the input match the beginning of the delimiter.
-  let matched = CRLF.length
-  // How many of these matched bytes are not data, even if they turn out not to be a delimiter. The
-  // CRLF that ends a header is not data, but it may begin a delimiter.
+  // The bytes that are not parsed yet. The first delimiter needs no line end before it.
+  let pending = Buffer.from(CRLF)
+  // How many of these bytes are no data: the CRLF that ends a header may begin a delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -115,9 +113,9 @@ export function createMultipartParser(
 
   return {
     push(chunk) {
-      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
       attempt(() => {
-        for (let at = 0; at < bytes.length; ) at = step(bytes, at)
+        pending = Buffer.concat([pending, chunk])
+        while (step());
       })
     },
     end() {
@@ -139,66 +137,38 @@ export function createMultipartParser(
     }
   }
 
-  // Parses from index `at` on. Returns the index of the next unparsed byte.
-  function step(bytes: Buffer, at: number): number {
-    if (state === 'epilogue') return bytes.length
-    if (state === 'delimiter' || state === 'header') return readLine(bytes, at)
-    return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
+  // Parses the next bytes. Returns false if it needs the next chunk.
+  function step(): boolean {
+    if (state === 'epilogue') pending = pending.subarray(pending.length)
+    if (pending.length === 0) return false
+    return state === 'delimiter' || state === 'header' ? readLine() : search()
   }
 
-  // Compares the next bytes with the rest of the delimiter. After a mismatch, the search goes on
-  // behind the matched bytes. They contain no second CR, so no match can begin inside them.
-  function continueMatch(bytes: Buffer, from: number): number {
-    let at = from
-    while (at < bytes.length && bytes[at] === delimiter[matched]) {
-      at++
-      if (++matched === delimiter.length) return endPart(at)
-    }
-    if (at === bytes.length) return at
-    // The matched bytes were data. Emits a copy of the delimiter's bytes, because a handler may
-    // write into the chunk that it gets.
-    emit(Buffer.from(delimiter.subarray(consumed, matched)))
-    matched = consumed = 0
-    return at
-  }
-
-  function search(bytes: Buffer, at: number): number {
-    const found = bytes.indexOf(delimiter, at)
-    const end = found < 0 ? findPartial(bytes, at) : found
-    emit(bytes.subarray(at, end))
-    if (found >= 0) return endPart(found + delimiter.length)
-    matched = bytes.length - end
-    return bytes.length
-  }
-
-  // The index of a partial delimiter at the end of the bytes, or their length if there is none.
-  function findPartial(bytes: Buffer, at: number): number {
-    const tail = bytes.subarray(Math.max(at, bytes.length - delimiter.length + 1))
-    const candidate = tail.subarray(Math.max(0, tail.lastIndexOf(CR)))
-    const begins = delimiter.subarray(0, candidate.length).equals(candidate)
-    return begins ? bytes.length - candidate.length : bytes.length
-  }
-
-  function emit(data: Buffer): void {
-    if (state === 'data' && data.length > 0) handlers.data(data)
-  }
-
-  function endPart(at: number): number {
+  // Passes the data before the next delimiter to the handlers. Without a delimiter, keeps the last
+  // bytes, which may be the beginning of one.
+  function search(): boolean {
+    const found = pending.indexOf(delimiter)
+    const end = found < 0 ? Math.max(0, pending.length - delimiter.length + 1) : found
+    if (state === 'data' && end > consumed) handlers.data(pending.subarray(consumed, end))
+    consumed = Math.max(0, consumed - end)
+    pending = pending.subarray(found < 0 ? end : end + delimiter.length)
+    if (found < 0) return false
     if (state === 'data') handlers.partEnd()
     state = 'delimiter'
     header = []
     headerBytes = 0
-    return at
+    return true
   }
 
-  function readLine(bytes: Buffer, at: number): number {
-    const feed = bytes.indexOf(LF, at)
-    const end = feed < 0 ? bytes.length : feed + 1
-    headerBytes += end - at
+  function readLine(): boolean {
+    const feed = pending.indexOf(LF)
+    const end = feed < 0 ? pending.length : feed + 1
+    headerBytes += end
     if (headerBytes > maxHeaderBytes) throw new MultipartError('header_too_large')
-    line += bytes.toString('latin1', at, end)
+    line += pending.toString('latin1', 0, end)
+    pending = pending.subarray(end)
     if (feed >= 0) takeLine()
-    return end
+    return feed >= 0
   }
 
   function takeLine(): void {
@@ -222,7 +192,8 @@ export function createMultipartParser(
   function startData(): void {
     handlers.part(parseHead(header))
     state = 'data'
-    matched = consumed = CRLF.length
+    pending = Buffer.concat([Buffer.from(CRLF), pending])
+    consumed = CRLF.length
   }
 }
 

@@ -329,12 +329,12 @@ describe('A hostile body', () => {
       ] as const) {
         const chunks = chunksOf(Buffer.alloc(size, filling), chunkSize)
 
-        const { read, events, copied } = measure(chunks)
+        const { read, events } = measure(chunks)
 
-        // One search, one search for a partial delimiter and one comparison.
-        assert.ok(read <= 3 * size, `${read} bytes read of ${size}`)
+        // One search of each chunk, together with what may be the beginning of a delimiter.
+        const most = size + delimiterSize * chunks.length
+        assert.ok(read <= most, `${read} bytes read of ${size}`)
         assert.ok(events <= 2 * chunks.length, `${events} events of ${chunks.length} chunks`)
-        assert.ok(copied <= delimiterSize * chunks.length, `${copied} bytes copied of ${size}`)
       }
     })
   }
@@ -559,21 +559,16 @@ const asBusboyPart = (found: Part): Part => ({
 
 /** Pushes the data of one part and counts the work. */
 function measure(chunks: Buffer[]) {
-  const cost = { read: 0, events: 0, copied: 0 }
-  let pushed: Buffer | undefined
+  const cost = { read: 0, events: 0 }
   const parser = createMultipartParser(boundary, {
     ...silent,
-    data(chunk) {
+    data() {
       cost.events++
-      if (chunk.buffer !== pushed?.buffer) cost.copied += chunk.length
     },
   })
   parser.push(Buffer.from(`--frontier\r\n${named}\r\n`))
   cost.read = countReads(() => {
-    for (const chunk of chunks) {
-      pushed = chunk
-      parser.push(chunk)
-    }
+    for (const chunk of chunks) parser.push(chunk)
   })
   return cost
 }
@@ -583,21 +578,13 @@ function measure(chunks: Buffer[]) {
  * stores every call, and there are too many.
  */
 function countReads(work: () => void): number {
-  const { indexOf, lastIndexOf, equals, toString: decode } = Buffer.prototype
+  const { indexOf, toString: decode } = Buffer.prototype
   let read = 0
   Object.assign(Buffer.prototype, {
-    indexOf(this: Buffer, value: Buffer | number, from: number) {
+    indexOf(this: Buffer, value: Buffer | number, from = 0) {
       const found = indexOf.call(this, value, from)
       read += (found < 0 ? this.length : found + 1) - from
       return found
-    },
-    lastIndexOf(this: Buffer, value: number) {
-      read += this.length
-      return lastIndexOf.call(this, value)
-    },
-    equals(this: Buffer, other: Buffer) {
-      read += this.length
-      return equals.call(this, other)
     },
     toString(this: Buffer, encoding: BufferEncoding, from: number, to: number) {
       read += to - from
@@ -607,7 +594,7 @@ function countReads(work: () => void): number {
   try {
     work()
   } finally {
-    Object.assign(Buffer.prototype, { indexOf, lastIndexOf, equals, toString: decode })
+    Object.assign(Buffer.prototype, { indexOf, toString: decode })
   }
   return read
 }
