@@ -18,10 +18,10 @@ export function clientAddress(
 
 /** The client's address from X-Forwarded-For; undefined without that header or trusted proxies. */
 export function forwardedAddress(
-  { forwarded_for }: RequestHeaders,
+  { 'x-forwarded-for': forwarded }: RequestHeaders,
   hops: number,
 ): string | undefined {
-  const hop = hops > 0 && forwarded_for ? hopOf(forwarded_for, hops) : undefined
+  const hop = hops > 0 && forwarded ? hopOf(forwarded, hops) : undefined
   return hop && unmapped(hop)
 }
 

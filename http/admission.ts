@@ -6,37 +6,13 @@ import type { Exchange } from './exchange.ts'
 import type { Reservation } from './memory-budget.ts'
 import { consume } from './rate-limit.ts'
 import type { CacheableRead } from './repeated-reads.ts'
-import type { AnyRoute } from './routes.ts'
+import type { AnyRoute } from './route.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** A request whose caller is known, and that counts in the limits until `release`. */
-export interface Admitted {
-  readonly caller: unknown
-  readonly memory: Reservation
-  release(): void
-}
-
-export interface Admission {
-  /**
-   * Verifies the credential of a request, and counts the request in all limits. Throws 401, 429 or
-   * 503. `together` runs the library calls.
-   */
-  admit(exchange: Exchange, route: AnyRoute, together: Together): Promise<Admitted>
-  /** Consumes from the rate limits for a read whose answer is cached. */
-  admitRepeated(exchange: Exchange, read: CacheableRead): void
-  /** Consumes from the rate limit of the client's address. */
-  consumeByAddress(exchange: Exchange): void
-  /**
-   * Counts a read in the concurrency limit while the server checks whether its cached answer is
-   * current. Returns false if the limit is reached.
-   */
-  acquireRead(read: CacheableRead): boolean
-  releaseRead(read: CacheableRead): void
-}
-
-export function createAdmission(till: Till, context: ServerContext): Admission {
+export function createAdmission(till: Till, context: ServerContext) {
   const { concurrency, memory, keyLimit, addressLimit, hostAccount } = context
 
+  /** Consumes from the rate limit of the client's address. */
   const consumeByAddress = ({ client, answer }: Exchange) => {
     if (addressLimit) consume(addressLimit, networkOf(client), answer)
   }
@@ -51,7 +27,11 @@ export function createAdmission(till: Till, context: ServerContext): Admission {
   }
 
   return {
-    async admit(exchange, route, together) {
+    /**
+     * Verifies the credential of a request, and counts the request in all limits until `release`.
+     * Throws 401, 429 or 503. `together` runs the library calls.
+     */
+    async admit(exchange: Exchange, route: AnyRoute, together: Together) {
       const { credential, readBody } = route
       const { limitedBy } = credential
       if (!credential.isProbe) consumeByAddress(exchange)
@@ -86,7 +66,8 @@ export function createAdmission(till: Till, context: ServerContext): Admission {
       }
     },
 
-    admitRepeated(exchange, { route, caller }) {
+    /** Consumes from the rate limits for a read whose answer is cached. */
+    admitRepeated(exchange: Exchange, { route, caller }: CacheableRead) {
       consumeByAddress(exchange)
       exchange.account_id = caller.account_id
       exchange.project_id = caller.project_id
@@ -94,8 +75,12 @@ export function createAdmission(till: Till, context: ServerContext): Admission {
     },
 
     consumeByAddress,
-    acquireRead: ({ caller }) => tryAcquire(concurrency.reads, caller.account_id),
-    releaseRead: ({ caller }) => release(concurrency.reads, caller.account_id),
+    /**
+     * Counts a read in the concurrency limit while the server checks whether its cached answer is
+     * current. Returns false if the limit is reached.
+     */
+    acquireRead: ({ caller }: CacheableRead) => tryAcquire(concurrency.reads, caller.account_id),
+    releaseRead: ({ caller }: CacheableRead) => release(concurrency.reads, caller.account_id),
   }
 }
 

@@ -71,31 +71,29 @@ async function readJson<Body>(
  */
 function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
   if (parsed === undefined) throw bodyAlreadyRead()
-  const bytes = typeof parsed === 'string' ? Buffer.from(parsed) : parsed
-  if (bytes instanceof Uint8Array) {
-    assertSize(bytes.length, limits.jsonBytes)
-    return parseBytes(bytes, limits, memory)
+  const bytes = parsed instanceof Uint8Array ? parsed : Buffer.from(textOf(parsed))
+  assertSize(bytes.length, limits.jsonBytes)
+  return parseBytes(bytes, limits, memory)
+}
+
+function textOf(parsed: unknown): string {
+  if (typeof parsed === 'string') return parsed
+  try {
+    return JSON.stringify(parsed)
+  } catch {
+    throw invalid('The body must be a JSON object') // nested so deep that JSON.stringify fails
   }
-  const values = countValues(parsed, limits.jsonValues, limits.jsonDepth)
-  memory.reserve(checkCount(values, limits) * VALUE_BYTES)
-  return assertObject(parsed)
 }
 
 function parseBytes(bytes: Uint8Array, limits: Limits, memory: Reservation): object {
-  const values = countJsonValues(bytes, limits.jsonValues, limits.jsonDepth)
-  memory.reserve(checkCount(values, limits) * VALUE_BYTES + bytes.length * TEXT_BYTES)
-  return assertObject(parseJson(bytes))
-}
-
-function checkCount(values: JsonCount, { jsonValues, jsonDepth }: Limits): number {
+  const { jsonValues, jsonDepth } = limits
+  const values = countJsonValues(bytes, jsonValues, jsonDepth)
   if (values === 'too_many_values') {
     throw invalid(`The body may have at most ${jsonValues} values, keys included`)
   }
   if (values === 'too_deep') throw invalid(`The body may nest at most ${jsonDepth} deep`)
-  return values
-}
-
-function assertObject(body: unknown): object {
+  memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
+  const body = parseJson(bytes)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
   throw invalid('The body must be a JSON object')
 }
@@ -221,26 +219,6 @@ export function countJsonValues(bytes: Uint8Array, maxValues: number, maxDepth: 
     if (++values > maxValues) return 'too_many_values'
   }
   return values
-}
-
-/** Counts the values and keys of a parsed body. Stops when a limit is exceeded. */
-function countValues(body: unknown, maxValues: number, maxDepth: number): JsonCount {
-  let values = 0
-  let isTooDeep = false
-  const count = (value: unknown, depth: number) => {
-    values++
-    if (typeof value !== 'object' || value === null) return
-    if (depth > maxDepth) isTooDeep = true
-    const isArray = Array.isArray(value)
-    for (const key in value) {
-      if (isTooDeep || values > maxValues) return
-      if (!isArray) values++
-      count((value as { [key: string]: unknown })[key], depth + 1)
-    }
-  }
-  count(body, 1)
-  if (isTooDeep) return 'too_deep'
-  return values > maxValues ? 'too_many_values' : values
 }
 
 /** The index of the closing quote; an index past the end if there is none. */

@@ -1,45 +1,27 @@
 import type { Session, Till, Together } from '../lib/index.ts'
-import { type Admission, createAdmission } from './admission.ts'
+import { createAdmission } from './admission.ts'
 import { json, noBody } from './body.ts'
-import type { Result } from './call.ts'
-import { createConsoleRoutes } from './console.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
 import { invalidOption } from './manage/options.ts'
 import { manageRoutes } from './manage/routes.ts'
-import type { RouteDescription } from './openapi/description.ts'
 import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
+import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
 import { TransportFault } from './problems.ts'
-import { createReferenceRoutes } from './reference.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
+import type { AnyRoute, Result, RouteDescription } from './route.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
-import { type AnyRoute, metricsRoute, routes } from './routes.ts'
+import { metricsRoute, routes } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
 import type { Target } from './target.ts'
 
-/** Answers requests, both of `node:http` and of fetch. */
-export interface Core extends Pick<Admission, 'acquireRead' | 'releaseRead'> {
-  /** Whether a path has a route. */
-  has(path: string): boolean
-  /**
-   * Answers a request. Throws an error that becomes a problem document. `together` runs this
-   * request's library calls. These calls share one check for changes of the database. `remember` is
-   * called with the answer of a read that may be cached.
-   */
-  respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
-  /**
-   * Creates the reply to a read from its cached answer. Throws 429 when a rate limit is exceeded.
-   * Returns undefined when the token has expired.
-   */
-  repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
-}
-
 type Remember = (read: CacheableRead) => void
 
-export function createCore(till: Till, context: ServerContext): Core {
+/** Answers requests, both of `node:http` and of fetch. */
+export function createCore(till: Till, context: ServerContext) {
   const { limits, cors } = context
   const admission = createAdmission(till, context)
   const router = createRouter([
@@ -50,6 +32,11 @@ export function createCore(till: Till, context: ServerContext): Core {
     ...(context.console ? createConsoleRoutes() : []),
   ])
 
+  /**
+   * Answers a request. Throws an error that becomes a problem document. `together` runs this
+   * request's library calls. These calls share one check for changes of the database. `remember` is
+   * called with the answer of a read that may be cached.
+   */
   const respond = async (
     exchange: Exchange,
     together: Together,
@@ -65,7 +52,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     // `handle` stops counting the request before the answer is sent. A client that reads its answer
     // slowly therefore uses no part of the concurrency limit.
     const result = await handle(exchange, route, params, together, remember)
-    return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
+    return replyTo(result, { request_id, method, ifNoneMatch: headers['if-none-match'] })
   }
 
   /** Finds the route of a request. A request without a route counts by its address too. */
@@ -91,7 +78,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { headers, request_id, target } = exchange
     const { caller, memory, release } = await admission.admit(exchange, route, together)
     try {
-      const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
+      const idempotencyKey = singleValueOf(headers['idempotency-key'], 'Idempotency-Key')
       const ifMatch = description.takesIfMatch && { ifMatch: exchange.header('if-match') }
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       assertSentOnce(target, route)
@@ -116,14 +103,18 @@ export function createCore(till: Till, context: ServerContext): Core {
     }
   }
 
-  const repeat = (exchange: Exchange, read: CacheableRead) => {
+  /**
+   * Creates the reply to a read from its cached answer. Throws 429 when a rate limit is exceeded.
+   * Returns undefined when the token has expired.
+   */
+  const repeat = (exchange: Exchange, read: CacheableRead): Reply | undefined => {
     const { route, caller, answer } = read
     if (till.sessions.isExpired(caller)) return undefined
     const { method, headers, request_id } = exchange
     exchange.route = route
     cors?.expose(exchange.answer, headers.origin)
     admission.admitRepeated(exchange, read)
-    return replyTo(answer, { request_id, method, ifNoneMatch: headers.if_none_match }) as Reply
+    return replyTo(answer, { request_id, method, ifNoneMatch: headers['if-none-match'] }) as Reply
   }
 
   /** Lists the methods of a path. Answers CORS preflights for routes that browsers may call. */

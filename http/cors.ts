@@ -1,13 +1,5 @@
 import type { AnswerHeaders, HeaderValue } from './headers.ts'
 
-/** CORS: lets scripts of other origins call routes (Fetch Standard, section 3.2). */
-export interface Cors {
-  /** Adds the header that lets scripts of `origin` read the answer, if the origin is allowed. */
-  expose(answer: AnswerHeaders, origin: HeaderValue): void
-  /** Answers a preflight request for a path that has `methods`. */
-  permit(answer: AnswerHeaders, origin: HeaderValue, methods: string): void
-}
-
 const REQUEST_HEADERS =
   'Authorization, Content-Type, If-None-Match, X-Public-Project-Key, X-Request-Id'
 
@@ -20,8 +12,13 @@ const EXPOSED_HEADERS = [
 /** Seconds for which a browser may cache a preflight answer. Browsers may use less. */
 const MAX_AGE = '7200'
 
-/** Creates CORS for a list of origins; `*` allows any. Throws a TypeError for an invalid origin. */
-export function createCors(origins: readonly string[]): Cors {
+export type Cors = ReturnType<typeof createCors>
+
+/**
+ * Creates CORS, which lets scripts of these origins call routes (Fetch Standard, section 3.2); `*`
+ * allows any origin. Throws a TypeError for an invalid origin.
+ */
+export function createCors(origins: readonly string[]) {
   for (const origin of origins) {
     if (!isOrigin(origin)) throw new TypeError(`${JSON.stringify(origin)} is not an origin`)
   }
@@ -36,11 +33,13 @@ export function createCors(origins: readonly string[]): Cors {
   }
 
   return {
-    expose(answer, origin) {
+    /** Adds the header that lets scripts of `origin` read the answer, if the origin is allowed. */
+    expose(answer: AnswerHeaders, origin: HeaderValue): void {
       if (!allow(answer, origin)) return
       answer.setHeader('access-control-expose-headers', EXPOSED_HEADERS)
     },
-    permit(answer, origin, methods) {
+    /** Answers a preflight request for a path that has `methods`. */
+    permit(answer: AnswerHeaders, origin: HeaderValue, methods: string): void {
       if (!allow(answer, origin)) return
       answer.setHeader('access-control-allow-methods', methods)
       answer.setHeader('access-control-allow-headers', REQUEST_HEADERS)

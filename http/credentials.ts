@@ -51,7 +51,8 @@ export const probe: Credential<undefined> = { ...anyone, isProbe: true }
  */
 export const publicKey: Credential<Project> = {
   scheme: 'publicKey',
-  verify: (till, headers) => till.projects.authenticate(headers.public_key ?? undefined),
+  verify: (till, headers) =>
+    till.projects.authenticate(headers['x-public-project-key'] ?? undefined),
   limitedBy: {
     bucketOf: ({ public_key }, address) => `${public_key} ${address}`,
     accountOf: ({ account_id }) => account_id,
@@ -67,11 +68,11 @@ export const publicKey: Credential<Project> = {
  */
 export const accountKey: Credential<Account> = {
   scheme: 'accountKey',
-  verify: (till, { account_key }, hostAccount) =>
+  verify: (till, { 'x-account-key': account_key }, hostAccount) =>
     account_key === undefined && hostAccount
       ? hostAccount()
       : till.accounts.authenticate(account_key ?? undefined, { isForWrite: true }),
-  confirm: async (till, { account_key }) =>
+  confirm: async (till, { 'x-account-key': account_key }) =>
     account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
   limitedBy: {
     bucketOf: ({ account_id }) => account_id,

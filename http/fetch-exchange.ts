@@ -1,7 +1,7 @@
 import type { RequestBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { FetchBody } from './fetch-body.ts'
-import type { AnswerHeaders, HeaderValue, RequestHeaders } from './headers.ts'
+import type { AnswerHeaders, RequestHeaders } from './headers.ts'
 import type { Target } from './target.ts'
 
 /** A fetch `Request`, and the headers that are set before its `Response` is created. */
@@ -52,26 +52,5 @@ class EarlyHeaders implements AnswerHeaders {
 
   setHeader(name: string, value: string): void {
     this.list.set(name, value)
-  }
-}
-
-/**
- * Reads the headers of a `Request`, which joins the values of a repeated header with a comma. A
- * repeated credential is therefore refused, because no valid one contains a comma. An idempotency
- * key with a comma counts as repeated.
- */
-export function readFetchHeaders(headers: Headers): RequestHeaders {
-  const read = (name: string): HeaderValue => headers.get(name) ?? undefined
-  const key = read('idempotency-key')
-  return {
-    host: undefined,
-    request_id: read('x-request-id'),
-    public_key: read('x-public-project-key'),
-    account_key: read('x-account-key'),
-    authorization: read('authorization'),
-    if_none_match: read('if-none-match'),
-    idempotency_key: key?.includes(', ') ? null : key,
-    origin: read('origin'),
-    forwarded_for: headers.get('x-forwarded-for') ?? undefined,
   }
 }

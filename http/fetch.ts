@@ -2,11 +2,10 @@ import type { Till } from '../lib/index.ts'
 import { forwardedAddress } from './address.ts'
 import { createCore, recordOutcome } from './core.ts'
 import { hasCause, outcomeOf } from './exchange.ts'
-import { FetchExchange, readFetchHeaders } from './fetch-exchange.ts'
-import { createStream } from './fetch-stream.ts'
-import { requestIdOf } from './headers.ts'
+import { FetchExchange } from './fetch-exchange.ts'
+import { readFetchHeaders, requestIdOf } from './headers.ts'
 import type { HandlerOptions } from './options.ts'
-import { problemReply, type Reply } from './reply.ts'
+import { problemReply, type Reply, type ReplyStream } from './reply.ts'
 import { createServerContext } from './server-context.ts'
 import { below, parseTarget } from './target.ts'
 
@@ -85,15 +84,48 @@ export function createFetchHandler(
       const isEmpty = request.method === 'HEAD' || content === null
       return new Response(isEmpty ? null : content, { status, headers: all })
     }
-    const body = createStream(stream, context, (isWhole, error) => {
-      if (isWhole) finish(status)
-      else finish(error === undefined ? 499 : 500, error)
-    })
-    return new Response(body, { status, headers: all })
+    return new Response(createStream(stream, status, finish), { status, headers: all })
   }
 
   const drain = () => {
     context.isStopping = true
   }
   return Object.assign(handler, { drain })
+}
+
+/**
+ * Creates the body of a `Response`. Reads a chunk only when the runtime asks for it. Calls `finish`
+ * when the answer has ended, with 499 if the runtime has cancelled it.
+ */
+function createStream(
+  { first, rest }: ReplyStream,
+  status: number,
+  finish: (status: number, failure?: unknown) => void,
+): ReadableStream<Uint8Array> {
+  let prepared: IteratorResult<Buffer> | undefined = first
+  let isCancelled = false
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = prepared ?? (await rest.next())
+          prepared = undefined
+          if (done) {
+            controller.close()
+            return finish(status)
+          }
+          controller.enqueue(value)
+        } catch (error) {
+          if (!isCancelled) finish(500, error)
+          throw error
+        }
+      },
+      async cancel() {
+        isCancelled = true
+        finish(499)
+        await rest.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }

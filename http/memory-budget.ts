@@ -17,31 +17,21 @@ export interface Reservation {
 }
 
 /**
- * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
- * the budget; further ones get 503. Unsent answers may use the rest, called the send budget. When
- * the send budget is used up, the clients with the most unsent bytes are disconnected. Clients that
- * read slowly therefore never block requests. The budget disconnects no client while all unsent
- * answers fit into half of it.
- */
-export interface MemoryBudget {
-  /** The number of requests refused for lack of memory. */
-  readonly refused: number
-  createReservation(account: string): Reservation
-  /**
-   * Counts an unsent answer until the returned function is called or the client disconnects. When
-   * several clients wait for the same `body`, each is charged an equal part.
-   */
-  reserveAnswer(reader: Reader, body: object, bytes: number): () => void
-}
-
-/**
  * The estimated overhead of an unsent answer in bytes: 5 KB for a minimal request, plus its
  * headers.
  */
 const ANSWER_BYTES = 8 * 1024
 
-/** Creates a budget. One account may use `accountShare` percent of the memory for requests. */
-export function createMemoryBudget(bytes: number, accountShare: number): MemoryBudget {
+export type MemoryBudget = ReturnType<typeof createMemoryBudget>
+
+/**
+ * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
+ * the budget, those of one account `accountShare` percent of this half; further ones get 503. Unsent
+ * answers may use the rest, called the send budget. When the send budget is used up, the clients with
+ * the most unsent bytes are disconnected. Clients that read slowly therefore never block requests.
+ * The budget disconnects no client while all unsent answers fit into half of it.
+ */
+export function createMemoryBudget(bytes: number, accountShare: number) {
   const forRequests = bytes / 2
   const share = (forRequests * accountShare) / 100
   const byAccount = new Map<string, number>()
@@ -56,10 +46,11 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   }
 
   return {
+    /** The number of requests refused for lack of memory. */
     get refused() {
       return refused
     },
-    createReservation(account) {
+    createReservation(account: string): Reservation {
       let own = 0
       const add = (more: number) => {
         const held = (byAccount.get(account) ?? 0) + more
@@ -82,7 +73,11 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
         release: () => add(-own),
       }
     },
-    reserveAnswer(reader, body, length) {
+    /**
+     * Counts an unsent answer until the returned function is called or the client disconnects. When
+     * several clients wait for the same `body`, each is charged an equal part.
+     */
+    reserveAnswer(reader: Reader, body: object, length: number): () => void {
       if (reader.destroyed) return () => {}
       const release = answers.add(reader, body, length)
       makeRoom()

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import { assertSize, type BodyLimits, bodyAlreadyRead, type RequestBody, tooSlow } from './body.ts'
 import type { Limits } from './limits.ts'
 
@@ -29,8 +30,12 @@ export class NodeBody implements RequestBody {
   }
 
   receive(limits: BodyLimits, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+    const request = this.#request
     if (this.isRead) throw bodyAlreadyRead()
-    return receive(this.#request, limits, take)
+    assertSize(Number(request.headers['content-length'] ?? 0), limits.bytes)
+    if (request.destroyed) throw hangUpError(request) // a destroyed request emits no more events
+    sendContinue(request)
+    return receiveChunks(request, limits, take)
   }
 }
 
@@ -41,19 +46,16 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * Passes each chunk of the body to `take`. While the promise of `take` is pending, the request is
+ * Passes each chunk of a body to `take`. While the promise of `take` is pending, the stream is
  * paused. Rejects when `take` throws; the caller can then still discard the rest of the body. Uses
- * events, because an async iterator takes a quarter longer and destroys the request when a loop
- * ends early.
+ * events, because an async iterator takes a quarter longer and destroys the stream when a loop ends
+ * early.
  */
-function receive(
-  request: IncomingMessage,
+export function receiveChunks(
+  stream: Readable,
   { bytes, timeout, isTimedByChunk = false }: BodyLimits,
   take: (chunk: Buffer) => Promise<void> | undefined,
 ): Promise<void> {
-  assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  if (request.destroyed) throw hangUpError(request) // a destroyed request emits no more events
-  sendContinue(request)
   return new Promise((resolve, reject) => {
     let received = 0
     let isSettled = false
@@ -61,9 +63,10 @@ function receive(
     const settle = (error?: unknown) => {
       isSettled = true
       clearTimeout(timer)
-      request.off('data', onData).off('end', settle).off('error', settle).off('close', onClose)
-      if (error) reject(error)
-      else resolve()
+      stream.off('data', onData).off('end', settle).off('error', settle).off('close', onClose)
+      if (!error) return resolve()
+      stream.pause() // the rest waits until the caller discards it
+      reject(error)
     }
     const onData = (chunk: Buffer) => {
       received += chunk.length
@@ -78,27 +81,27 @@ function receive(
     }
     const pauseFor = async (taking: Promise<void>) => {
       isPaused = true
-      request.pause()
+      stream.pause()
       try {
         await taking
         isPaused = false
         if (isSettled) return
         timer.refresh()
-        request.resume()
+        stream.resume()
       } catch (error) {
         if (!isSettled) settle(error)
       }
     }
-    const onClose = () => settle(hangUpError(request))
+    const onClose = () => settle(hangUpError(stream))
     const onTimeout = () => {
       if (!isPaused) settle(tooSlow())
     }
     const timer = setTimeout(onTimeout, timeout)
-    request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
+    stream.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
   })
 }
 
-function hangUpError({ errored }: IncomingMessage): Error {
+function hangUpError({ errored }: Readable): Error {
   return errored ?? new Error('the client hung up')
 }
 

@@ -1,11 +1,11 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import { noBody } from './body.ts'
-import type { Call } from './call.ts'
 import { anyone } from './credentials.ts'
 import { manageRoutes } from './manage/routes.ts'
 import { describeRoutes, type OpenApiDocument, type OpenApiOptions } from './openapi/document.ts'
 import { represent } from './representation.ts'
-import { metricsRoute, route, routes } from './routes.ts'
+import { type Call, route } from './route.ts'
+import { metricsRoute, routes } from './routes.ts'
 
 /**
  * Caches the documents by prefix and by the option `manage`. The size is bounded, because clients

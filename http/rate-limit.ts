@@ -2,20 +2,6 @@ import { BoundedMap } from '../lib/bounded-map.ts'
 import type { AnswerHeaders } from './headers.ts'
 import { TransportFault } from './problems.ts'
 
-/** The result of consuming one request from a bucket. */
-export interface Consumption {
-  readonly isAllowed: boolean
-  /** The number of further requests that the bucket allows at this moment. */
-  readonly remaining: number
-  /** Whole seconds until the bucket is full; after a refusal, until the next request is allowed. */
-  readonly seconds: number
-}
-
-/** Limits requests by a token bucket for each key. */
-export interface RateLimiter {
-  consume(key: string): Consumption
-}
-
 const WINDOW = 60_000
 
 /** The tolerance for rounding errors, in milliseconds and in requests. */
@@ -25,19 +11,23 @@ const TOLERANCE = 0.001
 const BUCKETS = 100_000
 
 /**
- * Creates token buckets that hold `quota` requests and fill in a minute. Stores only the time at
- * which each bucket will be full (GCRA). The map drops its older half when full.
+ * Creates a token bucket for each key, which holds `quota` requests and fills in a minute. Stores
+ * only the time at which each bucket will be full (GCRA). The map drops its older half when full.
  */
 export function createRateLimiter(
   quota: number,
   now: () => number = () => performance.now(), // a monotonic clock: the wall clock may jump
   buckets = BUCKETS,
-): RateLimiter {
+) {
   const interval = WINDOW / quota
   const fullAt = new BoundedMap<number>(buckets)
 
   return {
-    consume(key) {
+    /**
+     * Consumes a request. `remaining` is the number of further requests that the bucket allows at
+     * this moment. `seconds` are those until it is full; after a refusal, until it allows a request.
+     */
+    consume(key: string) {
       const time = now()
       const before = Math.max(fullAt.get(key) ?? 0, time)
       const excess = before + interval - time - WINDOW
@@ -61,7 +51,7 @@ function secondsOf(milliseconds: number): number {
 export interface RateLimit {
   readonly name: string
   readonly policy: string
-  readonly limiter: RateLimiter
+  readonly limiter: ReturnType<typeof createRateLimiter>
   /** The number of refused requests. */
   refused: number
 }

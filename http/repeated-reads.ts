@@ -1,9 +1,8 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
 import type { Revision, Session, Together } from '../lib/index.ts'
-import type { Result } from './call.ts'
 import type { NodeExchange } from './node-exchange.ts'
 import { Representation } from './representation.ts'
-import type { AnyRoute } from './routes.ts'
+import type { AnyRoute, Result } from './route.ts'
 
 /** The caller and the answer of a route whose answers may be cached. */
 export interface CacheableRead {
@@ -23,27 +22,6 @@ export interface RepeatedRead extends CacheableRead {
 
 type Send = (read: RepeatedRead, isCurrent: boolean) => void
 
-/**
- * Answers a read in one step when a request with the same target and the same token was answered
- * before. The steps of a first read cost 9 µs in promises and garbage (bench/read). Any change of
- * the database or of the signing keys empties the caches. When a read arrives, the server checks
- * for changes and answers after that check, so no answer is outdated.
- */
-export interface RepeatedReads {
-  find(exchange: NodeExchange, together: Together): RepeatedRead | undefined
-  /**
-   * Checks whether the cached data is current, then calls `send`. Reads of one turn of the event
-   * loop share the check. `isCurrent` is false when something has changed, or when the check
-   * failed.
-   */
-  check(read: RepeatedRead, send: Send): void
-  /**
-   * Returns the function that caches the answer of a request. Call `recorder` before the first
-   * read, because it notes the current revision of the data.
-   */
-  recorder(exchange: NodeExchange): (read: CacheableRead) => void
-}
-
 /** The maximum bytes of the token cache and of the answer cache, with their keys. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
@@ -51,7 +29,13 @@ const ANSWER_BYTES = 16 * 2 ** 20
 /** The estimated overhead of an entry in bytes, without its text. */
 const ENTRY_BYTES = 512
 
-export function createRepeatedReads(revision: Revision): RepeatedReads {
+/**
+ * Answers a read in one step when a request with the same target and the same token was answered
+ * before. The steps of a first read cost 9 µs in promises and garbage (bench/read). Any change of
+ * the database or of the signing keys empties the caches. When a read arrives, the server checks
+ * for changes and answers after that check, so no answer is outdated.
+ */
+export function createRepeatedReads(revision: Revision) {
   const callers = new BoundedMap<Sized<Session>>(TOKEN_BYTES, sizeOf)
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
   /** The revision of the data at which all cached entries are correct. */
@@ -59,11 +43,12 @@ export function createRepeatedReads(revision: Revision): RepeatedReads {
   let batch: { readonly check: Promise<void>; readonly reads: RepeatedRead[] } | undefined
 
   return {
-    find(exchange, together) {
+    find(exchange: NodeExchange, together: Together): RepeatedRead | undefined {
       if (known !== revision.current()) return undefined
       const { headers, url } = exchange
-      const { authorization, idempotency_key, host } = headers
-      if (!authorization || !url || !host || idempotency_key !== undefined) return undefined
+      const { authorization, host } = headers
+      if (!authorization || !url || !host) return undefined
+      if (headers['idempotency-key'] !== undefined) return undefined
       const caller = callers.get(authorization)?.value
       if (!caller) return undefined
       const read = answers.get(keyOf(caller, url))?.value
@@ -72,7 +57,12 @@ export function createRepeatedReads(revision: Revision): RepeatedReads {
       return { exchange, together, route, caller, answer, revision: known }
     },
 
-    check(read, send) {
+    /**
+     * Checks whether the cached data is current, then calls `send`. Reads of one turn of the event
+     * loop share the check. `isCurrent` is false when something has changed, or when the check
+     * failed.
+     */
+    check(read: RepeatedRead, send: Send): void {
       const check = revision.check()
       if (batch?.check === check) {
         batch.reads.push(read)
@@ -89,9 +79,13 @@ export function createRepeatedReads(revision: Revision): RepeatedReads {
       )
     },
 
-    recorder({ headers: { authorization }, url }) {
+    /**
+     * Returns the function that caches the answer of a request. Call `recorder` before the first
+     * read, because it notes the current revision of the data.
+     */
+    recorder({ headers: { authorization }, url }: NodeExchange) {
       const before = revision.current()
-      return (read) => {
+      return (read: CacheableRead): void => {
         const { caller, answer } = read
         if (!authorization || !url || !(answer.body instanceof Representation)) return
         if (before !== revision.current()) return

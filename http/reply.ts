@@ -1,9 +1,9 @@
 import { MAX_DETAILS, TillError } from '../lib/index.ts'
-import type { Result } from './call.ts'
 import type { HeaderValue } from './headers.ts'
 import type { Limits } from './limits.ts'
 import { createProblem, type ResponseHeaders } from './problems.ts'
 import { isFresh, Representation, StreamedBody } from './representation.ts'
+import type { Result } from './route.ts'
 
 /** A whole answer, for `node:http` or for fetch. */
 export interface Reply {

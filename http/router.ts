@@ -9,26 +9,9 @@ export interface Routable {
 /** The parameters of a path, percent-decoded; undefined if the encoding is malformed. */
 export type Params = { readonly [name: string]: string | undefined }
 
-export interface Match<R> {
-  readonly route: R
-  readonly params: Params
-}
-
-export interface Router<R> {
-  /**
-   * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path.
-   * Throws 405 with an `Allow` header when the path does not have the method.
-   */
-  find(method: string, path: string): Match<R>
-  /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
-  on(path: string): readonly R[]
-  /** Whether a path has a route. */
-  has(path: string): boolean
-}
-
 const noParams: Params = Object.freeze({})
 
-export function createRouter<R extends Routable>(routes: readonly R[]): Router<R> {
+export function createRouter<R extends Routable>(routes: readonly R[]) {
   const compiled = routes.map((route) => ({
     route,
     pattern: patternOf(route.path),
@@ -42,9 +25,15 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
   }
 
   return {
-    on: (path) => (path === '*' ? routes : on(path)),
-    has: (path) => compiled.some(({ pattern }) => pattern.test(path)),
-    find(method, path) {
+    /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
+    on: (path: string): readonly R[] => (path === '*' ? routes : on(path)),
+    /** Whether a path has a route. */
+    has: (path: string) => compiled.some(({ pattern }) => pattern.test(path)),
+    /**
+     * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path.
+     * Throws 405 with an `Allow` header when the path does not have the method.
+     */
+    find(method: string, path: string): { readonly route: R; readonly params: Params } {
       const wanted = method === 'HEAD' ? 'GET' : method
       for (const { route, pattern, names } of compiled) {
         if (route.method !== wanted) continue

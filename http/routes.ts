@@ -1,14 +1,12 @@
-import { type BodyReader, json, noBody } from './body.ts'
-import type { Call, Result } from './call.ts'
-import type { RequestKind } from './concurrency.ts'
-import { accountKey, bearer, type Credential, probe, publicKey } from './credentials.ts'
+import { json, noBody } from './body.ts'
+import { accountKey, bearer, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/probes.ts'
 import { createProject, updateProject } from './handlers/projects.ts'
 import { importPurchases, listOwned } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
-import type { RouteDescription } from './openapi/description.ts'
+import { route } from './route.ts'
 import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
@@ -133,36 +131,3 @@ export const metricsRoute = route('GET', '/metrics', probe, noBody, metrics, {
   description: 'This path exists only if the operator has enabled metrics.',
   answer: 'Text',
 })
-
-export interface Route<Caller, Body> {
-  readonly method: string
-  readonly path: string
-  readonly credential: Credential<Caller>
-  readonly readBody: BodyReader<Body>
-  /** Selects the concurrency limit of the route. */
-  readonly kind: RequestKind | KindOfQuery
-  readonly handler: (call: Call<Caller, Body>) => Promise<Result>
-  readonly description: RouteDescription
-}
-
-type KindOfQuery = (query: Call<unknown, unknown>['query']) => RequestKind
-
-export type AnyRoute = Route<unknown, unknown>
-
-/** Creates a route. The compiler checks that credential, body and handler fit together. */
-export function route<Caller, Body>(
-  method: string,
-  path: string,
-  credential: Credential<Caller>,
-  readBody: BodyReader<Body>,
-  handler: (call: Call<Caller, Body>) => Promise<Result>,
-  description: RouteDescription,
-  kind: Route<Caller, Body>['kind'] = kindOf(readBody as BodyReader<unknown>),
-): AnyRoute {
-  return { method, path, credential, readBody, kind, handler, description } as AnyRoute
-}
-
-function kindOf(readBody: BodyReader<unknown>): RequestKind {
-  if (readBody === noBody) return 'reads'
-  return readBody === form ? 'uploads' : 'writes'
-}

@@ -16,13 +16,6 @@ export function waitForTurn(account: string): Promise<void> {
   })
 }
 
-/** Takes this turn of the event loop. Returns false if another caller has it or waits for it. */
-export function tryTakeTurn(): boolean {
-  if (isScheduled) return false
-  schedule()
-  return true
-}
-
 function schedule(): void {
   if (isScheduled) return
   isScheduled = true

@@ -1,46 +1,19 @@
-import type { Account, Till } from '../lib/index.ts'
-import { type ConcurrencyLimits, createConcurrencyLimits } from './concurrency.ts'
-import { type Cors, createCors } from './cors.ts'
-import type { Exchange } from './exchange.ts'
+import type { Till } from '../lib/index.ts'
+import { createConcurrencyLimits } from './concurrency.ts'
+import { createCors } from './cors.ts'
 import { createHostAccount } from './host-account.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
-import { createRecorder, type Recorder } from './log.ts'
-import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createRecorder } from './log.ts'
+import { createMemoryBudget } from './memory-budget.ts'
+import { createMetrics } from './metrics.ts'
 import { assertOptions, type HandlerOptions } from './options.ts'
-import { createRateLimit, type RateLimit } from './rate-limit.ts'
+import { createRateLimit } from './rate-limit.ts'
 
 /** The state that all requests of a server share. */
-export interface ServerContext {
-  isStopping: boolean
-  readonly connections: { open: number; dropped: number }
-  readonly basePath: string
-  readonly hostAccount: ((exchange: Exchange) => Promise<Account>) | undefined
-  readonly limits: Limits
-  readonly concurrency: ConcurrencyLimits
-  readonly memory: MemoryBudget
-  /** The number of trusted proxies. */
-  readonly trustProxy: number
-  readonly cors: Cors | undefined
-  readonly keyLimit: RateLimit | undefined
-  readonly addressLimit: RateLimit | undefined
-  /** The rate limits that are enabled: by key, by address, or both. */
-  readonly rateLimits: readonly RateLimit[]
-  readonly metrics: Metrics | undefined
-  /** Whether to serve the reference page. */
-  readonly docs: boolean
-  /** Whether to serve the management API. */
-  readonly manage: boolean
-  /** Whether to serve the browser console. */
-  readonly console: boolean
-  readonly record: Recorder
-}
+export type ServerContext = ReturnType<typeof createServerContext>
 
 /** Throws a TypeError for an unknown or wrong option: a misspelt limit would have no effect. */
-export function createServerContext<Request>(
-  till: Till,
-  options: HandlerOptions<Request>,
-): ServerContext {
+export function createServerContext<Request>(till: Till, options: HandlerOptions<Request>) {
   assertTill(till)
   assertOptions(options)
   const { corsOrigins = [], trustProxy = false } = options
@@ -63,14 +36,18 @@ export function createServerContext<Request>(
     limits,
     concurrency,
     memory,
+    /** The number of trusted proxies. */
     trustProxy: Number(trustProxy),
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,
     addressLimit,
     rateLimits,
     metrics,
+    /** Whether to serve the reference page. */
     docs: options.docs ?? false,
+    /** Whether to serve the management API. */
     manage: Boolean(options.manage || options.console),
+    /** Whether to serve the browser console. */
     console: options.console ?? false,
     record: createRecorder(options, metrics),
   }

@@ -1,28 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TillError } from '../lib/index.ts'
 
 /** The temporary file of an upload. Call `flush` after the last `write`, before `read`. */
-export interface TemporaryFile {
-  /**
-   * Writes chunks. Keeps references to them, so the caller must not change them. Await the promise
-   * before the next call.
-   */
-  write(chunks: readonly Uint8Array[]): Promise<void> | undefined
-  /** Resolves when all chunks have been written to the file. */
-  flush(): Promise<void>
-  /** Each chunk is valid until the next one is requested. */
-  read(): AsyncIterable<Uint8Array>
-  discard(): Promise<void>
-}
+export type TemporaryFile = Awaited<ReturnType<typeof createTemporaryFile>>
 
 const WRITE_BYTES = 512 * 1024
 const READ_BYTES = 256 * 1024
 
 /** Creates a temporary file. Unlinks it at once: then not even `kill -9` leaves it behind. */
-export async function createTemporaryFile(): Promise<TemporaryFile> {
+export async function createTemporaryFile() {
   const path = join(tmpdir(), `tillkit-${randomUUID()}`)
   const file = await asUnavailable(open(path, 'wx+', 0o600))
   // Windows cannot unlink an open file; there, `discard` unlinks it.
@@ -46,51 +35,28 @@ export async function createTemporaryFile(): Promise<TemporaryFile> {
   }
 
   return {
-    // Returns before the data is written: the next chunks arrive meanwhile.
-    write(chunks) {
+    /**
+     * Writes chunks. Keeps references to them, so the caller must not change them. Await the promise
+     * before the next call. Returns before the data is written: the next chunks arrive meanwhile.
+     */
+    write(chunks: readonly Uint8Array[]): Promise<void> | undefined {
       for (const chunk of chunks) {
         addChunk(pending, chunk)
         pendingBytes += chunk.length
       }
       return pendingBytes >= WRITE_BYTES ? flush() : undefined
     },
+    /** Resolves when all chunks have been written to the file. */
     async flush() {
       await flush()
       await writing
     },
-    // Reads ahead into a second buffer. Together with the deferred writes of `write`, this reduces
-    // the time to write and read 81 MB from 0.35 s to 0.25 s.
-    async *read() {
-      const length = Math.min(READ_BYTES, size)
-      const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const
-      const load = (position: number) => {
-        const buffer = buffers[(position / READ_BYTES) % 2 === 0 ? 0 : 1]
-        const chunk = buffer.subarray(0, Math.max(0, Math.min(length, size - position)))
-        const loaded = fill(chunk, file, position)
-        loaded.catch(() => {})
-        return loaded
-      }
-      let loading = load(0)
-      for (let position = 0; position < size; position += READ_BYTES) {
-        const chunk = await loading
-        loading = load(position + READ_BYTES)
-        yield chunk
-      }
-    },
+    read: () => file.createReadStream({ start: 0, autoClose: false, highWaterMark: READ_BYTES }),
     async discard() {
       await file.close()
       if (!unlinked) await unlink(path)
     },
   }
-}
-
-async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<Buffer> {
-  for (let read = 0; read < chunk.length; ) {
-    const { bytesRead } = await file.read(chunk, read, chunk.length - read, position + read)
-    if (bytesRead === 0) throw new Error('the temporary file became shorter')
-    read += bytesRead
-  }
-  return chunk
 }
 
 /** Turns a full disk or too many open files into 503: the client can try again later. */

@@ -8,10 +8,10 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import type { Call, Result } from '../call.ts'
 import { runWhenFree } from '../concurrency.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
-import { tryTakeTurn, waitForTurn } from '../scheduler.ts'
+import type { Call, Result } from '../route.ts'
+import { waitForTurn } from '../scheduler.ts'
 
 /** `POST /items` */
 export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
@@ -33,8 +33,7 @@ export async function listItems({
 }: Call<Session, undefined>): Promise<Result> {
   const { limit = MAX_PAGE, cursor } = query
   const asked = { store_id: query.store_id as string, limit, cursor } // validated by the library
-  const list = await till.items.list(caller, asked)
-  const { items, next, revision } = list
+  const { items, next, revision } = await till.items.list(caller, asked)
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
     return {
@@ -42,18 +41,16 @@ export async function listItems({
       headers: { link: nextLink(prefix, query, next) },
     }
   }
+  // Formatting the first page, of up to 1,000 items or 1 MiB, takes up to 80 ms, and other requests
+  // wait meanwhile. So the list is sent in smaller pages.
+  const pageLimit = Math.ceil(items.length / 8)
+  const { account_id } = caller
   const { limits, concurrency } = context
-  const read = (cursor: string | undefined, limit: number) =>
-    runWhenFree(concurrency.reads, caller.account_id, limits.answerTimeout, () =>
-      till.items.list(caller, { store_id: asked.store_id, limit, cursor }),
-    )
-  const first = tryTakeTurn() ? chunkOf('{"items":[', list) : undefined
-  return {
-    body: new StreamedBody(
-      chunksOf(caller.account_id, read, items.length, first),
-      etagOf(revision),
-    ),
-  }
+  const read = (cursor?: string) => till.items.list(caller, { ...asked, limit: pageLimit, cursor })
+  const readNext = (cursor: string) =>
+    runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () => read(cursor))
+  const chunks = chunksOf(account_id, () => read(cursor), readNext)
+  return { body: new StreamedBody(chunks, etagOf(revision)) }
 }
 
 /** `GET /items/{item_id}` */
@@ -83,46 +80,23 @@ function nextLink(
   return `<${prefix}/api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
-/** The JSON of one page of a list. */
-interface Chunk {
-  readonly bytes: Buffer
-  /** The cursor of the page after this one. */
-  readonly next: string | undefined
-}
-
 /**
- * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
- * formatted in its own turn of the event loop. If other requests wait for a turn, the handler
- * discards the first page to save memory. `first` is then undefined, and this function reads that
- * page again.
+ * Yields the JSON of the whole list, page by page. Each page is read and formatted in its own turn of
+ * the event loop.
  */
 async function* chunksOf(
   account: string,
-  read: (cursor: string | undefined, limit: number) => Promise<ItemPage>,
-  length: number,
-  first: Chunk | undefined,
+  readFirst: () => Promise<ItemPage>,
+  readNext: (cursor: string) => Promise<ItemPage>,
 ): AsyncGenerator<Buffer> {
-  const nextChunk = async (opening: string, limit: number, cursor?: string): Promise<Chunk> => {
+  let opening = '{"items":['
+  let cursor: string | undefined
+  do {
     await waitForTurn(account)
-    return chunkOf(opening, await read(cursor, limit))
-  }
-  // Reads with the limit that the handler used, so that the page comes from the cache.
-  let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Later pages have an eighth of the first page's items. Formatting the first page, of up to 1,000
-  // items or 1 MiB, takes up to 80 ms, and other requests wait meanwhile.
-  const limit = Math.ceil(length / 8)
-  yield chunk.bytes
-  while (chunk.next !== undefined) {
-    chunk = await nextChunk(',', limit, chunk.next)
-    yield chunk.bytes
-  }
+    const { items, next } = await (cursor === undefined ? readFirst() : readNext(cursor))
+    yield Buffer.from(opening + items.map((item) => JSON.stringify(itemDto(item))).join())
+    opening = ','
+    cursor = next
+  } while (cursor !== undefined)
   yield Buffer.from(']}')
-}
-
-function chunkOf(opening: string, page: ItemPage): Chunk {
-  return { bytes: Buffer.from(opening + formatItems(page)), next: page.next }
-}
-
-function formatItems({ items }: ItemPage): string {
-  return items.map((item) => JSON.stringify(itemDto(item))).join()
 }

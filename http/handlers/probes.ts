@@ -1,7 +1,7 @@
 import { TillError } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
 import { TransportFault } from '../problems.ts'
 import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
+import type { Call } from '../route.ts'
 
 type OperatorCall = Call<undefined, undefined>
 

@@ -1,5 +1,5 @@
 import type { Account, NewProject, ProjectChange, Session } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../route.ts'
 
 /**
  * `POST /projects`. The answer has the public key in a header, because its specified body has no

@@ -1,51 +1,63 @@
 import {
   type ErrorDetail,
   excerpt,
+  type ImportRequest,
+  type KeyedAccount,
   type LayoutFile,
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
 import { invalidOption } from '../manage/options.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
+import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
 
 /** `POST /purchases/import` */
-export async function importPurchases({
-  till,
-  caller,
-  body,
-  context,
-  options,
-}: Call<Session, Upload>) {
+export async function importPurchases(call: Call<Session, Upload>) {
+  const { result } = await importForm(call, 'ImportForm', (fields) => ({
+    store_id: fields.get('store_id'),
+  }))
+  const { import_id, rows, skipped, updated, passed_over } = result
+  const headers = {
+    'import-id': import_id,
+    'import-rows': String(rows),
+    'import-skipped': String(skipped),
+    'import-updated': String(updated),
+    'import-passed-over': String(passed_over),
+  }
+  return { body: { ok: true }, headers }
+}
+
+type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes'>
+
+/**
+ * Imports the file of a form, and deletes the temporary file. `readMore` returns the store, and what
+ * only this form has. The library validates the values.
+ */
+export async function importForm(
+  { till, caller, body, context, options }: Call<Session | KeyedAccount, Upload>,
+  form: SchemaName,
+  readMore: (fields: Upload['fields']) => More & { readonly store_id: string | undefined },
+) {
   try {
     const { file, fileName, fields } = body
-    assertSpelling(fields, 'ImportForm')
-    const store_id = fields.get('store_id')
+    assertSpelling(fields, form)
+    const { store_id, ...more } = readMore(fields)
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dryRun = parseFlag(fields, 'dry_run')
-    const request = { store_id, file, fileName, dryRun, ...parseReading(fields) }
-    const result = await till.purchases.import(caller, request, options)
-    const { import_id, rows, skipped, updated, passed_over } = result
-    if (!dryRun) context.metrics?.observeImport(result)
-    const headers = {
-      'import-id': import_id,
-      'import-rows': String(rows),
-      'import-skipped': String(skipped),
-      'import-updated': String(updated),
-      'import-passed-over': String(passed_over),
+    const reading = {
+      preset: fields.get('preset'),
+      layout: parseJson(fields, 'layout') as LayoutFile | undefined,
+      skus: fields.get('skus'),
+      refundsOnly: parseFlag(fields, 'refunds_only'),
     }
-    return { body: { ok: true }, headers }
+    const request = { store_id, file, fileName, dryRun, ...reading, ...more }
+    const result = await till.purchases.import(caller, request, options)
+    if (!dryRun) context.metrics?.observeImport(result)
+    return { dryRun, result }
   } finally {
     await body.discard()
   }
-}
-
-/** Parses the parts that say how to read the file. The library validates their values. */
-export function parseReading(fields: Upload['fields']) {
-  const layout = parseJson(fields, 'layout') as LayoutFile | undefined
-  const refundsOnly = parseFlag(fields, 'refunds_only')
-  return { preset: fields.get('preset'), layout, skus: fields.get('skus'), refundsOnly }
 }
 
 /** `GET /purchases/owned` */
@@ -58,7 +70,7 @@ export async function listOwned({ till, caller, query }: Call<Session, undefined
 }
 
 // Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.
-export function assertSpelling(fields: ReadonlyMap<string, string>, form: SchemaName): void {
+function assertSpelling(fields: ReadonlyMap<string, string>, form: SchemaName): void {
   const parts = Object.keys(fieldsOf(form))
   const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
@@ -71,7 +83,7 @@ export function assertSpelling(fields: ReadonlyMap<string, string>, form: Schema
   throw new TillError('invalid_request', `The part ${first.field} ${first.message}`, details)
 }
 
-export function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
+function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
   const value = fields.get(field) ?? 'false'
   if (value === 'true' || value === 'false') return value === 'true'
   throw invalidOption(field, 'must be true or false')
@@ -88,7 +100,7 @@ export function parseJson(fields: Upload['fields'], field: string): object | und
   }
 }
 
-export function missingParts(parts: { readonly [name: string]: unknown }): TillError {
+function missingParts(parts: { readonly [name: string]: unknown }): TillError {
   const missing = Object.entries(parts).filter(([, value]) => value === undefined)
   const details = missing.map(
     ([field]): ErrorDetail => ({ field, code: 'required', message: 'is required' }),

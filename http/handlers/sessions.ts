@@ -1,5 +1,5 @@
 import type { Project, SessionRequest } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../route.ts'
 
 /** `GET /identity/auth/access-token` */
 export async function accessToken({ till, caller }: Call<Project, undefined>) {

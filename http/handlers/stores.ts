@@ -1,5 +1,5 @@
 import type { Account, NewStore } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../route.ts'
 
 /** `POST /stores` */
 export async function createStore({ till, caller, body, options }: Call<Account, NewStore>) {

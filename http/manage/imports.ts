@@ -1,12 +1,6 @@
-import type { KeyedAccount } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
-import {
-  assertSpelling,
-  missingParts,
-  parseFlag,
-  parseJson,
-  parseReading,
-} from '../handlers/purchases.ts'
+import type { ImportRequest, KeyedAccount } from '../../lib/index.ts'
+import { importForm, parseJson } from '../handlers/purchases.ts'
+import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
 import { decodedParams, invalidOption } from './options.ts'
 
@@ -17,25 +11,17 @@ const MAX_MISTAKES = 1_000
  * the totals, the ignored columns and the reasons of the rows that were passed over.
  */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
-  const { till, caller, body, params, options, context } = call
-  try {
-    const { file, fileName, fields } = body
-    assertSpelling(fields, 'ManagedImportForm')
-    const { store_id = '' } = decodedParams(params)
-    if (!file) throw missingParts({ file })
-    const dryRun = parseFlag(fields, 'dry_run')
-    const columns = { priceUnit: parseUnit(fields), map: parseJson(fields, 'map') }
-    const reading = { ...parseReading(fields), ...columns }
-    const request = { store_id, file, fileName, dryRun, ...reading, maxMistakes: MAX_MISTAKES }
-    const { import_id, ...result } = await till.purchases.import(caller, request, options)
-    if (!dryRun) context.metrics?.observeImport(result)
-    return { body: { ...(!dryRun && { import_id }), ...result } }
-  } finally {
-    await body.discard()
-  }
+  const { dryRun, result } = await importForm(call, 'ManagedImportForm', (fields) => ({
+    store_id: decodedParams(call.params).store_id,
+    priceUnit: parseUnit(fields),
+    map: parseJson(fields, 'map'),
+    maxMistakes: MAX_MISTAKES,
+  }))
+  const { import_id, ...counts } = result
+  return { body: { ...(!dryRun && { import_id }), ...counts } }
 }
 
-function parseUnit(fields: Upload['fields']): 'minor' | 'major' | undefined {
+function parseUnit(fields: Upload['fields']): ImportRequest['priceUnit'] {
   const unit = fields.get('price_unit')
   if (unit === undefined || unit === 'minor' || unit === 'major') return unit
   throw invalidOption('price_unit', 'must be minor or major')

@@ -1,5 +1,5 @@
 import { TillError } from '../../lib/index.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../route.ts'
 
 /**
  * Creates the error for an invalid option. The library's error would name the option differently.

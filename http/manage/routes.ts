@@ -8,11 +8,9 @@ import {
 } from '../../lib/index.ts'
 import { fieldOf, type Operation, operations } from '../../lib/operations.ts'
 import { noBody, optionalJson } from '../body.ts'
-import type { Call } from '../call.ts'
 import { accountKey, type Credential } from '../credentials.ts'
-import type { RouteDescription } from '../openapi/description.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
-import { type AnyRoute, route } from '../routes.ts'
+import { type AnyRoute, type Call, type RouteDescription, route } from '../route.ts'
 import { waitForTurn } from '../scheduler.ts'
 import { form } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
@@ -34,7 +32,7 @@ const LARGE_PAGE = 100
  */
 const keyOnly: Credential<KeyedAccount> = {
   ...(accountKey as Credential<KeyedAccount>),
-  verify: (till, { account_key }) => till.accounts.authenticate(account_key ?? undefined),
+  verify: (till, headers) => till.accounts.authenticate(headers['x-account-key'] ?? undefined),
 }
 
 /** The routes of the management API, which are served only with the option `manage`. */

@@ -1,6 +1,6 @@
 import type { Account } from '../../lib/index.ts'
-import type { Result } from '../call.ts'
 import { StreamedBody } from '../representation.ts'
+import type { Result } from '../route.ts'
 import { waitForTurn } from '../scheduler.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../lib/index.ts'
-import type { AnyRoute } from '../routes.ts'
+import type { AnyRoute } from '../route.ts'
 import { readVersion } from '../version.ts'
 import { errorsOf } from './errors.ts'
 import { exampleProblem, type ProblemCode } from './examples.ts'

@@ -1,5 +1,5 @@
 import { noBody } from '../body.ts'
-import type { AnyRoute } from '../routes.ts'
+import type { AnyRoute } from '../route.ts'
 import type { ProblemCode } from './examples.ts'
 
 /** The errors of every request, whatever its route. */

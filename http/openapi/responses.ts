@@ -1,5 +1,5 @@
 import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
-import type { AnyRoute } from '../routes.ts'
+import type { AnyRoute } from '../route.ts'
 import { errorsOf } from './errors.ts'
 import { exampleProblem, examples, type ProblemCode } from './examples.ts'
 import type { HeaderName } from './headers.ts'

@@ -85,23 +85,16 @@ test('a list is read from the storage only as fast as the host reads the answer'
   )
 })
 
-test('an answer that nobody reads, or not to its end, is logged as 499', async () => {
-  const shop = await start({ limits: { answerTimeout: 50 } })
+test('an answer that is not read to its end is logged as 499', async () => {
+  const shop = await start()
   await fill(shop)
   const { handler, log, withToken } = shop
 
-  await handler(new Request(ORIGIN + LIST, withToken))
   const cancelled = await handler(new Request(ORIGIN + LIST, withToken))
   await cancelled.body?.cancel()
 
-  await eventuallyHolds(() => assert.equal(log.length, 2))
-  assert.deepEqual(
-    log.map(({ status, level }) => [status, level]),
-    [
-      [499, 'info'],
-      [499, 'info'],
-    ],
-  )
+  await eventuallyHolds(() => assert.equal(log.length, 1))
+  assert.deepEqual([log[0]?.status, log[0]?.level], [499, 'info'])
 })
 
 test('a storage that fails in the middle of a list fails the body, and the log says why', async () => {

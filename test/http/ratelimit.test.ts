@@ -5,8 +5,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { clientAddress, networkOf } from '../../http/address.ts'
-import type { RequestHeaders } from '../../http/headers.ts'
-import { type Consumption, createRateLimiter } from '../../http/rate-limit.ts'
+import { createRateLimiter } from '../../http/rate-limit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, rawRequest, serveShop, startServer } from '../support/server.ts'
 
@@ -20,7 +19,7 @@ const LIST = 'GET /api/v1/items?store_id=main'
 test('a bucket holds the requests of a minute, and fills evenly', async () => {
   const { now, pass } = createClock()
   const limiter = createRateLimiter(6, now)
-  const take = () => limiter.consume('a') as Consumption
+  const take = () => limiter.consume('a')
 
   const first = Array.from({ length: 7 }, take)
   assert.deepEqual(
@@ -35,7 +34,7 @@ test('a bucket holds the requests of a minute, and fills evenly', async () => {
       [false, 0, 10],
     ],
   )
-  assert.equal((limiter.consume('b') as Consumption).remaining, 5)
+  assert.equal(limiter.consume('b').remaining, 5)
   pass(9.5)
   assert.deepEqual(take(), { isAllowed: false, remaining: 0, seconds: 1 })
   pass(0.5)
@@ -48,7 +47,7 @@ test('a bucket holds the requests of a minute, and fills evenly', async () => {
 test('a full limiter drops the keys that were unused for longest', () => {
   const { now } = createClock()
   const limiter = createRateLimiter(2, now, 100)
-  const take = (key: string) => limiter.consume(key) as Consumption
+  const take = (key: string) => limiter.consume(key)
 
   take('seen')
   take('seen')
@@ -239,7 +238,7 @@ test('a remembered address keeps no header in memory', () => {
     for (const last of [`198.51.${100 + (i >> 8)}.${100 + (i & 127)}`, `2001:db8:0:${i}::abcd`]) {
       const forwarded_for = Buffer.from(padding + last).toString('latin1')
       const request = { socket: {} } as IncomingMessage
-      remembered.add(networkOf(clientAddress(request, { forwarded_for } as RequestHeaders, 1)))
+      remembered.add(networkOf(clientAddress(request, { 'x-forwarded-for': forwarded_for }, 1)))
     }
   }
 

@@ -1,0 +1,91 @@
+import type { CallOptions, ErrorCode, Till } from '../lib/index.ts'
+import { type BodyReader, noBody } from './body.ts'
+import type { RequestKind } from './concurrency.ts'
+import type { Credential } from './credentials.ts'
+import type { FaultCode } from './faults.ts'
+import type { HeaderName } from './openapi/headers.ts'
+import type { SchemaName } from './openapi/schemas.ts'
+import type { ResponseHeaders } from './problems.ts'
+import type { Representation, StreamedBody } from './representation.ts'
+import type { ServerContext } from './server-context.ts'
+import { form } from './upload.ts'
+
+export interface Route<Caller, Body> {
+  readonly method: string
+  readonly path: string
+  readonly credential: Credential<Caller>
+  readonly readBody: BodyReader<Body>
+  /** Selects the concurrency limit of the route. */
+  readonly kind: RequestKind | KindOfQuery
+  readonly handler: (call: Call<Caller, Body>) => Promise<Result>
+  readonly description: RouteDescription
+}
+
+type KindOfQuery = (query: Call<unknown, unknown>['query']) => RequestKind
+
+export type AnyRoute = Route<unknown, unknown>
+
+/** Creates a route. The compiler checks that credential, body and handler fit together. */
+export function route<Caller, Body>(
+  method: string,
+  path: string,
+  credential: Credential<Caller>,
+  readBody: BodyReader<Body>,
+  handler: (call: Call<Caller, Body>) => Promise<Result>,
+  description: RouteDescription,
+  kind: Route<Caller, Body>['kind'] = kindOf(readBody as BodyReader<unknown>),
+): AnyRoute {
+  return { method, path, credential, readBody, kind, handler, description } as AnyRoute
+}
+
+function kindOf(readBody: BodyReader<unknown>): RequestKind {
+  if (readBody === noBody) return 'reads'
+  return readBody === form ? 'uploads' : 'writes'
+}
+
+/** The input of a route's handler: the till, the verified caller and the parsed request. */
+export interface Call<Caller, Body> {
+  readonly till: Till
+  readonly caller: Caller
+  readonly body: Body
+  /** The path parameters, percent-decoded; undefined if the encoding is malformed. */
+  readonly params: { readonly [name: string]: string | undefined }
+  /** The query parameters. A documented one was sent at most once. */
+  readonly query: { readonly [name: string]: string }
+  /** The path under which the handler is mounted; '' at the root. */
+  readonly prefix: string
+  readonly options: CallOptions
+  readonly context: ServerContext
+}
+
+/**
+ * The result of a handler, sent with status 200. An object is sent as JSON. For a string, `headers`
+ * must have a `content-type`.
+ */
+export interface Result {
+  readonly body: object | string | Representation | StreamedBody
+  readonly headers?: ResponseHeaders
+}
+
+/** The facts of a route that only its OpenAPI description needs. */
+export interface RouteDescription {
+  /** The name of the operation in generated clients. */
+  readonly id: string
+  readonly summary: string
+  readonly description?: string
+  /** The schema of the query parameters. */
+  readonly query?: SchemaName
+  readonly body?: SchemaName
+  /** The schema of the answer with status 200. */
+  readonly answer: SchemaName
+  /** Further headers of the answer with status 200. */
+  readonly headers?: readonly HeaderName[]
+  /** Whether the answer has an ETag, and answers `If-None-Match` with 304. */
+  readonly isCached?: true
+  readonly takesIdempotencyKey?: true
+  readonly takesIfMatch?: true
+  /** Whether the path is an addition to the ten endpoints of the specification. */
+  readonly isExtension?: true
+  /** The errors of the route besides those of its credential, its body and the transport. */
+  readonly errors?: readonly (ErrorCode | FaultCode)[]
+}
