@@ -1,6 +1,6 @@
-import { createCache } from './cache.ts'
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { bodyOf, TillError } from './errors.ts'
-import type { Reply } from './message.ts'
+import { type Answer, JSON_TYPE } from './message.ts'
 import {
   assertCallOptions,
   assertCreateOptions,
@@ -13,27 +13,26 @@ import { createSender, type Request } from './retry.ts'
 import { createSession, type Grant } from './session.ts'
 import type { AccessToken, Session } from './types.ts'
 
-/** The ways to call an endpoint, by its credential. */
-export interface Calls {
-  /** Requests a token with the public key. */
-  open<T>(kind: 'init' | 'token' | 'access-token', options?: CallOptions): Promise<T>
-  /** Uses a token of `open` from now on, unless the account issues the tokens. */
-  adopt(grant: Grant, requested: number): void
-  /** Creates a record with the account key. */
-  create(path: string, record: object, options?: CreateOptions): Promise<Reply>
-  /** Sends with a token. */
-  send(request: Request, options?: CallOptions): Promise<Reply>
-  /** Reads with a token. An answer that has not changed comes from the cache. */
-  read<T>(path: string, options?: CallOptions): Promise<{ body: T; link: string | null }>
+/** A cached answer with its ETag. */
+interface CachedAnswer {
+  readonly path: string
+  readonly etag: string
+  readonly text: string
+  readonly link: string | null
 }
 
-export const JSON_TYPE = { 'content-type': 'application/json' }
+/** Characters. Each answer counts 200 more, so that the number of answers is bounded too. */
+function sizeOf({ path, text }: CachedAnswer): number {
+  return path.length + text.length + 200
+}
 
-export function createCalls(settings: Settings): Calls {
+/** Creates the ways to call an endpoint, by its credential. */
+export function createCalls(settings: Settings) {
   const { publicKey, accountKey, userId, deviceInfo, dlscheme, getToken } = settings
   const sendRequest = createSender(settings)
-  const cache = createCache(settings.cacheSize)
+  const cache = new BoundedMap<CachedAnswer>(settings.cacheSize, sizeOf)
 
+  /** Requests a token with the public key. */
   const open = async <T>(
     kind: 'init' | 'token' | 'access-token',
     options: CallOptions = {},
@@ -62,7 +61,8 @@ export function createCalls(settings: Settings): Calls {
     return sendRequest({ ...request, headers }, options)
   }
 
-  const send = async (request: Request, options: CallOptions = {}): Promise<Reply> => {
+  /** Sends with a token. */
+  const send = async (request: Request, options: CallOptions = {}): Promise<Answer> => {
     assertCallOptions(options)
     options.signal?.throwIfAborted()
     const token = await session.get(options)
@@ -78,11 +78,13 @@ export function createCalls(settings: Settings): Calls {
 
   return {
     open,
-    adopt(grant, requested) {
+    /** Uses a token of `open` from now on, unless the account issues the tokens. */
+    adopt(grant: Grant, requested: number) {
       if (!getToken) session.adopt(grant, requested)
     },
 
-    async create(path, record, options = {}) {
+    /** Creates a record with the account key. */
+    async create(path: string, record: object, options: CreateOptions = {}) {
       assertCreateOptions(options)
       const { idempotencyKey = randomHex(), ...rest } = options
       const headers = {
@@ -96,15 +98,16 @@ export function createCalls(settings: Settings): Calls {
 
     send,
 
-    async read<T>(path: string, options?: CallOptions) {
+    /** Reads with a token. An answer that has not changed comes from the cache. */
+    async read<T>(path: string, options?: CallOptions): Promise<{ body: T; link: string | null }> {
       const known = cache.get(path)
       const headers = known ? { 'if-none-match': known.etag } : {}
-      const reply = await send({ method: 'GET', path, headers, repeat: 'always' }, options)
-      if (known && reply.status === 304) return { body: JSON.parse(known.text), link: known.link }
-      const body = bodyOf<T>(reply)
-      const link = reply.header('link')
-      const etag = reply.header('etag')
-      if (etag !== null) cache.set(path, { etag, link, text: reply.text })
+      const answer = await send({ method: 'GET', path, headers, repeat: 'always' }, options)
+      if (known && answer.status === 304) return { body: JSON.parse(known.text), link: known.link }
+      const body = bodyOf<T>(answer)
+      const link = answer.header('link')
+      const etag = answer.header('etag')
+      if (etag !== null) cache.set(path, { path, etag, link, text: answer.text })
       return { body, link }
     },
   }

@@ -1,11 +1,13 @@
-import { createCalls, JSON_TYPE } from './calls.ts'
+import { createCalls } from './calls.ts'
 import { bodyOf } from './errors.ts'
+import { JSON_TYPE } from './message.ts'
 import {
   type CallOptions,
   type ClientOptions,
   type CreateOptions,
   parseClientOptions,
 } from './options.ts'
+import { LONG_TIMEOUT } from './retry.ts'
 import type {
   AccessToken,
   CreatedItem,
@@ -73,9 +75,6 @@ export interface Client {
 
 const PAGE = 100
 
-/** Milliseconds: the longest time that the server takes for an import. */
-const IMPORT_TIMEOUT = 3_600_000
-
 /**
  * Creates a client. Throws a TypeError for a missing, wrong or unknown option.
  *
@@ -131,9 +130,9 @@ export function createClient(options: ClientOptions): Client {
 
     projects: {
       async create(project, options) {
-        const reply = await calls.create('/projects', project, options)
-        const { config, ...rest } = bodyOf<Omit<Project, 'public_key'>>(reply)
-        return { ...rest, public_key: reply.header('x-public-project-key') ?? '', config }
+        const answer = await calls.create('/projects', project, options)
+        const { config, ...rest } = bodyOf<Omit<Project, 'public_key'>>(answer)
+        return { ...rest, public_key: answer.header('x-public-project-key') ?? '', config }
       },
 
       async update(change, options) {
@@ -149,12 +148,12 @@ export function createClient(options: ClientOptions): Client {
 
     purchases: {
       async import(file, options = {}) {
-        const { timeout = IMPORT_TIMEOUT } = options
-        const reply = await calls.send(createUpload(file), { ...options, timeout })
-        bodyOf(reply)
-        const count = (name: string) => Number(reply.header(`import-${name}`))
+        const { timeout = LONG_TIMEOUT } = options
+        const answer = await calls.send(createUpload(file), { ...options, timeout })
+        bodyOf(answer)
+        const count = (name: string) => Number(answer.header(`import-${name}`))
         return {
-          import_id: reply.header('import-id') ?? '',
+          import_id: answer.header('import-id') ?? '',
           rows: count('rows'),
           skipped: count('skipped'),
           updated: count('updated'),

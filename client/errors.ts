@@ -1,7 +1,7 @@
 import type { HttpErrorCode } from '../http/faults.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ErrorCode, ErrorDetail } from '../lib/errors.ts'
-import type { Reply } from './message.ts'
+import type { Answer } from './message.ts'
 
 export type { ErrorDetail } from '../lib/errors.ts'
 
@@ -44,14 +44,14 @@ export class TillError extends Error {
 }
 
 /** The error of an answer that is not a success. */
-export function errorOf(reply: Reply): TillError {
-  const { status } = reply
+export function errorOf(answer: Answer): TillError {
+  const { status } = answer
   const facts = {
     status,
-    requestId: reply.header('x-request-id') ?? undefined,
-    retryAfter: parseRetryAfter(reply.header('retry-after')),
+    requestId: answer.header('x-request-id') ?? undefined,
+    retryAfter: parseRetryAfter(answer.header('retry-after')),
   }
-  const problem = parseObject(reply.text)
+  const problem = parseObject(answer.text)
   if (typeof problem?.code !== 'string') {
     const message = `The answer with status ${status} is not one of tillkit: check the url`
     return new TillError('unexpected_answer', message, facts)
@@ -65,9 +65,9 @@ export function errorOf(reply: Reply): TillError {
 }
 
 /** The JSON object of a successful answer. */
-export function bodyOf<T>(reply: Reply): T {
-  const body = parseObject(reply.text)
-  if (!body) throw errorOf(reply)
+export function bodyOf<T>(answer: Answer): T {
+  const body = parseObject(answer.text)
+  if (!body) throw errorOf(answer)
   return body as T
 }
 

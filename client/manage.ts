@@ -2,7 +2,7 @@ import { fieldOf, type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
 import type { ImportOptions, ImportResult, KeyInput, ListQuery } from './manage-types.ts'
-import type { Reply } from './message.ts'
+import { type Answer, JSON_TYPE } from './message.ts'
 import {
   assertCallOptions,
   assertChangeOptions,
@@ -14,7 +14,7 @@ import {
   parseManageOptions,
 } from './options.ts'
 import { randomHex } from './random.ts'
-import { createSender, type Request } from './retry.ts'
+import { createSender, LONG_TIMEOUT, type Request } from './retry.ts'
 import type { PurchaseFile } from './types.ts'
 import { createForm, readingFields } from './upload.ts'
 
@@ -33,8 +33,8 @@ type Calls = {
   }
 }
 
-type Call<Method, Name> = Method extends (...input: infer Input) => infer Answer
-  ? (...given: [...Input, options?: OptionsOf<Name>]) => Promise<Answer>
+type Call<Method, Name> = Method extends (...input: infer Input) => infer Result
+  ? (...given: [...Input, options?: OptionsOf<Name>]) => Promise<Result>
   : never
 
 type JsonOperation = Exclude<(typeof operations)[number], { readonly isUpload: true }>
@@ -45,11 +45,6 @@ type OptionsOf<Name> =
       ? ChangeOptions
       : CallOptions
 type MethodName = { [N in keyof Methods]: `${N}.${keyof Methods[N] & string}` }[keyof Methods]
-
-const JSON_TYPE = { 'content-type': 'application/json' }
-
-/** Milliseconds: the longest time that the server takes for an import. */
-const LONG_TIMEOUT = 3_600_000
 
 /**
  * Creates a client of the management API of a server that runs with `--console`. Throws a TypeError
@@ -90,19 +85,10 @@ export function createManageClient(options: ManageOptions) {
       create: async (
         store_id: string,
         file: PurchaseFile['file'],
-        {
-          dryRun,
-          preset,
-          layout,
-          skus,
-          refundsOnly,
-          priceUnit,
-          map,
-          fileName,
-          onProgress,
-          ...rest
-        }: ImportOptions & CallOptions = {},
+        options: ImportOptions & CallOptions = {},
       ) => {
+        const { dryRun, preset, layout, skus, refundsOnly, ...others } = options
+        const { priceUnit, map, fileName, onProgress, ...rest } = others
         assertCallOptions(rest)
         const fields = {
           ...readingFields({ dryRun, preset, layout, skus, refundsOnly }),
@@ -117,7 +103,7 @@ export function createManageClient(options: ManageOptions) {
   }
 }
 
-type SendRequest = (request: Request, options: CallOptions) => Promise<Reply>
+type SendRequest = (request: Request, options: CallOptions) => Promise<Answer>
 type Fields = { readonly [field: string]: unknown }
 
 /** Creates the methods from the operations. */
@@ -149,8 +135,8 @@ function createCall(variants: readonly Operation[], send: SendRequest) {
   const takesKey = repeat === 'with key'
   const assertOptions =
     etag === 'matched' ? assertChangeOptions : takesKey ? assertCreateOptions : assertCallOptions
-  const answerOf = (reply: Reply) =>
-    etag ? { ...bodyOf<object>(reply), etag: strongTag(reply.header('etag')) } : bodyOf(reply)
+  const answerOf = (answer: Answer) =>
+    etag ? { ...bodyOf<object>(answer), etag: strongTag(answer.header('etag')) } : bodyOf(answer)
   return (...given: readonly unknown[]) => {
     const [input = {}, ownBody = {}] = given.slice(0, count) as readonly Fields[]
     const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]

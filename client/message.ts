@@ -1,14 +1,16 @@
+export const JSON_TYPE = { 'content-type': 'application/json' }
+
 export interface Message {
   readonly method: string
   readonly headers: { readonly [name: string]: string }
   readonly body?: string
 }
 
-export interface Reply {
+export interface Answer {
   readonly status: number
   readonly text: string
   header(name: string): string | null
 }
 
 /** Sends a message once. Rejects if there is no answer. */
-export type Transport = (url: string, message: Message, signal: AbortSignal) => Promise<Reply>
+export type Transport = (url: string, message: Message, signal: AbortSignal) => Promise<Answer>

@@ -1,5 +1,5 @@
 import { errorOf, TillError } from './errors.ts'
-import type { Message, Reply, Transport } from './message.ts'
+import type { Answer, Message, Transport } from './message.ts'
 import type { CallOptions, Transmission } from './options.ts'
 import { sendByFetch, sendInTime, untilAborted } from './transport.ts'
 
@@ -15,13 +15,16 @@ export interface Request extends Message {
   readonly transport?: Transport
 }
 
-export type Send = (request: Request, options: CallOptions) => Promise<Reply>
+export type Send = (request: Request, options: CallOptions) => Promise<Answer>
 
 /** Milliseconds. It doubles with each attempt. */
 const BACKOFF = 200
 
 /** Seconds. A longer `Retry-After` is an error at once. */
 const MAX_RETRY_AFTER = 60
+
+/** Milliseconds: the longest time that the server takes for an import. */
+export const LONG_TIMEOUT = 3_600_000
 
 const REFUSED = [429, 503]
 /** The server may have carried out the request. 0: no answer. 502 and 504: from a proxy. */
@@ -32,15 +35,15 @@ const LOST = [0, 502, 504]
  * safe.
  */
 export function createSender({ url, timeout, attempts }: Transmission, base = '/api/v1'): Send {
-  const sendOnce = async (request: Request, options: CallOptions): Promise<Reply> => {
+  const sendOnce = async (request: Request, options: CallOptions): Promise<Answer> => {
     const { path, repeat: _, transport = sendByFetch, ...message } = request
     const ms = options.timeout ?? timeout
     const target = `${url}${base}${path}`
-    const reply = await sendInTime(transport, target, message, ms, options.signal)
-    if (reply.status === 200 || (reply.status === 304 && 'if-none-match' in message.headers)) {
-      return reply
+    const answer = await sendInTime(transport, target, message, ms, options.signal)
+    if (answer.status === 200 || (answer.status === 304 && 'if-none-match' in message.headers)) {
+      return answer
     }
-    throw errorOf(reply)
+    throw errorOf(answer)
   }
 
   return async (request, options) => {

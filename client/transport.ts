@@ -1,5 +1,5 @@
 import { TillError } from './errors.ts'
-import type { Message, Reply, Transport } from './message.ts'
+import type { Answer, Message, Transport } from './message.ts'
 
 /**
  * Sends with `fetch`. Follows no redirect, which would send an account key to another address.
@@ -10,7 +10,7 @@ export async function sendByFetch(
   message: Message,
   signal: AbortSignal,
   stream?: ReadableStream<Uint8Array>,
-): Promise<Reply> {
+): Promise<Answer> {
   const body = stream && { body: stream, duplex: 'half' as const }
   const response = await fetch(url, { ...message, ...body, signal, redirect: 'manual' })
   const { status, headers } = response
@@ -24,7 +24,7 @@ export async function sendInTime(
   message: Message,
   timeout: number,
   signal: AbortSignal | undefined,
-): Promise<Reply> {
+): Promise<Answer> {
   signal?.throwIfAborted()
   const controller = new AbortController()
   const abort = () => controller.abort()

@@ -1,6 +1,11 @@
-import type { JsonObject } from '../lib/domain/fields.ts'
+import type { ImportSummary } from '../lib/domain/import.ts'
 import type { ItemValues, Item as StoredItem } from '../lib/domain/item.ts'
-import type { NewProject as ProjectInput, Project as StoredProject } from '../lib/domain/project.ts'
+import type {
+  NewProject as ProjectInput,
+  Project as StoredProject,
+  ProjectChange as StoredProjectChange,
+} from '../lib/domain/project.ts'
+import type { OwnedQuery as UserOwnedQuery } from '../lib/domain/query.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
 
 export type { JsonObject } from '../lib/domain/fields.ts'
@@ -37,13 +42,7 @@ export type Project = Pick<
 
 export type NewProject = ProjectInput & { readonly account_id: string }
 
-export interface ProjectChange {
-  readonly id: string
-  readonly name?: string | undefined
-  readonly platform?: string | undefined
-  /** Replaces the whole `config`. If `webhook_secret` is missing, it stays; `null` removes it. */
-  readonly config?: JsonObject | undefined
-}
+export type ProjectChange = Omit<StoredProjectChange, 'status'>
 
 export type Store = Omit<StoredStore, 'account_id' | 'created_at'>
 
@@ -104,21 +103,9 @@ export interface Progress {
 }
 
 /** The counts of an import. All its rows are stored. */
-export interface ImportResult {
+export interface ImportResult
+  extends Pick<ImportSummary, 'rows' | 'skipped' | 'updated' | 'passed_over'> {
   readonly import_id: string
-  readonly rows: number
-  /** Rows that were stored before. */
-  readonly skipped: number
-  /** Rows that changed the status of a stored purchase. */
-  readonly updated: number
-  /** Rows that were not imported, such as rows of other apps. */
-  readonly passed_over: number
 }
 
-export interface OwnedQuery {
-  readonly store_id: string
-  /** The maximum number of SKUs on the page, 1 to 1000; by default 100. */
-  readonly limit?: number | undefined
-  /** The `next` of the previous page. */
-  readonly cursor?: string | undefined
-}
+export type OwnedQuery = Omit<UserOwnedQuery, 'user_id'>
