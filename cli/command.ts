@@ -66,8 +66,6 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly env: Environment
   readonly io: Io
   readonly output: Output
-  /** All commands of the program. */
-  readonly commands: readonly Command[]
 }
 
 export interface Command<O extends OptionSpecs = OptionSpecs> {

@@ -1,192 +1,102 @@
 import type { Command, OptionSpec } from './command.ts'
 import { optionsOf } from './options.ts'
 
-/** The text that makes a shell complete the commands, options and values of tillkit. */
-export const COMPLETIONS = { bash, zsh, fish } satisfies {
-  readonly [shell: string]: (commands: readonly Command[]) => string
-}
+/** The first word of a command line that asks for the completions of the last of its words. */
+export const COMPLETE = '__complete'
 
-/** The values to offer: fixed words, file names, or none. */
-type Values = readonly string[] | 'files' | 'any'
+/** Stands for the names of files. */
+const FILES = ':files'
 
-function valuesOf({ choices, value = '' }: OptionSpec): Values {
-  return choices ?? (value === 'FILE' || value === 'DB' ? 'files' : 'any')
-}
-
-/** The placeholder `FILE|-` means a file, `bash|zsh|fish` means one of three words. */
-function valuesOfOperand({ operand = '' }: Command): Values {
-  if (operand.startsWith('FILE')) return 'files'
-  return operand.includes('|') ? operand.split('|') : 'any'
-}
-
-interface Option {
-  readonly name: string
-  readonly help: string
-  /** The values of the option. Undefined if the option needs no value. */
-  readonly values: Values | undefined
-}
-
-function completedOptions(command: Command): Option[] {
-  return Object.entries(optionsOf(command)).map(([name, spec]) => {
-    const isFlag = spec.value === undefined || spec.bare !== undefined
-    return { name, help: spec.help, values: isFlag ? undefined : valuesOf(spec) }
-  })
-}
-
-/** Groups the options that take a value by the shell code that completes the value. */
-function groupByValues(
-  options: readonly Option[],
-  format: (values: Values) => string,
-): [offer: string, names: string[]][] {
-  const groups = new Map<string, string[]>()
-  for (const { name, values } of options) {
-    if (values === undefined) continue
-    const offer = format(values)
-    groups.set(offer, [...(groups.get(offer) ?? []), `--${name}`])
-  }
-  return [...groups]
-}
-
-/** Returns, for the first words of each command, the possible next words with their help texts. */
-function nextWords(commands: readonly Command[]): Map<string, Map<string, string>> {
-  const next = new Map<string, Map<string, string>>()
-  for (const { name, summary } of commands) {
-    const words = name.split(' ')
-    words.forEach((word, i) => {
-      const begun = words.slice(0, i).join(' ')
-      const known = next.get(begun) ?? new Map<string, string>()
-      const help =
-        i === words.length - 1 ? summary : `commands of ${words.slice(0, i + 1).join(' ')}`
-      next.set(begun, known.set(word, help))
-    })
-  }
-  return next
-}
-
-const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
-
-function bash(commands: readonly Command[]): string {
-  const groups = [...nextWords(commands)].map(
-    ([begun, words]) => `    '${begun} ') words='${[...words.keys()].join(' ')}' ;;`,
-  )
-  const cases = commands.map((command) => {
-    const options = completedOptions(command)
-    const operand = valuesOfOperand(command)
-    const values = groupByValues(options, bashValues).map(
-      ([offer, names]) => `        ${names.join('|')}) ${offer} ;;`,
-    )
-    const ofOperand =
-      operand === 'any' ? [] : [`        *) [[ $cur == -* ]] || { ${bashValues(operand)}; } ;;`]
-    return [
-      `    '${command.name} '*)`,
-      `      words='${options.map(({ name }) => `--${name}`).join(' ')}'`,
-      '      case $prev in',
-      ...values,
-      ...ofOperand,
-      '      esac ;;',
-    ].join('\n')
-  })
-  return `# Shell completion of tillkit, for ~/.bashrc: eval "$(tillkit completion bash)"
+/** For each shell, the text that makes it complete the command lines of tillkit. */
+export const COMPLETIONS = {
+  bash: `# Shell completion of tillkit, for ~/.bashrc: eval "$(tillkit completion bash)"
 _tillkit() {
-  local IFS=$' \\n' cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]}
-  local line="\${COMP_WORDS[*]:1:COMP_CWORD-1} " words= files=
-  case $line in
-${groups.join('\n')}
-${cases.join('\n')}
-  esac
-  if [[ $files ]]; then
+  local IFS=$'\\n' found
+  found=$(tillkit ${COMPLETE} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  if [[ $found == ${FILES} ]]; then
     compopt -o filenames 2>/dev/null
-    IFS=$'\\n'
-    COMPREPLY=($(compgen -f -- "$cur"))
+    COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"))
   else
-    COMPREPLY=($(compgen -W "$words" -- "$cur"))
+    COMPREPLY=($(cut -f 1 <<<"$found"))
   fi
 }
 complete -F _tillkit tillkit
-`
-}
-
-function bashValues(values: Values): string {
-  if (values === 'files') return 'files=1'
-  return `words='${values === 'any' ? '' : values.join(' ')}'`
-}
-
-function zsh(commands: readonly Command[]): string {
-  const entries = (words: readonly (readonly [string, string])[]) =>
-    words.map(([word, help]) => `        ${quote(`${word}:${help}`)}`).join('\n')
-  const groups = [...nextWords(commands)].map(
-    ([begun, words]) => `    ('${begun} ')\n      found=(\n${entries([...words])}\n      ) ;;`,
-  )
-  const cases = commands.map((command) => {
-    const options = completedOptions(command)
-    const operand = valuesOfOperand(command)
-    const values = groupByValues(options, zshValues).map(
-      ([offer, names]) => `        (${names.join('|')}) ${offer}; return ;;`,
-    )
-    const ofOperand =
-      operand === 'any'
-        ? []
-        : [`        (*) [[ $PREFIX == -* ]] || { ${zshValues(operand)}; return } ;;`]
-    return [
-      `    ('${command.name} '*)`,
-      '      case $prev in',
-      ...values,
-      ...ofOperand,
-      '      esac',
-      `      found=(\n${entries(options.map(({ name, help }) => [`--${name}`, help]))}\n      ) ;;`,
-    ].join('\n')
-  })
-  return `#compdef tillkit
+`,
+  zsh: `#compdef tillkit
 # Shell completion of tillkit, for ~/.zshrc after compinit: eval "$(tillkit completion zsh)"
 _tillkit() {
-  local line="\${(j: :)words[2,CURRENT-1]} " prev=\${words[CURRENT-1]}
   local -a found
-  case $line in
-${groups.join('\n')}
-${cases.join('\n')}
-  esac
+  found=("\${(@f)$(tillkit ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ $found[1] == ${FILES} ]]; then _files; return; fi
+  found=("\${(@)found//:/\\\\:}")
+  found=("\${(@)found/$'\\t'/:}")
   _describe tillkit found
 }
 # The completion system autoloads this file as the function.
 if [[ $funcstack[1] == _tillkit ]]; then _tillkit; else compdef _tillkit tillkit; fi
-`
-}
-
-function zshValues(values: Values): string {
-  if (values === 'files') return '_files'
-  return values === 'any' ? ':' : `compadd -- ${values.map(quote).join(' ')}`
-}
-
-function fish(commands: readonly Command[]): string {
-  const quoted = (text: string) => `'${text.replaceAll(/['\\]/g, '\\$&')}'`
-  const at = (pattern: string) => `complete -c tillkit -n "__tillkit_at '${pattern}'"`
-  const groups = [...nextWords(commands)].flatMap(([begun, words]) =>
-    [...words].map(([word, help]) => `${at(`${begun} `)} -a ${word} -d ${quoted(help)}`),
-  )
-  const options = commands.flatMap((command) => {
-    const here = at(`${command.name} *`)
-    const operand = valuesOfOperand(command)
-    return [
-      ...(operand === 'any' ? [] : [`${here} ${fishValues(operand, '')}`]),
-      ...completedOptions(command).map(({ name, help, values }) => {
-        const takes = values === undefined ? '' : ` ${fishValues(values, '-r ')}`
-        return `${here} -l ${name}${takes} -d ${quoted(help)}`
-      }),
-    ]
-  })
-  return `# Shell completion of tillkit: tillkit completion fish > ~/.config/fish/completions/tillkit.fish
-function __tillkit_at
-    set -l words (commandline -opc)
-    set -e words[1]
-    string match -q -- $argv[1] "$words "
+`,
+  fish: `# Shell completion of tillkit: tillkit completion fish > ~/.config/fish/completions/tillkit.fish
+function __tillkit_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found (tillkit ${COMPLETE} $words[2..] 2>/dev/null)
+    if test "$found" = ${FILES}
+        __fish_complete_path (commandline -ct)
+    else
+        printf '%s\\n' $found
+    end
 end
-complete -c tillkit -f
-${groups.join('\n')}
-${options.join('\n')}
-`
+complete -c tillkit -f -a '(__tillkit_complete)'
+`,
 }
 
-function fishValues(values: Values, required: string): string {
-  if (values === 'files') return `${required}-F`
-  return values === 'any' ? `${required}-f` : `${required}-f -a '${values.join(' ')}'`
+/**
+ * Returns the texts that may complete the last of `words`, a line for each. A tab separates the text
+ * from its help. The line `:files` stands for the names of files.
+ */
+export function complete(words: readonly string[], commands: readonly Command[]): string {
+  const begun = words.slice(0, -1)
+  const typed = words.at(-1) ?? ''
+  const command = commands.find(({ name }) => name.split(' ').every((word, i) => begun[i] === word))
+  const found = command
+    ? completionsOf(command, begun.at(-1) ?? '', typed)
+    : nextWords(begun, commands)
+  if (found === 'files') return `${FILES}\n`
+  const fitting = [...found].filter(([text]) => text.startsWith(typed))
+  return fitting.map(([text, help]) => `${text}${help && `\t${help}`}\n`).join('')
+}
+
+type Completions = ReadonlyMap<string, string> | 'files'
+
+/** The possible next words of a command line, with their help. */
+function nextWords(begun: readonly string[], commands: readonly Command[]): Completions {
+  const next = new Map<string, string>()
+  for (const { name, summary } of commands) {
+    const words = name.split(' ')
+    const word = words[begun.length]
+    if (word === undefined || !begun.every((each, i) => each === words[i])) continue
+    const isWhole = words.length === begun.length + 1
+    next.set(word, isWhole ? summary : `commands of ${[...begun, word].join(' ')}`)
+  }
+  return next
+}
+
+/** The values of the option before, the values of the operand, or the options. */
+function completionsOf(command: Command, before: string, typed: string): Completions {
+  const options = optionsOf(command)
+  const option = options[before.replace(/^--/, '')]
+  if (before.startsWith('--') && option?.value && option.bare === undefined) return valuesOf(option)
+  const { operand = '' } = command
+  if (!typed.startsWith('-')) {
+    if (operand.startsWith('FILE')) return 'files'
+    if (operand.includes('|')) return withoutHelp(operand.split('|')) // `bash|zsh|fish`
+  }
+  return new Map(Object.entries(options).map(([name, { help }]) => [`--${name}`, help]))
+}
+
+function valuesOf({ choices = [], value = '' }: OptionSpec): Completions {
+  return value === 'FILE' || value === 'DB' ? 'files' : withoutHelp(choices)
+}
+
+function withoutHelp(texts: readonly string[]): Completions {
+  return new Map(texts.map((text) => [text, '']))
 }

@@ -4,6 +4,7 @@ import { type ParsedArguments, parseArguments } from './arguments.ts'
 import type { Command, Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
+import { COMPLETE, complete } from './completion.ts'
 import { type Environment, readConfig } from './config.ts'
 import { isFile, openStorage, tillOptions } from './database.ts'
 import { DONE, reportFailure } from './failure.ts'
@@ -16,6 +17,10 @@ import { withStoreHint } from './unknown-store.ts'
 
 /** Runs a command line. Prints a failure, and resolves to the exit code. */
 export async function run(args: readonly string[], io: Io, env: Environment): Promise<number> {
+  if (args[0] === COMPLETE) {
+    io.stdout.write(complete(args.slice(1), commands))
+    return DONE
+  }
   const command = findCommand(args)
   try {
     if (command) await runCommand(command, args, io, env)
@@ -38,7 +43,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
   const config = { ...set, db, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
   const output = createOutput(io.stdout, options.json === true)
-  const given = { operand, args, config, env, io, output, commands, db }
+  const given = { operand, args, config, env, io, output, db }
   if (command.needsNoDatabase) return command.run({ ...given, options } as unknown as Invocation)
   const wasThere = existsSync(db)
   const { makesDatabase: create = false, upgradesDatabase: upgrade = false } = command

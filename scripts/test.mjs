@@ -43,7 +43,6 @@ const ALONE = [
   /^test\/(library-docs|readme)\./, // the working directory
   /^test\/http\/(over-fetch|ratelimit)\./, // the environment, the heap
   /^test\/csv\/parser\./, // the heap
-  /^test\/cli\/completion\./, // a hook before all tests
 ]
 
 const CONSOLE = /^test\/console/

@@ -9,9 +9,9 @@ export const completion = command({
   operand: 'bash|zsh|fish',
   needsNoDatabase: true,
   options: {},
-  async run({ operand: shell, commands, output, io }) {
+  async run({ operand: shell, output, io }) {
     if (!isShell(shell)) throw new UsageError(`The shell '${shell}' must be bash, zsh or fish`)
-    const script = COMPLETIONS[shell](commands)
+    const script = COMPLETIONS[shell]
     if (output.json) output.record({ shell, script })
     else io.stdout.write(script)
   },

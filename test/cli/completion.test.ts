@@ -1,88 +1,87 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
 import { commands } from '../../cli/commands.ts'
+import { complete } from '../../cli/completion.ts'
 import { optionsOf } from '../../cli/options.ts'
 import { tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-let script = ''
-
-before(async () => {
-  const env = { TILLKIT_DB: 'mysql://nowhere' } // opens no database
-  script = (await tillkit(['completion', 'bash'], { env })).stdout
-})
-
-/** The words that bash offers for the last word of each line. */
-function completeAll(t: TestContext, lines: readonly string[][], cwd = temporaryFolder(t)) {
-  const one = `COMP_WORDS=(tillkit "$@"); COMP_CWORD=$#; $complete; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const run = [
-    'eval "$1"',
-    "complete=$(complete -p tillkit | sed 's/.*-F \\([^ ]*\\).*/\\1/')",
-    ...lines.map((words) => `set -- ${words.map((word) => `'${word}'`).join(' ')}; ${one}; echo =`),
-  ]
-  const args = ['--norc', '--noprofile', '-c', run.join('\n'), 'bash', script]
-  const found = execFileSync('bash', args, { cwd, encoding: 'utf8' })
-  return found.split('=\n').map((each) => each.split('\n').filter(Boolean))
+/** The texts that complete the last word. */
+function textsFor(...words: string[]): string[] {
+  const lines = complete(words, commands).split('\n').filter(Boolean)
+  return lines.map((line) => line.replace(/\t.*/, ''))
 }
 
-const complete = (t: TestContext, words: string[], cwd?: string) =>
-  completeAll(t, [words], cwd)[0] ?? []
-
-test('bash completes the words of a command', (t) => {
+test('the words of a command are completed', () => {
   const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0]))]
-  assert.deepEqual(complete(t, ['']), firstWords)
-  assert.deepEqual(complete(t, ['pro']), ['project'])
-  assert.deepEqual(complete(t, ['project', 's']), ['show'])
-  assert.deepEqual(complete(t, ['account', 'keys', '']), ['add', 'list', 'revoke'])
-  assert.deepEqual(complete(t, ['frobnicate', '']), [])
+  assert.deepEqual(textsFor(''), firstWords)
+  assert.deepEqual(textsFor('pro'), ['project'])
+  assert.deepEqual(textsFor('project', 's'), ['show'])
+  assert.deepEqual(textsFor('account', 'keys', ''), ['add', 'list', 'revoke'])
+  assert.deepEqual(textsFor('frobnicate', ''), [])
+  assert.equal(complete(['project', 's'], commands), 'show\tShow a project with its public key\n')
 })
 
-test('bash completes the options of each command', (t) => {
-  const found = completeAll(
-    t,
-    commands.map(({ name }) => [...name.split(' '), '--']),
-  )
-  for (const [index, command] of commands.entries()) {
+test('the options of each command are completed', () => {
+  for (const command of commands) {
     const options = Object.keys(optionsOf(command)).map((name) => `--${name}`)
-    assert.deepEqual(found[index], options, command.name)
+    assert.deepEqual(textsFor(...command.name.split(' '), '--'), options, command.name)
   }
 })
 
-test('bash completes the values of an option, and nothing where any text is possible', (t) => {
+test('the values of an option are completed, and nothing where any text is possible', () => {
+  const types = ['consumable', 'non_consumable', 'subscription']
   const itemCreate = ['item', 'create', '--store', 'main', '--type']
-  assert.deepEqual(complete(t, [...itemCreate, '']), [
-    'consumable',
-    'non_consumable',
-    'subscription',
-  ])
-  assert.deepEqual(complete(t, [...itemCreate, 'n']), ['non_consumable'])
-  assert.deepEqual(complete(t, ['item', 'create', '--name', '']), [])
-  assert.deepEqual(complete(t, ['completion', '']), ['bash', 'zsh', 'fish'])
+  assert.deepEqual(textsFor(...itemCreate, ''), types)
+  assert.deepEqual(textsFor(...itemCreate, 'n'), ['non_consumable'])
+  assert.deepEqual(textsFor('item', 'create', '--name', ''), [])
+  assert.deepEqual(textsFor('completion', ''), ['bash', 'zsh', 'fish'])
 })
 
-test('bash completes file names, also with spaces', (t) => {
+test('file names are completed for a file, but not in place of an option', () => {
+  assert.deepEqual(textsFor('item', 'list', '--db', 'till'), [':files'])
+  assert.deepEqual(textsFor('purchases', 'import', 'o'), [':files'])
+  assert.deepEqual(textsFor('purchases', 'import', '--dry'), ['--dry-run'])
+})
+
+test('bash completes words, and file names also with spaces', async (t) => {
+  const { stdout: script } = await tillkit(['completion', 'bash'])
   const folder = temporaryFolder(t)
   writeFileSync(join(folder, 'till one.db'), '')
   writeFileSync(join(folder, 'other.csv'), '')
   mkdirSync(join(folder, 'tills'))
-  const found = complete(t, ['item', 'list', '--db', 'till'], folder)
-  assert.deepEqual(found.sort(), ['till one.db', 'tills'])
-  assert.deepEqual(complete(t, ['purchases', 'import', 'o'], folder), ['other.csv'])
-  assert.deepEqual(complete(t, ['purchases', 'import', '--dry'], folder), ['--dry-run'])
+  const completeInBash = (...words: string[]) => {
+    const run = [
+      `tillkit() { '${process.execPath}' '${resolve('dist/cli/main.js')}' "$@"; }`,
+      script,
+      'COMP_WORDS=(tillkit "$@"); COMP_CWORD=$#; _tillkit',
+      `printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ]
+    const args = ['--norc', '--noprofile', '-c', run.join('\n'), 'bash', ...words]
+    const found = execFileSync('bash', args, { cwd: folder, encoding: 'utf8' })
+    return found.split('\n').filter(Boolean)
+  }
+
+  assert.deepEqual(completeInBash('item', 'create', '--type', ''), [
+    'consumable',
+    'non_consumable',
+    'subscription',
+  ])
+  assert.deepEqual(completeInBash('proj'), ['project'])
+  assert.deepEqual(completeInBash('frobnicate', ''), [])
+  assert.deepEqual(completeInBash('item', 'list', '--db', 'till').sort(), ['till one.db', 'tills'])
 })
 
-test('zsh and fish get every command and every option', async () => {
-  for (const shell of ['zsh', 'fish']) {
-    const { code, stdout } = await tillkit(['completion', shell])
+test('each shell has a script, and completion opens no database', async () => {
+  const env = { TILLKIT_DB: 'mysql://nowhere' }
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, stdout } = await tillkit(['completion', shell, '--json'], { env })
     assert.equal(code, 0)
-    for (const { name, options } of commands) {
-      assert.ok(stdout.includes(`'${name} *'`) || stdout.includes(`'${name} '*`), name)
-      for (const option of Object.keys(options)) {
-        assert.ok(stdout.includes(shell === 'fish' ? ` -l ${option} ` : `'--${option}:`), option)
-      }
-    }
+    assert.match(JSON.parse(stdout).script, /tillkit __complete/)
   }
+  const { stdout } = await tillkit(['__complete', 'upg'], { env })
+  assert.match(stdout, /^upgrade\t/)
 })
