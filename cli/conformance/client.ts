@@ -49,16 +49,14 @@ export class Mismatch extends Error {
 }
 
 /** A request got no complete answer. */
-export class NoAnswer extends Error {
+export class NoAnswer extends Mismatch {
   readonly endpoint: number
   readonly isTimeout: boolean
-  readonly request: string
 
-  constructor(message: string, endpoint: number, isTimeout: boolean, request: string) {
-    super(message)
+  constructor(reason: string, endpoint: number, isTimeout: boolean, request: string) {
+    super('an answer', reason, request)
     this.endpoint = endpoint
     this.isTimeout = isTimeout
-    this.request = request
   }
 }
 
@@ -72,7 +70,6 @@ export interface ClientOptions {
   readonly timeout: number
   /** The time limit for all requests, in milliseconds. */
   readonly totalTime: number
-  readonly maxRequests: number
   readonly signal?: AbortSignal | undefined
 }
 
@@ -81,18 +78,16 @@ export type Send = (
   call: Call & { readonly credential: Credential | null },
 ) => Promise<Answer>
 
-const MAX_ANSWER_BYTES = 8 * 2 ** 20
 const MAX_REPEATS = 3
 const MAX_WAIT_SECONDS = 10
 
 /**
- * Creates the function that sends requests. That function throws a NotRun when the time or the
- * number of requests is used up, and a NoAnswer when a request fails.
+ * Creates the function that sends requests. That function throws a NotRun when the time is used up,
+ * and a NoAnswer when a request fails.
  */
-export function createClient(options: ClientOptions): Send {
-  const { url, maxRequests, timeout, totalTime, signal } = options
-  const end = performance.now() + totalTime
-  let requests = 0
+export function createClient({ url, timeout, totalTime, signal }: ClientOptions): Send {
+  const end = AbortSignal.timeout(totalTime)
+  const stop = signal ? AbortSignal.any([signal, end]) : end
 
   return async (endpoint, call) => {
     const { method, path, credential, bodyType } = endpointOf(endpoint)
@@ -109,25 +104,21 @@ export function createClient(options: ClientOptions): Send {
     const init = { method, headers, ...(body === undefined ? {} : { body }) }
 
     for (let repeats = 0; ; repeats++) {
-      signal?.throwIfAborted()
-      if (++requests > maxRequests) throw new NotRun(`more than ${maxRequests} requests are needed`)
-      const timeLeft = Math.floor(end - performance.now())
-      if (timeLeft <= 0) throw new NotRun(`${totalTime / 1000} s are over`)
-      const timer = AbortSignal.timeout(Math.min(timeout, timeLeft))
-      const either = signal ? AbortSignal.any([signal, timer]) : timer
+      const timer = AbortSignal.timeout(timeout)
+      const signals = AbortSignal.any([stop, timer])
       try {
         // Does not follow redirects, which could send the account key to another server.
-        const response = await fetch(target, { ...init, redirect: 'manual', signal: either })
-        const text = await readText(response)
+        const response = await fetch(target, { ...init, redirect: 'manual', signal: signals })
+        const text = await response.text()
         const wait = repeats < MAX_REPEATS ? retryAfter(response) : undefined
         if (wait === undefined) {
           const { status, headers } = response
           return { endpoint, status, headers, text, body: parse(text), request }
         }
-        await setTimeout(wait * 1000, undefined, { signal })
+        await setTimeout(wait * 1000, undefined, { signal: stop })
       } catch (cause) {
         signal?.throwIfAborted()
-        if (performance.now() >= end) throw new NotRun(`${totalTime / 1000} s are over`)
+        if (end.aborted) throw new NotRun(`${totalTime / 1000} s are over`)
         const late = `no answer in ${timeout / 1000} s`
         const reason = timer.aborted ? late : reasonOf(cause as Error)
         throw new NoAnswer(reason, endpoint, timer.aborted, request)
@@ -158,17 +149,6 @@ function bodyOf({ json, text, form }: Call): string | FormData | undefined {
     else data.append(name, new Blob([value], { type: 'text/csv' }), 'purchases.csv')
   }
   return data
-}
-
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAX_ANSWER_BYTES) throw new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 function parse(text: string): unknown {

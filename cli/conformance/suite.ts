@@ -49,13 +49,12 @@ export interface SuiteOptions extends Keys {
 }
 
 const TOTAL_MS = 300_000
-const MAX_REQUESTS = 1_000
 
 /** Checks a server. Throws an Unreachable when the server does not answer, or refuses a key. */
 export async function runSuite(options: SuiteOptions): Promise<Report> {
   const { timeout, only, signal, onProgress } = options
   const url = options.url.replace(/\/+$/, '')
-  const limits: ClientOptions = { url, timeout, totalTime: TOTAL_MS, maxRequests: MAX_REQUESTS }
+  const limits: ClientOptions = { url, timeout, totalTime: TOTAL_MS }
   const world = createWorld(createClient({ ...limits, signal }), options)
   const rows = conformanceRows().filter(({ endpoint }) => only?.includes(endpoint) ?? true)
   const checks: Finding[] = []
@@ -92,18 +91,15 @@ async function check(row: Row, world: World, silent: Set<number>): Promise<Findi
     return { ...finding, outcome: 'passed' }
   } catch (error) {
     if (error instanceof NotRun) return { ...finding, outcome: 'not_run', reason: error.message }
-    if (error instanceof Mismatch) {
-      return { ...finding, outcome: isOpen ? 'noted' : 'failed', ...redact(error, world.secrets) }
-    }
-    if (!(error instanceof NoAnswer)) throw error
-    const { message, request } = error
-    if (error.endpoint !== endpoint) {
-      const reason = `needs endpoint ${error.endpoint}, which does not answer: ${message}`
+    if (!(error instanceof Mismatch)) throw error
+    const isLost = error instanceof NoAnswer
+    if (isLost && error.endpoint !== endpoint) {
+      const reason = `needs endpoint ${error.endpoint}, which does not answer: ${error.got}`
       return { ...finding, outcome: 'not_run', reason }
     }
-    if (error.isTimeout) silent.add(endpoint)
-    const lost = { expected: 'an answer', got: message, request }
-    return { ...finding, outcome: 'failed', ...redact(lost, world.secrets) }
+    if (isLost && error.isTimeout) silent.add(endpoint)
+    const outcome = isOpen && !isLost ? 'noted' : 'failed'
+    return { ...finding, outcome, ...redact(error, world.secrets) }
   }
 }
 
@@ -111,10 +107,7 @@ const JWT = /\beyJ[\w-]+(\.[\w-]*){2,4}/g
 const MAX_GOT = 400
 
 /** Replaces secrets by shell variables. Single quotes enclose each secret in a command. */
-function redact(
-  { expected, got, request }: Pick<Mismatch, 'expected' | 'got' | 'request'>,
-  secrets: World['secrets'],
-) {
+function redact({ expected, got, request }: Mismatch, secrets: World['secrets']) {
   const replace = (text: string, shown: (name: string) => string) => {
     let redacted = text.replace(JWT, '$TOKEN')
     for (const [secret, name] of secrets) redacted = redacted.replaceAll(secret, () => shown(name))
@@ -157,7 +150,7 @@ async function assertReachable({ call, newSession, session }: World, url: string
 /** The status of each answer; where there is none, the reason. */
 function statusesOf(requests: readonly Promise<Answer>[]): Promise<(number | string)[]> {
   const reasonOf = (error: unknown) => {
-    if (error instanceof NoAnswer) return error.message
+    if (error instanceof NoAnswer) return error.got
     throw error
   }
   return Promise.all(requests.map((request) => request.then(({ status }) => status, reasonOf)))
