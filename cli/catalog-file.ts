@@ -1,4 +1,3 @@
-import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import {
   type CatalogPlan,
   type CatalogRequest,
@@ -11,10 +10,10 @@ import {
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
+import { openInput } from './input-file.ts'
 import { pairOf } from './option-values.ts'
 import { type Output, wrapList } from './output.ts'
 import { createStatusLine } from './progress.ts'
-import { describeSystemError } from './system-errors.ts'
 import { formatValue } from './text.ts'
 
 // The code that the commands `catalog plan` and `catalog apply` share.
@@ -49,7 +48,7 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
   try {
     const { project, store } = options
     const given = project === undefined ? undefined : await till.accounts.ownerOf(project)
-    const file = await readCatalog(openFile(operand, io), {
+    const file = await readCatalog(openInput(operand, io).stream, {
       store_id: store,
       currency: await currencyOf(),
       country: options.country,
@@ -80,17 +79,6 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
     }
   } finally {
     line.end()
-  }
-}
-
-function openFile(operand: string, io: Catalog['io']) {
-  if (operand === '-') return io.stdin
-  try {
-    accessSync(operand, constants.R_OK)
-    if (statSync(operand).isDirectory()) throw new Error(`${operand} is a directory`)
-    return createReadStream(operand)
-  } catch (error) {
-    throw new UsageError(describeSystemError(error))
   }
 }
 

@@ -8,25 +8,18 @@ import type { Io } from './io.ts'
 import { interruptible } from './signals.ts'
 import { describeSystemError } from './system-errors.ts'
 
-/** A file that a command writes its output to. */
-export interface OutputFile {
-  /**
-   * Replaces the file atomically and durably. When this rejects, also after Ctrl-C, the old file is
-   * unchanged. Writes to a device or a pipe in chunks.
-   */
-  write(text: AsyncIterable<string>): Promise<void>
-}
-
 /**
  * Checks an output file before any other work. Its directory must be writable. The file must not be
- * one of `inputs`, nor a link to one.
+ * one of `inputs`, nor a link to one. The returned `write` replaces the file atomically and durably.
+ * When it rejects, also after Ctrl-C, the old file is unchanged. Writes to a device or a pipe in
+ * chunks.
  */
 export function createOutputFile(
   io: Io,
   option: string,
   path: string,
   inputs: readonly string[],
-): OutputFile {
+): { write(text: AsyncIterable<string>): Promise<void> } {
   if (inputs.some((input) => isSameFile(path, input))) {
     throw new UsageError(`${option} ${path} would overwrite what this command reads`)
   }

@@ -4,41 +4,33 @@ import type { OutputStream } from './io.ts'
 import { formatTable, type Narrowing } from './table.ts'
 import { escapeLines, formatJson, formatValue, WIDTH, wrap } from './text.ts'
 
-/** Prints the result of a command, as text or as one JSON document. */
-export interface Output {
-  /** Prints one record, a line for each field. */
-  record(record: object): void
-  /** Prints one line for each record, with the named fields as columns that fit the terminal. */
-  table(rows: readonly object[], columns: readonly string[], narrowing?: Narrowing): void
-  /** Prints a table of any number of records. With --json, streams them. */
-  list(
-    rows: AsyncIterable<object>,
-    columns: readonly string[],
-    narrowing?: Narrowing,
-  ): Promise<void>
-  /** Prints a line for a person; nothing with --json. */
-  line(text: string): void
-  readonly json: boolean
-}
+export type Output = ReturnType<typeof createOutput>
 
-export function createOutput(stdout: OutputStream, json: boolean): Output {
+/** Prints the result of a command, as text or as one JSON document. */
+export function createOutput(stdout: OutputStream, json: boolean) {
   const write = (text: string) => void stdout.write(`${text}\n`)
-  if (json) {
-    const document = (value: unknown) => write(formatJson(value))
-    const list = (rows: AsyncIterable<object>) => writeArray(stdout, rows)
-    return { record: document, table: document, list, line() {}, json }
-  }
   const width = stdout.isTTY ? stdout.columns || WIDTH : Number.POSITIVE_INFINITY
-  const table: Output['table'] = (rows, columns, narrowing = {}) =>
-    write(formatTable(rows, columns, narrowing, width))
   return {
-    record: (record) => write(formatRecord(record)),
-    table,
-    async list(rows, columns, narrowing) {
-      table(await pick(rows, columns), columns, narrowing)
-    },
-    line: write,
     json,
+    /** Prints one record, a line for each field. */
+    record: (record: object) => write(json ? formatJson(record) : formatRecord(record)),
+    /** Prints one line for each record, with the named fields as columns that fit the terminal. */
+    table(rows: readonly object[], columns: readonly string[], narrowing: Narrowing = []): void {
+      write(json ? formatJson(rows) : formatTable(rows, columns, narrowing, width))
+    },
+    /** Prints a table of any number of records. With --json, streams them. */
+    async list(
+      rows: AsyncIterable<object>,
+      columns: readonly string[],
+      narrowing: Narrowing = [],
+    ): Promise<void> {
+      if (json) await writeArray(stdout, rows)
+      else write(formatTable(await pick(rows, columns), columns, narrowing, width))
+    },
+    /** Prints a line for a person; nothing with --json. */
+    line(text: string): void {
+      if (!json) write(text)
+    },
   }
 }
 

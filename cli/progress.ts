@@ -23,35 +23,28 @@ export function createProgress(stream: OutputStream, total: number) {
 }
 
 /** A status line that each update overwrites. Prints only to a terminal. */
-export interface StatusLine {
-  /** Writes the text, at most ten times a second. */
-  update(text: () => string): void
-  /** Writes the text, and leaves it on the screen. */
-  finish(text: string): void
-  /** Removes the line from the screen unless `finish` was called. */
-  end(): void
-}
-
-export function createStatusLine(stream: OutputStream): StatusLine {
-  if (!stream.isTTY) return { update() {}, finish() {}, end() {} }
+export function createStatusLine(stream: OutputStream) {
   let drawn = Number.NEGATIVE_INFINITY
   let isFinished = false
   const draw = (text: string) => {
-    stream.write(`\r${text.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
+    if (stream.isTTY) stream.write(`\r${text.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
   }
   return {
-    update(text) {
+    /** Writes the text, at most ten times a second. */
+    update(text: () => string): void {
       const now = performance.now()
-      if (now - drawn < REDRAW_MS) return
+      if (!stream.isTTY || now - drawn < REDRAW_MS) return
       drawn = now
       draw(text())
     },
-    finish(text) {
+    /** Writes the text, and leaves it on the screen. */
+    finish(text: string): void {
       isFinished = true
       draw(text)
-      stream.write('\n')
+      if (stream.isTTY) stream.write('\n')
     },
-    end() {
+    /** Removes the line from the screen unless `finish` was called. */
+    end(): void {
       if (drawn > 0 && !isFinished) stream.write('\r\x1b[K')
       isFinished = true
     },
@@ -62,7 +55,7 @@ export function createStatusLine(stream: OutputStream): StatusLine {
  * Shows a text and the elapsed seconds, which stand still while the event loop is blocked. Prints
  * only to a terminal.
  */
-export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
+export function createElapsed(stream: OutputStream, text: string) {
   const line = createStatusLine(stream)
   const started = performance.now()
   line.update(() => text)

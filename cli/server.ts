@@ -8,9 +8,7 @@ import {
   readVersion,
   type ServeOptions,
   startWebhooks,
-  type WebhookSender,
 } from '../http/index.ts'
-import type { Till } from '../lib/index.ts'
 import { CommandFailure, UsageError } from './command-errors.ts'
 import { watchDatabase } from './database-watch.ts'
 import { createDemo, formatDemo } from './demo.ts'
@@ -102,24 +100,32 @@ export async function runServer({
     onFailure: ({ webhook_id, endpoint_id, attempt, reason }: DeliveryFailure) =>
       log('warn', `Attempt ${attempt} to send ${webhook_id} to ${endpoint_id} failed: ${reason}`),
   }
-  const listenAndSend = () =>
-    options['no-webhooks']
-      ? listen(till, settings)
-      : listenWith(till, settings, startSender(till, { ...sending, db, env }))
-  /** The workers serve requests, and this process sends the webhooks. */
-  const startPool = () => {
-    const webhooks = options['no-webhooks']
-      ? undefined
-      : startWebhooks(till, { ...sending, pollInterval: WORKERS_POLL_MS })
-    if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
-    const onDeath = (message: string) => log('error', message)
-    return startWorkers(workers, args, settings.host, onDeath, webhooks)
-  }
+  // With a pool, the workers serve requests, and this process sends the webhooks.
+  const isPool = workers > 1 && !isWorker
+  const startSending = () =>
+    isPool
+      ? startWebhooks(till, { ...sending, pollInterval: WORKERS_POLL_MS })
+      : startSender(till, { ...sending, db, env })
   // Listens for signals before the URL is printed: a program that reads the URL may send a signal
   // at once.
   const stopped = stopSignal(io, isWorker)
-  if (isWorker) return serveUntil(stopped, await listenAndSend())
-  const server = workers === 1 ? await listenAndSend() : await startPool()
+  const webhooks = options['no-webhooks'] ? undefined : startSending()
+  const start = async (): Promise<Served> => {
+    if (!isPool) return listen(till, { ...settings, webhooks })
+    if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
+    return startWorkers(workers, args, settings.host, (message) => log('error', message))
+  }
+  const server = await start().catch(async (error) => {
+    await webhooks?.close()
+    throw error
+  })
+  const serve = async () => {
+    const failed = server.failed?.then(() => true) ?? new Promise<never>(() => {})
+    const hasFailed = await Promise.race([stopped, failed])
+    await Promise.all([server.stop(), webhooks?.close()])
+    if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
+  }
+  if (isWorker) return serve()
   // Only now: if the port is taken, nobody would see the keys.
   const demo = options.demo ? await createDemo(till, Date.now()) : undefined
   const { url } = server
@@ -144,7 +150,7 @@ export async function runServer({
     print('The database has accounts already: no demo was created')
     print('tillkit account keys add makes another account key')
   }
-  await serveUntil(stopped, server)
+  await serve()
   log('info', 'tillkit stopped')
 }
 
@@ -155,47 +161,16 @@ interface Served {
   stop(): Promise<void>
 }
 
-/** Serves with a sender of webhooks, which stops together with the server. */
-async function listenWith(
-  till: Till,
-  settings: ServeOptions,
-  webhooks: WebhookSender,
-): Promise<Served> {
-  try {
-    const { url, stop } = await listen(till, { ...settings, webhooks })
-    return { url, stop: async () => void (await Promise.all([stop(), webhooks.close()])) }
-  } catch (error) {
-    await webhooks.close()
-    throw error
-  }
-}
-
-async function serveUntil(stopped: Promise<void>, server: Served): Promise<void> {
-  const failed = server.failed?.then(() => true) ?? new Promise<never>(() => {})
-  const hasFailed = await Promise.race([stopped, failed])
-  await server.stop()
-  if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
-}
-
 /** Starts worker processes that run the same command line. */
 async function startWorkers(
   workers: number,
   args: readonly string[],
   host = '',
   onDeath: (message: string) => void,
-  webhooks: WebhookSender | undefined,
 ): Promise<Served> {
   const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
-  const starting = startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
-  const pool = await starting.catch(async (error) => {
-    await webhooks?.close()
-    throw error
-  })
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}`,
-    failed: pool.failed,
-    stop: async () => void (await Promise.all([pool.stop(), webhooks?.close()])),
-  }
+  const { port, ...pool } = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
+  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, ...pool }
 }
 
 function logOptions(

@@ -1,10 +1,10 @@
 import { formatValue, shorten, widthOf } from './text.ts'
 
 /**
- * The columns to shorten or omit, in this order, until a table fits the terminal. Values that
- * people copy and paste are never shortened.
+ * The columns to omit, or with `…` after the name to shorten, in this order, until a table fits the
+ * terminal. Values that people copy and paste are never shortened.
  */
-export type Narrowing = { readonly [column: string]: 'shorten' | 'omit' }
+export type Narrowing = readonly string[]
 
 const GAP = '  '
 /** A shortened column keeps at least 11 characters: the date of a time (2026-01-31…) still fits. */
@@ -57,18 +57,21 @@ function fit(
   const fitted = new Map(widths)
   const room = () =>
     available - [...fitted.values()].reduce((sum, width) => sum + width + GAP.length, -GAP.length)
-  const steps = Object.entries(narrowing)
-  for (const [name, how] of steps) {
+  const steps = narrowing.map((step) => ({
+    name: step.replace('…', ''),
+    isOmitted: !/…/.test(step),
+  }))
+  for (const { name, isOmitted } of steps) {
     const width = widths.get(name) ?? 0
     if (room() >= 0) break
-    if (how === 'omit') fitted.delete(name)
+    if (isOmitted) fitted.delete(name)
     else fitted.set(name, Math.min(width, Math.max(MIN_WIDTH, name.length, width + room())))
   }
   // Widens the shortened columns again, because an omitted column may have freed more room than
   // needed.
-  for (const [name, how] of steps.reverse()) {
+  for (const { name, isOmitted } of steps.reverse()) {
     const width = fitted.get(name)
-    if (how === 'omit' || width === undefined || room() <= 0) continue
+    if (isOmitted || width === undefined || room() <= 0) continue
     fitted.set(name, Math.min(widths.get(name) ?? 0, width + room()))
   }
   return fitted

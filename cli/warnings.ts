@@ -56,24 +56,16 @@ export function warnOfUnsigned(
   stderr.write(`warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`)
 }
 
-/** Warns of a project with a `webhook_url` and without a `webhook_secret`. */
-export async function warnOfProject(
+/** Warns of a project or store with a `webhook_url` and without a `webhook_secret`. */
+export async function warnOfWebhook(
   till: Till,
   io: Io,
   account: Account,
-  { id, config }: Pick<Project, 'id' | 'config'>,
+  record: Project | Store,
 ): Promise<void> {
-  const secrets = await till.projects.listSecrets(account, id)
-  warnOfUnsigned(io, id, config.webhook_url, secrets.includes('webhook_secret'))
-}
-
-/** Warns of a store with a `webhook_url` and without a `webhook_secret`. */
-export async function warnOfStore(
-  till: Till,
-  io: Io,
-  account: Account,
-  { store_id, store_config }: Pick<Store, 'store_id' | 'store_config'>,
-): Promise<void> {
-  const secrets = await till.stores.listSecrets(account, store_id)
-  warnOfUnsigned(io, store_id, store_config.webhook_url, secrets.includes('webhook_secret'))
+  const isStore = 'store_id' in record
+  const id = isStore ? record.store_id : record.id
+  const { webhook_url } = isStore ? record.store_config : record.config
+  const secrets = await till[isStore ? 'stores' : 'projects'].listSecrets(account, id)
+  warnOfUnsigned(io, id, webhook_url, secrets.includes('webhook_secret'))
 }

@@ -5,15 +5,6 @@ import { CommandFailure } from './command-errors.ts'
 /** Whether this process is a worker. */
 export const { isWorker } = cluster
 
-/** Worker processes that listen on the same port. */
-export interface WorkerPool {
-  readonly port: number
-  /** Resolves when the pool gives up: several workers in a row ended right after their start. */
-  readonly failed: Promise<void>
-  /** Stops the workers gracefully, and resolves when all have ended. */
-  stop(): Promise<void>
-}
-
 /** A worker counts as failed if it ends sooner than this after its start. */
 const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
@@ -27,7 +18,7 @@ export async function startWorkerPool(
   count: number,
   args: readonly string[],
   onDeath: (message: string) => void,
-): Promise<WorkerPool> {
+) {
   // Lets the kernel distribute connections. By default this process distributes them, and one that
   // it passes to a dying worker waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -68,8 +59,11 @@ export async function startWorkerPool(
   await Promise.race([Promise.all(others.map(portOf)), failed])
 
   return {
+    /** The port of all workers. */
     port,
+    /** Resolves when the pool gives up: several workers in a row ended right after their start. */
     failed,
+    /** Stops the workers gracefully, and resolves when all have ended. */
     async stop() {
       isStopping = true
       await Promise.all([...workers].map(end))

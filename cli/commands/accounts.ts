@@ -39,10 +39,11 @@ const accountList = command({
   example: 'tillkit account list --json',
   options: {},
   async run({ till, output }) {
-    await output.list(till.accounts.all(), ['account_id', 'name', 'created_at'], {
-      name: 'shorten',
-      created_at: 'shorten',
-    })
+    await output.list(
+      till.accounts.all(),
+      ['account_id', 'name', 'created_at'],
+      ['name…', 'created_at…'],
+    )
   },
 })
 
@@ -63,11 +64,8 @@ const accountKeysList = command({
   options: ACCOUNT_OPTION,
   async run({ till, account, output }) {
     const keys = await till.accounts.listKeys(account)
-    output.table(keys, ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at'], {
-      name: 'shorten',
-      created_at: 'shorten',
-      revoked_at: 'shorten',
-    })
+    const columns = ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at']
+    output.table(keys, columns, ['name…', 'created_at…', 'revoked_at…'])
   },
 })
 

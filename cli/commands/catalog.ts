@@ -5,7 +5,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 import { PROJECT_OPTION } from '../options.ts'
 import { printFile } from '../output.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
-import { warnOfProject, warnOfStore } from '../warnings.ts'
+import { warnOfWebhook } from '../warnings.ts'
 
 const catalogExport = command({
   name: 'catalog export',
@@ -63,11 +63,12 @@ const catalogApply = command({
     output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
     printPlan(output, plan, request.ignored_columns ?? [])
     for (const { kind, store_id = '' } of plan.changes) {
-      if (kind === 'project') {
-        await warnOfProject(till, io, account, await till.projects.get(account, plan.project_id))
-      } else if (kind === 'store') {
-        await warnOfStore(till, io, account, await till.stores.get(account, store_id))
-      }
+      if (kind === 'item') continue
+      const isStore = kind === 'store'
+      const record = isStore
+        ? till.stores.get(account, store_id)
+        : till.projects.get(account, plan.project_id)
+      await warnOfWebhook(till, io, account, await record)
     }
   },
 })

@@ -37,12 +37,8 @@ const auditList = command({
       ? await till.operations.followAudit(query)
       : await till.operations.listAudit(query)
     if (output.json) return output.record(page)
-    output.table(page.entries, ['at', 'actor', 'action', 'subject', 'account_id', 'request_id'], {
-      request_id: 'omit',
-      account_id: 'omit',
-      actor: 'shorten',
-      at: 'shorten',
-    })
+    const columns = ['at', 'actor', 'action', 'subject', 'account_id', 'request_id']
+    output.table(page.entries, columns, ['request_id', 'account_id', 'actor…', 'at…'])
     if (follow) io.stderr.write(`To continue: --follow --cursor ${page.next}\n`)
     else if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },

@@ -15,14 +15,7 @@ const importsList = command({
     output.table(
       page.imports,
       'import_id created_at actor file_name rows added skipped updated undone_at'.split(' '),
-      {
-        actor: 'omit',
-        skipped: 'omit',
-        updated: 'omit',
-        undone_at: 'omit',
-        created_at: 'shorten',
-        file_name: 'shorten',
-      },
+      ['actor', 'skipped', 'updated', 'undone_at', 'created_at…', 'file_name…'],
     )
     if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },

@@ -50,7 +50,7 @@ const itemList = command({
     const { store: store_id, archived } = options
     const items = till.items.all(account, { store_id, archived })
     const columns = ['id', 'name', 'price', 'type', ...(archived ? ['archived_at'] : [])]
-    await output.list(items, columns, { archived_at: 'shorten', type: 'omit', price: 'omit' })
+    await output.list(items, columns, ['archived_at…', 'type', 'price'])
   },
 })
 

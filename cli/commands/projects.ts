@@ -2,7 +2,7 @@ import { type NewProject, PLATFORMS, type ProjectChange } from '../../lib/index.
 import { command } from '../command.ts'
 import { json, wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, CHANGE_OPTIONS, NEW_STATUS_OPTION, PROJECT_OPTIONS } from '../options.ts'
-import { warnOfProject, warnOfStatus } from '../warnings.ts'
+import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const PLATFORM = {
   ...{ value: 'P', choices: PLATFORMS },
@@ -35,7 +35,7 @@ const projectCreate = command({
     } satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>)
     output.record(project)
     warnOfStatus(io, options.status)
-    await warnOfProject(till, io, account, project)
+    await warnOfWebhook(till, io, account, project)
   },
 })
 
@@ -45,11 +45,8 @@ const projectList = command({
   example: 'tillkit project list --account acc_1',
   options: ACCOUNT_OPTION,
   async run({ till, account, output }) {
-    await output.list(till.projects.all(account), ['id', 'name', 'platform', 'status'], {
-      name: 'shorten',
-      platform: 'omit',
-      status: 'shorten',
-    })
+    const columns = ['id', 'name', 'platform', 'status']
+    await output.list(till.projects.all(account), columns, ['name…', 'platform', 'status…'])
   },
 })
 
@@ -83,7 +80,7 @@ const projectUpdate = command({
     const project = await till.projects.update(account, change)
     output.record(project)
     warnOfStatus(io, status)
-    await warnOfProject(till, io, account, project)
+    await warnOfWebhook(till, io, account, project)
   },
 })
 

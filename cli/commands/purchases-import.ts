@@ -1,6 +1,5 @@
-import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { addAbortSignal, type Readable } from 'node:stream'
+import { addAbortSignal } from 'node:stream'
 import {
   formatPassedOver,
   formatUnequal,
@@ -10,17 +9,15 @@ import {
   TillError,
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
 import { printTotals } from '../import-totals.ts'
-import type { Io } from '../io.ts'
+import { openInput } from '../input-file.ts'
 import { fileContent, jsonFile, pairOf } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { createSkusTemplate } from '../skus-template.ts'
-import { describeSystemError } from '../system-errors.ts'
 import { createUnknownSkus } from '../unknown-skus.ts'
 
 export const purchasesImport = command({
@@ -67,7 +64,7 @@ export const purchasesImport = command({
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
   async run({ till, account, operand, options, output, db, io }) {
-    const { stream, size } = openFile(operand, io)
+    const { stream, size } = openInput(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
@@ -118,21 +115,6 @@ export const purchasesImport = command({
     }
   },
 })
-
-function openFile(operand: string, io: Io): { stream: Readable; size: number } {
-  if (operand === '-') return { stream: io.stdin, size: 0 }
-  try {
-    accessSync(operand, constants.R_OK)
-    const stat = statSync(operand)
-    if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
-    const stream = createReadStream(operand)
-    // Keeps an early stream error from ending the process: the import reports it when it reads.
-    stream.on('error', () => {})
-    return { stream, size: stat.size }
-  } catch (error) {
-    throw new UsageError(describeSystemError(error))
-  }
-}
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
   // Leaves out the import's id after a dry run, which stores no import.

@@ -88,14 +88,7 @@ const purchasesList = command({
         ...'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
         ...(purchases.some(({ expires_at }) => expires_at) ? ['expires_at'] : []),
       ],
-      {
-        purchased_at: 'shorten',
-        expires_at: 'shorten',
-        quantity: 'omit',
-        user_id: 'omit',
-        currency: 'omit',
-        price: 'omit',
-      },
+      ['purchased_at…', 'expires_at…', 'quantity', 'user_id', 'currency', 'price'],
     )
     if (next) io.stderr.write(`There are more: --cursor ${next}\n`)
   },
@@ -114,10 +107,8 @@ const purchasesOwned = command({
     const { store: store_id, user: user_id, limit, cursor } = options
     const page = await till.purchases.owned(account, { store_id, user_id, limit, cursor })
     if (output.json) return output.record(page)
-    output.table(page.owned, ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at'], {
-      first_purchased_at: 'shorten',
-      last_purchased_at: 'shorten',
-    })
+    const columns = ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at']
+    output.table(page.owned, columns, ['first_purchased_at…', 'last_purchased_at…'])
     if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },
 })
@@ -180,13 +171,7 @@ const purchasesSummary = command({
 
 const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
 const MORE = ['refunds', 'buyers']
-const NARROWING = {
-  ' ': 'omit',
-  refunds: 'omit',
-  buyers: 'omit',
-  refunded: 'omit',
-  purchased: 'omit',
-} as const
+const NARROWING = [' ', 'refunds', 'buyers', 'refunded', 'purchased']
 
 function formatTotal(total: string, currency: string): string {
   return currency === '' ? '' : formatAmount(total, currency)

@@ -2,7 +2,7 @@ import { type NewStore, STORE_TYPES, type StoreChange, type StoreType } from '..
 import { command } from '../command.ts'
 import { json, oneOf } from '../option-values.ts'
 import { CHANGE_OPTIONS, NEW_STATUS_OPTION, PROJECT_OPTIONS, STORE_OPTIONS } from '../options.ts'
-import { warnOfStatus, warnOfStore } from '../warnings.ts'
+import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const storeCreate = command({
   name: 'store create',
@@ -29,7 +29,7 @@ const storeCreate = command({
     } satisfies Record<keyof NewStore, unknown>)
     output.record(store)
     warnOfStatus(io, options.status)
-    await warnOfStore(till, io, account, store)
+    await warnOfWebhook(till, io, account, store)
   },
 })
 
@@ -40,11 +40,8 @@ const storeList = command({
   options: PROJECT_OPTIONS,
   async run({ till, account, options, output }) {
     const stores = till.stores.all(account, { project_id: options.project })
-    await output.list(stores, ['store_id', 'store_type', 'is_sandbox', 'status'], {
-      is_sandbox: 'omit',
-      status: 'shorten',
-      store_type: 'omit',
-    })
+    const columns = ['store_id', 'store_type', 'is_sandbox', 'status']
+    await output.list(stores, columns, ['is_sandbox', 'status…', 'store_type'])
   },
 })
 
@@ -77,7 +74,7 @@ const storeUpdate = command({
     } satisfies Record<keyof StoreChange, unknown>)
     output.record(store)
     warnOfStatus(io, status)
-    await warnOfStore(till, io, account, store)
+    await warnOfWebhook(till, io, account, store)
   },
 })
 

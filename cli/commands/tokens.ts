@@ -112,10 +112,7 @@ const secretsDrop = command({
     const isDropping = isConfirmed || found.length === 0
     const secrets = isDropping ? await operations.dropUnreadableSecrets() : found
     if (output.json) output.record({ dropped: isConfirmed, secrets })
-    else
-      output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], {
-        account_id: 'omit',
-      })
+    else output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], ['account_id'])
     if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)
     if (found.length === 0) return
     const confirmation = `--confirm ${found.length}`

@@ -30,13 +30,7 @@ const webhooksList = command({
     output.table(
       page.endpoints.map(endpointRow),
       'endpoint_id state signed cursor lag lag_seconds url last_failure'.split(' '),
-      {
-        lag_seconds: 'omit',
-        cursor: 'omit',
-        url: 'shorten',
-        last_failure: 'shorten',
-        signed: 'omit',
-      },
+      ['lag_seconds', 'cursor', 'url…', 'last_failure…', 'signed'],
     )
     for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
       warnOfUnsigned(io, endpoint_id, url, is_signed)
@@ -84,7 +78,7 @@ const webhooksLog = command({
     output.table(
       page.deliveries.map(deliveryRow),
       'sequence type state attempts at next_at result webhook_id'.split(' '),
-      { webhook_id: 'omit', next_at: 'omit', at: 'shorten', result: 'shorten' },
+      ['webhook_id', 'next_at', 'at…', 'result…'],
     )
     if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },
