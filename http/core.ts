@@ -12,8 +12,14 @@ import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
 import { TransportFault } from './problems.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
-import type { AnyRoute, Result, RouteDescription } from './route.ts'
-import { createRouter, methodsOf, type Params } from './router.ts'
+import {
+  type AnyRoute,
+  createRouter,
+  methodsOf,
+  type Params,
+  type Result,
+  type RouteDescription,
+} from './route.ts'
 import { metricsRoute, routes } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
 import type { Target } from './target.ts'

@@ -1,8 +1,8 @@
 import type { Till } from '../lib/index.ts'
 import { forwardedAddress } from './address.ts'
 import { createCore, recordOutcome } from './core.ts'
-import { hasCause, outcomeOf } from './exchange.ts'
-import { FetchExchange } from './fetch-exchange.ts'
+import { type Exchange, hasCause, outcomeOf } from './exchange.ts'
+import { FetchBody } from './fetch-body.ts'
 import { readFetchHeaders, requestIdOf } from './headers.ts'
 import type { HandlerOptions } from './options.ts'
 import { problemReply, type Reply, type ReplyStream } from './reply.ts'
@@ -51,14 +51,27 @@ export function createFetchHandler(
     const request_id = requestIdOf(headers)
     const connection = typeof info.client === 'string' ? info.client : ''
     const client = forwardedAddress(headers, trustProxy) ?? connection
-    const exchange = new FetchExchange(request, target, headers, request_id, client)
+    /** The headers that are set before there is a `Response`. */
+    const early = new Headers()
+    const getHeader = (name: string) => early.get(name) ?? undefined
+    const sent: { body?: FetchBody } = {}
+    const exchange: Exchange = {
+      answer: { getHeader, setHeader: (name, value) => early.set(name, value) },
+      ...{ request, method: request.method, target, headers, request_id, client },
+      ...{ route: undefined, account_id: undefined, project_id: undefined },
+      header: (name) => request.headers.get(name) ?? undefined,
+      openBody() {
+        sent.body = new FetchBody(request)
+        return sent.body
+      },
+    }
 
     const finish = (status: number, failure?: unknown) => {
       if (!record) return
       // When a client disconnects, some runtimes end the request's body as if it were complete. The
       // error for the incomplete body is then logged as a disconnection (499).
       const isCut = request.signal.aborted && status < 500
-      const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
+      const isHangUp = failure !== undefined && (isCut || failure === sent.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined
       const ms = performance.now() - started
       const outcome = outcomeOf(exchange, ms, isHangUp ? 499 : status, fault)
@@ -73,18 +86,17 @@ export function createFetchHandler(
       failure = error
       reply = problemReply(error, request_id, limits)
     }
-    exchange.body?.discardRest(limits)
+    sent.body?.discardRest(limits)
     const { status, content = null, stream } = reply
-    const all = exchange.answer.list
     for (let i = 0; i < reply.headers.length; i += 2) {
-      all.set(String(reply.headers[i]), String(reply.headers[i + 1]))
+      early.set(String(reply.headers[i]), String(reply.headers[i + 1]))
     }
     if (!stream) {
       finish(status, failure)
       const isEmpty = request.method === 'HEAD' || content === null
-      return new Response(isEmpty ? null : content, { status, headers: all })
+      return new Response(isEmpty ? null : content, { status, headers: early })
     }
-    return new Response(createStream(stream, status, finish), { status, headers: all })
+    return new Response(createStream(stream, status, finish), { status, headers: early })
   }
 
   const drain = () => {
