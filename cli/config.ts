@@ -1,25 +1,11 @@
-import { DEFAULT_QUOTAS, PLATFORMS, type Quotas, type WebhookOptions } from '../lib/index.ts'
+import { DEFAULT_QUOTAS, PLATFORMS } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
 /** The settings from the environment. A command-line option overrides its environment variable. */
-export interface Config {
-  readonly db: string
-  readonly host: string
-  readonly port: string
-  readonly tokenSecret: string | undefined
-  /** The lifetime of a token in milliseconds. */
-  readonly tokenLifetime: number | undefined
-  readonly platforms: readonly string[] | undefined
-  readonly corsOrigins: readonly string[]
-  /** The master keys, newest first. */
-  readonly masterKeys: readonly Uint8Array[]
-  readonly lockdown: boolean
-  readonly quotas: Quotas
-  readonly webhooks: WebhookOptions
-}
+export type Config = ReturnType<typeof readConfig>
 
 /** Every environment variable that tillkit reads, with its help text. */
 export const VARIABLES: { readonly [name: string]: string } = {
@@ -48,7 +34,7 @@ export const VARIABLES: { readonly [name: string]: string } = {
 }
 
 /** Parses the environment variables. Throws a UsageError that names the invalid variable. */
-export function readConfig(environment: Environment): Config {
+export function readConfig(environment: Environment) {
   const set = (name: string) => environment[name] || undefined
   const parse = <T>(name: string, parser: ValueParser<T>) => {
     const text = set(name)
@@ -64,9 +50,11 @@ export function readConfig(environment: Environment): Config {
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
+    /** The lifetime of a token in milliseconds. */
     tokenLifetime: lifetime === undefined ? undefined : 1000 * lifetime,
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
+    /** The master keys, newest first. */
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
     lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
     quotas: {
