@@ -103,6 +103,7 @@ export {
   type WebhookQuery,
   type WebhookReplay,
 } from './domain/query.ts'
+export type { AttemptResult } from './domain/retry.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
 export type {
   DeviceInfo,
@@ -170,13 +171,7 @@ export type {
   SealedSecrets,
   SigningKeyInfo,
 } from './services/operator.ts'
-export type {
-  AttemptResult,
-  Claim,
-  ClaimRequest,
-  Outbox,
-  OutgoingMessage,
-} from './services/outbox.ts'
+export type { Claim, ClaimRequest, Outbox, OutgoingMessage } from './services/outbox.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,

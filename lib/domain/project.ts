@@ -158,9 +158,3 @@ export function changeProject(current: Project, change: Given<ProjectChange>): P
     config: replaceConfig('config', current.config, sent, PROJECT_SECRETS),
   }
 }
-
-/** Removes the secrets from a project before it is returned to a caller. */
-export function withoutProjectSecrets(project: Project): Project {
-  const { webhook_secret: _, ...config } = project.config
-  return { ...project, config }
-}

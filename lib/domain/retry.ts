@@ -2,13 +2,21 @@ import { type StoredEndpoint, stopEndpoint } from './endpoint.ts'
 import { formatInstant } from './instant.ts'
 import type { MessageKey, StoredMessage } from './message.ts'
 
-/** The outcome of an attempt; see `AttemptResult`. */
-interface Attempt extends MessageKey {
+/** The outcome of an attempt. Has one of `status`, `error` and `released`. */
+export interface AttemptResult extends MessageKey {
+  /** The HTTP status. 2xx: delivered. 410: disables the endpoint. Any other: retried. */
   readonly status?: number | undefined
+  /** Why there was no answer: `timeout`, `address`, `ECONNREFUSED`, …; at most 200 characters. */
   readonly error?: string | undefined
+  /**
+   * True if the message was not sent. This does not count as an attempt. The message is due again
+   * at once or, if its endpoint is failing, after the first retry delay.
+   */
   readonly released?: boolean | undefined
+  /** `Retry-After` in milliseconds, at most six hours. The endpoint gets no message meanwhile. */
   readonly retry_after?: number | undefined
   readonly duration_ms?: number | undefined
+  /** The answer's text, cut to 4 KiB. Kept only for an answer that is not 2xx. */
   readonly answer?: string | undefined
 }
 
@@ -37,7 +45,7 @@ const GONE = 410
 export function settleAttempt(
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],
-  attempts: readonly Attempt[],
+  attempts: readonly AttemptResult[],
   rules: RetryRules,
 ) {
   const { now } = rules
@@ -45,7 +53,7 @@ export function settleAttempt(
   let after = endpoint
   let retry = false
   const settled = messages.map((message) => {
-    const result = results.get(keyOf(message)) as Attempt
+    const result = results.get(keyOf(message)) as AttemptResult
     const { status = 0 } = result
     if (result.released) {
       // Delays a released message if its endpoint is failing. If it were due now, the sender would
@@ -68,7 +76,7 @@ export function settleAttempt(
   return { endpoint: after, messages: settled, retry }
 }
 
-function finish(message: StoredMessage, result: Attempt, now: number): StoredMessage {
+function finish(message: StoredMessage, result: AttemptResult, now: number): StoredMessage {
   const { status, error, answer, duration_ms = 0 } = result
   const { status: _, error: _error, answer: _answer, ...kept } = message
   const isDelivered = status !== undefined && status >= 200 && status < 300
@@ -85,7 +93,7 @@ function finish(message: StoredMessage, result: Attempt, now: number): StoredMes
 
 function failed(
   endpoint: StoredEndpoint,
-  { status, error, retry_after = 0 }: Attempt,
+  { status, error, retry_after = 0 }: AttemptResult,
   now: number,
 ): StoredEndpoint {
   const wait = Math.min(MAX_RETRY_AFTER, Math.max(0, retry_after))

@@ -168,12 +168,6 @@ export function changeStore(current: Store, change: Given<StoreChange>): Store {
   }
 }
 
-/** Removes the secrets from a store before it is returned to a caller. */
-export function withoutStoreSecrets(store: Store): Store {
-  const shown = Object.entries(store.store_config).filter(([key]) => !STORE_SECRETS.includes(key))
-  return { ...store, store_config: Object.fromEntries(shown) }
-}
-
 /** Parses the `store_id` of an input. Does not check the other fields. */
 export function parseStoreId(input: unknown): string {
   const given = isObject(input) ? input.store_id : undefined

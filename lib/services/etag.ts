@@ -1,9 +1,9 @@
-import { type Project, withoutProjectSecrets } from '../domain/project.ts'
-import { type Store, withoutStoreSecrets } from '../domain/store.ts'
+import type { Project } from '../domain/project.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { CallOptions } from './audit.ts'
 import { hashText } from './ids.ts'
-import { isStore } from './secrets.ts'
+import { isStore, withoutSecrets } from './secrets.ts'
 
 /** The options of a change of a project or store. */
 export interface ChangeOptions extends CallOptions {
@@ -16,8 +16,8 @@ export interface ChangeOptions extends CallOptions {
 
 /** Identifies the content of a project or store, except its secrets. */
 export function etagOf(record: Project | Store): string {
-  const shown = isStore(record) ? withoutStoreSecrets(record) : withoutProjectSecrets(record)
-  return `"${hashText(JSON.stringify(Object.entries(shown).sort(byName))).slice(0, 22)}"`
+  const shown = Object.entries(withoutSecrets(record)).sort(byName)
+  return `"${hashText(JSON.stringify(shown)).slice(0, 22)}"`
 }
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)

@@ -4,7 +4,7 @@ import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { stopEndpoint } from '../domain/endpoint.ts'
 import { receives } from '../domain/event.ts'
 import type { NewMessage, StoredMessage } from '../domain/message.ts'
-import { settleAttempt } from '../domain/retry.ts'
+import { type AttemptResult, settleAttempt } from '../domain/retry.ts'
 import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
 import type { Context } from './context.ts'
@@ -82,24 +82,6 @@ export interface OutgoingMessage {
   readonly headers: { readonly [name: string]: string }
   /** The body: JSON, at most 64 KiB. */
   readonly body: string
-}
-
-/** The outcome of an attempt. Has one of `status`, `error` and `released`. */
-export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'sequence' | 'part'> {
-  /** The HTTP status. 2xx: delivered. 410: disables the endpoint. Any other: retried. */
-  readonly status?: number | undefined
-  /** Why there was no answer: `timeout`, `address`, `ECONNREFUSED`, …; at most 200 characters. */
-  readonly error?: string | undefined
-  /**
-   * True if the message was not sent. This does not count as an attempt. The message is due again
-   * at once or, if its endpoint is failing, after the first retry delay.
-   */
-  readonly released?: boolean | undefined
-  /** `Retry-After` in milliseconds, at most six hours. The endpoint gets no message meanwhile. */
-  readonly retry_after?: number | undefined
-  readonly duration_ms?: number | undefined
-  /** The answer's text, cut to 4 KiB. Kept only for an answer that is not 2xx. */
-  readonly answer?: string | undefined
 }
 
 const LEASE_MS = 45_000

@@ -10,7 +10,6 @@ import {
   parseKeyRotation,
   parseNewProject,
   parseProjectChange,
-  withoutProjectSecrets,
 } from '../domain/project.ts'
 import { type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
@@ -30,7 +29,7 @@ import type { Context } from './context.ts'
 import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, sealSecrets, withoutSecrets } from './secrets.ts'
 
 export interface Projects {
   /**
@@ -105,7 +104,7 @@ export function createProjects(context: Context): Projects {
     },
 
     async authenticate(public_key) {
-      return withoutProjectSecrets(await getProjectByKey(context, public_key))
+      return withoutSecrets(await getProjectByKey(context, public_key))
     },
 
     async update(caller, input, { ifMatch, ...options } = {}) {
@@ -128,7 +127,7 @@ export function createProjects(context: Context): Projects {
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // Returns `webhook_secret` only if this caller sent it.
       const { webhook_secret } = change.config ?? {}
-      const project = withoutProjectSecrets(changed)
+      const project = withoutSecrets(changed)
       if (!webhook_secret) return project
       return { ...project, config: { ...project.config, webhook_secret } }
     },
@@ -144,12 +143,12 @@ export function createProjects(context: Context): Projects {
       const about = { subject: id, project_id: id }
       const write = auditedWrite(context, account, 'project.rotate_key', about, options)
       await storage.rotatePublicKey(id, rotation, write)
-      return { ...withoutProjectSecrets(project), public_key: rotation.public_key }
+      return { ...withoutSecrets(project), public_key: rotation.public_key }
     },
 
     async get(caller, id) {
       const project = await findReachableProject(storage, caller, id)
-      if (project) return withoutProjectSecrets(project)
+      if (project) return withoutSecrets(project)
       throw new TillError('project_not_found', 'No project has this id')
     },
 
@@ -164,13 +163,13 @@ export function createProjects(context: Context): Projects {
       assertAccount(account)
       const page = pageFor(parseObject(query, listFields))
       const { records, ...next } = await storage.listProjects(account.account_id, page)
-      return { projects: records.map(withoutProjectSecrets), ...next }
+      return { projects: records.map(withoutSecrets), ...next }
     },
 
     async *all(account) {
       assertAccount(account)
       const all = recordsOf((page) => storage.listProjects(account.account_id, page))
-      for await (const project of all) yield withoutProjectSecrets(project)
+      for await (const project of all) yield withoutSecrets(project)
     },
   }
 }

@@ -210,9 +210,17 @@ function findSecrets(
 /** Returns the record without the secrets that no master key decrypts. */
 export function dropUnreadable<T extends SecretHolder>(record: T, sealer: Sealer): T {
   const names = findUnreadable(record, sealer).map(({ field }) => field)
-  const { config } = secretsOf(record)
-  const kept = Object.entries(config).filter(([name]) => !names.includes(name))
-  return names.length === 0 ? record : withConfig(record, Object.fromEntries(kept))
+  return names.length === 0 ? record : without(record, names)
+}
+
+/** Removes the secrets from a record before it is returned to a caller. */
+export function withoutSecrets<T extends SecretHolder>(record: T): T {
+  return without(record, secretsOf(record).names)
+}
+
+function without<T extends SecretHolder>(record: T, names: readonly string[]): T {
+  const kept = Object.entries(secretsOf(record).config).filter(([name]) => !names.includes(name))
+  return withConfig(record, Object.fromEntries(kept))
 }
 
 export function isStore(record: SecretHolder): record is Store {

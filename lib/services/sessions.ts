@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority, tokenRequired } from '../domain/authority.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type Project, withoutProjectSecrets } from '../domain/project.ts'
+import type { Project } from '../domain/project.ts'
 import {
   type NewToken,
   newTokenFields,
@@ -28,6 +28,7 @@ import {
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
+import { withoutSecrets } from './secrets.ts'
 
 export interface IssuedToken {
   readonly token: string
@@ -138,7 +139,7 @@ export function createSessions(context: Context): Sessions {
         allStores(project.id),
         openSession(project, user_id),
       ])
-      return { project: withoutProjectSecrets(project), session, stores }
+      return { project: withoutSecrets(project), session, stores }
     },
 
     async token(publicKey, input) {

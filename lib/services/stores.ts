@@ -11,7 +11,6 @@ import {
   STORE_SECRETS,
   type Store,
   type StoreChange,
-  withoutStoreSecrets,
 } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
@@ -28,7 +27,7 @@ import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
 import { assertCurrency } from './purchase-rules.ts'
-import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, sealSecrets, withoutSecrets } from './secrets.ts'
 
 export interface Stores {
   /**
@@ -124,7 +123,7 @@ export function createStores(context: Context): Stores {
 
     async get(caller, store_id) {
       const store = await findReachableStore(storage, caller, store_id)
-      if (store) return withoutStoreSecrets(store)
+      if (store) return withoutSecrets(store)
       throw new TillError('store_not_found', 'No store has this store_id')
     },
 
@@ -139,21 +138,21 @@ export function createStores(context: Context): Stores {
       const { project_id, ...paging } = parseObject(query, storeListFields)
       await getNamedProject(storage, caller, project_id, 'project_id')
       const { records, ...next } = await storage.listStores(project_id, pageFor(paging))
-      return { stores: records.map(withoutStoreSecrets), ...next }
+      return { stores: records.map(withoutSecrets), ...next }
     },
 
     async *all(caller, query) {
       const { project_id } = parseObject(query, storeListFields)
       await getNamedProject(storage, caller, project_id, 'project_id')
       const all = recordsOf((page) => storage.listStores(project_id, page))
-      for await (const store of all) yield withoutStoreSecrets(store)
+      for await (const store of all) yield withoutSecrets(store)
     },
   }
 }
 
 /** Returns the store with only those secrets that this caller sent. */
 function withSentSecrets(store: Store, sent: JsonObject = {}): Store {
-  const shown = withoutStoreSecrets(store)
+  const shown = withoutSecrets(store)
   const secrets = STORE_SECRETS.filter((key) => typeof sent[key] === 'string')
   const own = Object.fromEntries(secrets.map((key) => [key, sent[key]]))
   return { ...shown, store_config: { ...shown.store_config, ...own } }

@@ -7,7 +7,6 @@ import {
   type Project,
   parseNewProject,
   parseProjectChange,
-  withoutProjectSecrets,
 } from '../../lib/domain/project.ts'
 import { parseSessionRequest } from '../../lib/domain/session.ts'
 import { isActive } from '../../lib/domain/status.ts'
@@ -16,9 +15,9 @@ import {
   parseStoreChange,
   parseStoreId,
   type Store,
-  withoutStoreSecrets,
 } from '../../lib/domain/store.ts'
 import type { TillError } from '../../lib/errors.ts'
+import { withoutSecrets } from '../../lib/services/secrets.ts'
 import { problemsOf, testFields } from './problems.ts'
 
 const ITEM = {
@@ -391,13 +390,14 @@ describe('a store', () => {
 test('a project and a store without secrets are copies, for every type', () => {
   const project = { ...parseNewProject({ ...GAME, config: CONFIG }), id: 'prj_1' } as Project
   const { webhook_secret: _, ...shown } = CONFIG
-  assert.deepEqual(withoutProjectSecrets(project).config, shown)
+  assert.deepEqual(withoutSecrets(project).config, shown)
   assert.equal(project.config.webhook_secret, 'whs_1')
 
   const secrets = { shared_secret: 'a', api_key: 'b', webhook_secret: 'c' }
   const kept = JSON.parse('{"currency":"USD","__proto__":{"a":1}}')
-  const store = parseNewStore({ ...STORE, store_config: { ...kept, ...secrets } }) as Store
-  assert.equal(JSON.stringify(withoutStoreSecrets(store).store_config), JSON.stringify(kept))
+  const input = { ...STORE, store_id: 'main', store_config: { ...kept, ...secrets } }
+  const store = parseNewStore(input) as Store
+  assert.equal(JSON.stringify(withoutSecrets(store).store_config), JSON.stringify(kept))
   assert.equal(store.store_config.api_key, 'b')
 })
 
