@@ -11,7 +11,7 @@ import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
-import { insertionOfMany, JSON_TEXT, rowsInOrder } from './statements.ts'
+import { insertionOfMany } from './statements.ts'
 import { TIMEOUT_MS } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
@@ -50,7 +50,7 @@ export const DIALECT: Dialect = {
     yield* run(`LOCK TABLE ${name} IN ${mode} MODE`)
   },
   *insertAll(table, records) {
-    yield* run(insertionOfAll(table), records)
+    return yield* run(insertionOfAll(table), records)
   },
   insertAudited,
   insertsAlone: true,
@@ -104,11 +104,6 @@ export const DIALECT: Dialect = {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)
     return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
   },
-  rowOf: ({ fields }, record) =>
-    Object.fromEntries(fields.map((name) => [name, record[name as keyof typeof record]])),
-  rowsOfText: ({ typedFields }) =>
-    `(SELECT * FROM json_to_recordset(${JSON_TEXT}) AS c (${typedFields}))`,
-  rowsInOrder: (table) => rowsInOrder(table, JSON_TEXT),
   each: {
     text: '(SELECT json_array_elements_text(?))',
     bigint: '(SELECT json_array_elements_text(?)::bigint)',

@@ -8,21 +8,11 @@ export const numbered = memoize((sql: string) => {
 })
 
 /**
- * The SQL for a JSON value that is passed as text. Without the cast, the driver would encode the
- * text again, as a JSON string.
- */
-export const JSON_TEXT = 'CAST(? AS text)::json'
-
-/** The SQL after FROM for the rows `r` of a JSON array, in its order. */
-export function rowsInOrder<R>({ typedFields }: Table<R>, array = '?', under = ''): string {
-  const rows = `ROWS FROM (json_to_recordset(${array}) AS (${typedFields})) WITH ORDINALITY AS r`
-  return `${under && `${under}, `}${rows} ORDER BY ordinality`
-}
-
-/**
  * The SQL to insert the records of a JSON array, in its order. If `under` names a subquery, the
  * records are inserted once for each of its rows.
  */
 export function insertionOfMany<R>(table: Table<R>, { under = '' } = {}): string {
-  return table.insertionFrom(rowsInOrder(table, '?', under), (field) => `r.${field}`)
+  const rows = `ROWS FROM (json_to_recordset(?) AS (${table.typedFields})) WITH ORDINALITY AS r`
+  const source = `${under && `${under}, `}${rows} ORDER BY ordinality`
+  return table.insertionFrom(source, (field) => `r.${field}`)
 }

@@ -1,31 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
-import type { Project } from '../../domain/project.ts'
 import type { Store } from '../../domain/store.ts'
 import { TillError } from '../../errors.ts'
-import {
-  bool,
-  type Column,
-  maybe,
-  numberOf,
-  omit,
-  pick,
-  type Row,
-  table,
-  text,
-} from '../columns.ts'
+import { bool, maybe, numberOf, pick, type Row, text } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type {
   CatalogChanges,
-  CatalogItemChange,
   Page,
   RecordPage,
   StoreKey,
   WriteOptions,
 } from '../records.ts'
 import {
-  AUDIT,
   ITEM_FIELDS,
   ITEM_ROWS,
   ITEMS,
@@ -36,7 +23,6 @@ import {
   STORES,
 } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
-import { batchesOf } from './batches.ts'
 import type { Sql } from './dialect.ts'
 import { all, find, insert, type Program, run, some } from './program.ts'
 import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
@@ -46,15 +32,11 @@ import { recordWrite } from './write.ts'
 
 export function catalogMethods(sql: Sql) {
   const { read, write } = sql
-  const insertItems = ITEM_ROWS.insertionFrom(sql.rowsInOrder(ITEM_ROWS), (field) => `r.${field}`)
-  const insertEntries = AUDIT.insertionFrom(sql.rowsInOrder(VARYING), (field) =>
-    VARYING.names.includes(field) ? `r.${field}` : 'CAST(? AS text)',
-  )
   const updateItems = `
     UPDATE items AS i SET ${ITEM_FIELDS.assignments((name) => `coalesce(c.${name}, i.${name})`)},
       archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
       version = i.version + 1, changed = ?
-    FROM ${sql.rowsOfText(CHANGES)} c WHERE i.id = c.id AND i.version = c.version`
+    FROM ${sql.rows(CHANGE_COLUMNS)} c WHERE i.id = c.id AND i.version = c.version`
 
   return {
     /**
@@ -80,21 +62,13 @@ export function catalogMethods(sql: Sql) {
       { project_id, state, change_id, project, ...changes }: CatalogChanges,
       options: WriteOptions = {},
     ) {
-      // Formats the JSON before the transaction, to hold the lock for less time.
-      const entries = entryMaker(options)
-      const rowOfEntry = (entry: AuditEntry) => sql.rowOf(VARYING, entry)
-      const shared = options.audit && SHARED.values(options.audit)
-      const newItems = batchesOf(changes.newItems, {
-        rowOf: (item) => sql.rowOf(ITEM_ROWS, item),
-        entriesOf: (item) => entries.newItem(item).map(rowOfEntry),
-      })
-      const itemChanges = batchesOf(changes.items, {
-        rowOf: (change) =>
-          sql.rowOf(CHANGES, { ...change, is_kept: change.archived_at === undefined }),
-        entriesOf: (change) => entries.item(change).map(rowOfEntry),
-      })
-      const note = (all: readonly AuditEntry[]) =>
-        recordWrite(sql, ...all.map((audit) => ({ audit })))
+      const { audit } = options
+      /** Writes audit entries that differ from the catalog's own entry in these fields. */
+      function* note(...entries: readonly Partial<AuditEntry>[]): Program<void> {
+        if (!audit) return
+        const { data: _, ...shared } = audit
+        yield* recordWrite(sql, ...entries.map((entry) => ({ audit: { ...shared, ...entry } })))
+      }
 
       function* apply(): Program<void> {
         const locks = [
@@ -109,24 +83,31 @@ export function catalogMethods(sql: Sql) {
         if (!current || stateOf(current, stores) !== state) throw catalogChanged()
         if (project) {
           yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
-          yield* note(entries.project(project))
+          yield* note({ action: 'project.update', subject: project_id })
         }
         for (const store of changes.newStores) {
           if ((yield* insert(STORES, store)) === 0) throw catalogChanged()
-          yield* note(entries.store('store.create', store))
+          yield* note({ action: 'store.create', ...subjectOf(store) })
         }
         for (const store of changes.stores) {
           const { account_id, store_id } = store
           yield* run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
-          yield* note(entries.store('store.update', store))
+          yield* note({ action: 'store.update', ...subjectOf(store) })
         }
-        for (const { count, rows, entries } of newItems) {
-          if ((yield* run(insertItems, rows)) < count) throw catalogChanged()
-          if (shared) yield* run(insertEntries, ...shared, entries)
+        for (const items of batchesOf(changes.newItems)) {
+          if ((yield* sql.insertAll(ITEM_ROWS, items)) < items.length) throw catalogChanged()
+          yield* note(
+            ...items.map(({ id: subject, store_id }) => {
+              return { action: 'item.create', subject, store_id } as const
+            }),
+          )
         }
-        for (const { count, rows, entries } of itemChanges) {
-          if ((yield* run(updateItems, change_id, rows)) < count) throw catalogChanged()
-          if (shared) yield* run(insertEntries, ...shared, entries)
+        for (const items of batchesOf(changes.items)) {
+          const rows = items.map(({ audit: _, ...item }) => {
+            return { ...item, is_kept: item.archived_at === undefined }
+          })
+          if ((yield* run(updateItems, change_id, rows)) < items.length) throw catalogChanged()
+          yield* note(...items.flatMap((item) => item.audit ?? []))
         }
         yield* assertQuota(options.quota)
         yield* recordWrite(sql, options)
@@ -208,34 +189,25 @@ function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
-const CHANGES = table<Omit<CatalogItemChange, 'audit'> & { readonly is_kept: boolean }>('items', {
+const CHANGE_COLUMNS = {
   ...pick(ITEM_ROWS, 'id', 'version').columns,
-  ...{ archived_at: text() as Column<string | null>, is_kept: bool },
+  ...{ archived_at: text(), is_kept: bool },
   ...ITEM_FIELDS.columns,
-})
+}
 
-/** The columns in which the audit entries of one `applyCatalog` call differ from each other. */
-const VARYING = pick(AUDIT, 'action', 'subject', 'store_id', 'data')
+function subjectOf({ store_id }: Store) {
+  return { subject: store_id, store_id }
+}
 
-/** The columns that all of them share. */
-const SHARED = omit(AUDIT, 'action', 'subject', 'store_id', 'data')
+/** The number of items in a statement. An item may have 64 KiB of metadata. */
+const BATCH = 200
 
-/**
- * Makes the audit entries of the records that a catalog changes, from the entry of the whole
- * catalog.
- */
-function entryMaker({ audit }: WriteOptions) {
-  const entries = (change: Partial<AuditEntry>): AuditEntry[] => {
-    if (!audit) return []
-    const { data: _, ...entry } = audit
-    return [{ ...entry, ...change }]
+function* batchesOf<T>(records: Iterable<T>): Generator<T[]> {
+  let batch: T[] = []
+  for (const record of records) {
+    if (batch.push(record) < BATCH) continue
+    yield batch
+    batch = []
   }
-  return {
-    project: ({ id: subject }: Project) => entries({ action: 'project.update', subject }),
-    store: (action: 'store.create' | 'store.update', { store_id }: Store) =>
-      entries({ action, subject: store_id, store_id }),
-    newItem: ({ id: subject, store_id }: Item) =>
-      entries({ action: 'item.create', subject, store_id }),
-    item: ({ audit: change }: CatalogItemChange) => (change ? entries(change) : []),
-  }
+  if (batch.length > 0) yield batch
 }

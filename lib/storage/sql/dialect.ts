@@ -18,7 +18,8 @@ export interface Dialect {
   lock(changed: readonly string[], shared: readonly string[]): Statement | undefined
   /** Keeps other transactions from writing into a table. */
   lockTable(name: string, mode: 'SHARE' | 'EXCLUSIVE'): Program<void>
-  insertAll<R>(table: Table<R>, records: readonly R[]): Program<void>
+  /** Inserts records. Returns how many: fewer if other rows have the same unique values. */
+  insertAll<R>(table: Table<R>, records: readonly R[]): Program<number>
   /**
    * Inserts a record and its audit entry. Returns false, and writes nothing, if another row has the
    * same values in the unique columns, or if the account key of the authority was revoked.
@@ -54,12 +55,6 @@ export interface Dialect {
   readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: { readonly type: string } }): string
-  /** Makes the element of a JSON array from which `rowsOfText` and `rowsInOrder` read a record. */
-  rowOf<R>(table: Table<R>, record: R): unknown
-  /** The SQL of a table with these columns, from a JSON array that is sent as text. */
-  rowsOfText<R>(table: Table<R>): string
-  /** The SQL after FROM for the rows `r` of such an array, in its order. */
-  rowsInOrder<R>(table: Table<R>): string
   /** The SQL of a table with one column, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
 }
