@@ -80,7 +80,7 @@ async function assertFresh(
 function insertEntry(sql: { unsafe: Sql['unsafe'] }, action: string) {
   return sql.unsafe(`INSERT INTO audit
     (at, actor, action, subject, account_id, project_id, store_id, request_id)
-    VALUES ('${AT}', 'operator', '${action}', '', '', '', '', '')`)
+    VALUES ('${AT}', 'operator', '${action}', '', '', 'prj_1', '', '')`)
 }
 
 describe('the read cache on PostgreSQL', () => {

@@ -1,22 +1,11 @@
 import { BoundedMap } from '../../bounded-map.ts'
 import { isLaterPage, keyOf, READ_ONCE, READS, sizeOf } from '../cache.ts'
 import type { Storage } from '../port.ts'
-import { type CachedRead, dependenciesOf, namesOfChange } from './dependencies.ts'
+import { type CachedRead, namesOfChange, sourceOf } from './dependencies.ts'
 import { createRests } from './rests.ts'
 import type { Change, Checked, Version } from './version-check.ts'
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
-
-export interface PostgresCache {
-  readonly storage: Storage
-  /** Drops all results and the known version of the data. Call it after a connection was lost. */
-  forget(): void
-  /**
-   * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
-   * cache after a write without an audit entry. Call it after each commit.
-   */
-  notice(isAudited: boolean): void
-}
 
 /**
  * Adds a read cache of at most `bytes` to a storage on a database server. A call returns a cached
@@ -30,14 +19,14 @@ export function createPostgresCache(
   storage: Storage,
   check: (previous?: Version) => Promise<Checked>,
   bytes: number,
-): PostgresCache {
+) {
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   const rests = createRests()
   /** The number of changes that version checks have found. The latest change has this number. */
   let changes = 0
   /**
-   * For each name of data (see `dependenciesOf`), the number of its latest change. `allChangedAt`
+   * For each name of data (see `sourceOf`), the number of its latest change. `allChangedAt`
    * is the number at which the whole cache was last cleared.
    */
   const changedAt = new Map<string, number>()
@@ -68,6 +57,7 @@ export function createPostgresCache(
     cache.clear()
   }
 
+  /** Drops all results and the known version of the data. Call it after a connection was lost. */
   const forget = () => {
     losses++
     version = undefined
@@ -127,8 +117,8 @@ export function createPostgresCache(
     return next
   }
 
-  const isCurrent = ({ names, changes }: Pick<Entry, 'names' | 'changes'>) =>
-    allChangedAt <= changes && names.every((name) => (changedAt.get(name) ?? 0) <= changes)
+  const isCurrent = ({ source, changes }: Pick<Entry, 'source' | 'changes'>) =>
+    allChangedAt <= changes && (changedAt.get(source) ?? 0) <= changes
 
   const find = (key: string): unknown => {
     const entry = cache.get(key)
@@ -143,15 +133,15 @@ export function createPostgresCache(
       const known = cache.get(key)
       if (known && version && known.value !== READ_ONCE && isCurrent(known)) {
         if (isStaleAllowed) return known.value
-        const [name] = known.names
-        if (rests.isOver(name)) {
+        const { source } = known
+        if (rests.isOver(source)) {
           if (checkedAt <= since) await checkAfter(since)
           const found = find(key)
           if (found !== undefined) {
-            rests.hit(name)
+            rests.hit(source)
             return found
           }
-          if (!pending.has(key)) rests.miss(name) // counts a shared read only once
+          if (!pending.has(key)) rests.miss(source) // counts a shared read only once
         }
       }
       if (!version) checkAfter(since).catch(() => {})
@@ -163,11 +153,11 @@ export function createPostgresCache(
     const begun = { changes, version }
     const found = await method(...args)
     if (found === undefined || !begun.version) return found
-    const names = dependenciesOf(name, found, args)
-    if (!isCurrent({ names, changes: begun.changes }) || !rests.isOver(names[0])) return found
+    const source = sourceOf(name, found, args)
+    if (!isCurrent({ source, changes: begun.changes }) || !rests.isOver(source)) return found
     const value = find(key) === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
-    const size = sizeOf(key + names.join(), value)
-    cache.set(key, { value, size, names, changes: begun.changes })
+    const size = sizeOf(key + source, value)
+    cache.set(key, { value, size, source, changes: begun.changes })
     return found
   }
 
@@ -193,6 +183,10 @@ export function createPostgresCache(
     return own.result
   }
 
+  /**
+   * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
+   * cache after a write without an audit entry. Call it after each commit.
+   */
   const notice = (isAudited: boolean) => {
     wroteAt = ++clock
     if (!isAudited) clear()
@@ -230,8 +224,8 @@ export function createPostgresCache(
 interface Entry {
   readonly value: unknown
   readonly size: number
-  /** See `dependenciesOf`. */
-  readonly names: readonly [string, ...string[]]
+  /** See `sourceOf`. */
+  readonly source: string
   /** The value of the variable `changes` when the read began. */
   readonly changes: number
 }
