@@ -14,18 +14,12 @@ import type { NumberedEntry } from '../domain/audit.ts'
 import { TillError } from '../errors.ts'
 import { syncFolder } from './folder.ts'
 
-/** A file of archived audit entries as JSON lines, in ascending order of their sequence numbers. */
-export interface ArchiveFile {
-  /** Appends the entries that the file does not contain yet, and calls fsync. */
-  keep(entries: readonly NumberedEntry[]): void
-  close(): void
-}
-
 /**
- * Opens or creates a file of archived audit entries. Only its method `keep` reads or changes the
- * file. Call `keep` while you hold a lock that excludes other archive runs.
+ * Opens or creates a file of archived audit entries: JSON lines, in ascending order of their sequence
+ * numbers. Only its method `keep` reads or changes the file. Call `keep` while you hold a lock that
+ * excludes other archive runs.
  */
-export function openArchiveFile(path: string): ArchiveFile {
+export function openArchiveFile(path: string) {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
   const fd = explained(path, () => openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600))
   let end: { readonly size: number; readonly seq: number } | undefined
@@ -62,7 +56,8 @@ export function openArchiveFile(path: string): ArchiveFile {
   }
 
   return {
-    keep: (entries) => explained(path, () => keep(entries)),
+    /** Appends the entries that the file does not contain yet, and calls fsync. */
+    keep: (entries: readonly NumberedEntry[]) => explained(path, () => keep(entries)),
     close: () => closeSync(fd),
   }
 }

@@ -1,7 +1,7 @@
 import type { Authority } from '../../domain/authority.ts'
-import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
+import { openArchiveFile } from '../archive-file.ts'
 import { type Row, text } from '../columns.ts'
-import { recordPage } from '../pages.ts'
+import { pagesOf, recordPage } from '../pages.ts'
 import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { IS_ITEM_CHANGE } from '../schema.ts'
@@ -20,22 +20,6 @@ export function auditMethods(sql: Sql) {
     FROM ${sql.rows({ account_id: text(), key: text(), fingerprint: text() })} n
     WHERE r.account_id = n.account_id AND r.key = n.key`
   const deleteEntries = `DELETE FROM audit WHERE seq IN ${sql.each.bigint}`
-
-  function* archivePage(step: Parameters<ArchivePage>[0]) {
-    const { before, page, keep, stopped_before } = step
-    yield* sql.beginArchive(before)
-    const rows = yield* all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
-    const needed = yield* findNeeded(sql, stopped_before)
-    const { old, ...further } = splitPage(rows.map(numberedEntry), before, page, needed)
-    if (old.length === 0) return { archived: 0, ...further }
-    keep(old)
-    const seqs = old.map(({ seq }) => seq)
-    yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', Math.max(...seqs))
-    yield* run(deleteEntries, seqs)
-    yield* run('DELETE FROM audit_archive')
-    yield* recordWrite(sql, step.write)
-    return { archived: old.length, ...further }
-  }
 
   return {
     /**
@@ -82,9 +66,51 @@ export function auditMethods(sql: Sql) {
         if (changed.length > 0) yield* run(updateFingerprints, changed)
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       }),
-    /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
-    archiveAudit: (request: ArchiveRequest) =>
-      archiveInto(request, (step) => write(() => archivePage(step), { isAlone: true })),
+    /**
+     * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is
+     * not older than `before`. Deletes a batch from the log only after an fsync of the file. If the
+     * process crashes after the fsync, the next run finds the batch in the file and deletes it from
+     * the log. Resolves to the number of moved entries.
+     */
+    async archiveAudit(request: ArchiveRequest) {
+      const { before, file, stopped_before = 0, onProgress, signal } = request
+      const target = openArchiveFile(file)
+      let archived = 0
+
+      function* archivePage({ limit, after = '0' }: Page) {
+        yield* sql.beginArchive(before)
+        const entries = (yield* all(PAGE_OF_AUDIT, after, limit)).map(numberedEntry)
+        const needed = (yield* findNeeded(sql, stopped_before)) ?? Number.POSITIVE_INFINITY
+        // If a clock was changed, later entries may be older than `before`. They stay in the log,
+        // because the sequence numbers in a file must ascend.
+        const end = entries.findIndex(({ at, seq }) => at >= before || seq >= needed)
+        const old = end < 0 ? entries : entries.slice(0, end)
+        const seqs = old.map(({ seq }) => seq)
+        const last = seqs.at(-1)
+        if (last === undefined) return { count: 0 }
+        target.keep(old)
+        yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
+        yield* run(deleteEntries, seqs)
+        yield* run('DELETE FROM audit_archive')
+        // Only the first batch writes the audit entry of the whole run.
+        if (archived === 0) yield* recordWrite(sql, request.write ?? {})
+        return { count: old.length, ...(old.length === limit && { next: String(last) }) }
+      }
+
+      try {
+        const pages = pagesOf((page) => {
+          signal?.throwIfAborted()
+          return write(() => archivePage(page), { isAlone: true })
+        }, ARCHIVED_A_BATCH)
+        for await (const { count } of pages) {
+          archived += count
+          onProgress?.(archived)
+        }
+        return archived
+      } finally {
+        target.close()
+      }
+    },
     /** Replaces a user's id by the pseudonym in one page of an account's audit entries. */
     async pseudonymizeAudit(
       account_id: string,
@@ -116,6 +142,9 @@ const FIND_IDEMPOTENCY_RECORD = `
 const PAGE_OF_FINGERPRINTS = `
   SELECT account_id, key, fingerprint FROM idempotency_records
   WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
+
+/** Moving a batch to an archive holds the write lock for some 30 ms. */
+const ARCHIVED_A_BATCH = 2_000
 
 export const PAGE_OF_AUDIT = pageOf(AUDIT)
 const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
