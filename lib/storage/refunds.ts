@@ -1,7 +1,6 @@
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../domain/purchase.ts'
 import { numberOf, type Row } from './columns.ts'
-import { recordPage } from './pages.ts'
-import type { Page, RecordPage, Refund } from './records.ts'
+import type { Refund } from './records.ts'
 
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))
@@ -21,19 +20,4 @@ export function refundOf({ purchase, transaction_id, user_id, sku, status }: Row
     sku: sku as string,
     status: PURCHASE_STATUSES[numberOf(status)] as PurchaseStatus,
   }
-}
-
-/** A page of refunds. `examined` is the cursor of the last examined change, if more may follow. */
-export function refundPage(
-  refunds: readonly Refund[],
-  page: Page,
-  examined: string | undefined,
-): RecordPage<Refund> {
-  const found = recordPage(
-    refunds,
-    page,
-    (refund) => refund,
-    ({ cursor }) => cursor,
-  )
-  return { ...(examined !== undefined && { next: examined }), ...found }
 }

@@ -21,13 +21,11 @@ export function* assertQuota(quota: Quota | undefined): Program<void> {
   const { account_id, project_id = null, projects = -1, stores = -1 } = quota
   const limits = [account_id, projects + 1, project_id, stores + 1, account_id]
   const row = yield* find(COUNT_USAGE, ...limits)
-  if (!row) return
-  const usage = {
-    projects: numberOf(row.projects),
-    stores: numberOf(row.stores),
-    config_bytes: numberOf(row.config_bytes),
+  for (const [name, message] of Object.entries(MESSAGES)) {
+    const limit = quota[name as keyof typeof MESSAGES]
+    if (!row || limit === undefined || numberOf(row[name]) <= limit) continue
+    throw new TillError('quota_exceeded', message(limit.toLocaleString('en-US')))
   }
-  assertWithin(usage, quota)
 }
 
 /** Calls `assertQuota` if a change increases the bytes of configuration. */
@@ -36,7 +34,7 @@ export function* assertQuotaOfGrowth(
   before: JsonObject,
   after: JsonObject,
 ): Program<void> {
-  if (quota && grows(before, after)) yield* assertQuota(quota)
+  if (quota && bytesOf(after) > bytesOf(before)) yield* assertQuota(quota)
 }
 
 /** The bytes of a configuration as JSON in UTF-8, as the quota counts them. */
@@ -44,31 +42,9 @@ function bytesOf(config: JsonObject): number {
   return Buffer.byteLength(JSON.stringify(config))
 }
 
-/** Whether a configuration needs more bytes than the one it replaces. */
-function grows(before: JsonObject, after: JsonObject): boolean {
-  return bytesOf(after) > bytesOf(before)
-}
-
-/** The usage of an account after a change. Contains only the counts to compare with a quota. */
-interface Usage {
-  readonly projects?: number
-  readonly stores?: number
-  readonly config_bytes?: number
-}
-
-const MESSAGES: Record<keyof Usage, (limit: string) => string> = {
-  projects: (limit) => `An account may have at most ${limit} projects`,
-  stores: (limit) => `A project may have at most ${limit} stores`,
-  config_bytes: (limit) =>
+const MESSAGES = {
+  projects: (limit: string) => `An account may have at most ${limit} projects`,
+  stores: (limit: string) => `A project may have at most ${limit} stores`,
+  config_bytes: (limit: string) =>
     `The config and store_config of an account may have at most ${limit} bytes together`,
-}
-
-/** Throws `quota_exceeded` for the first count above its quota. */
-function assertWithin(usage: Usage, quota: Usage): void {
-  for (const [name, message] of Object.entries(MESSAGES)) {
-    const used = usage[name as keyof Usage]
-    const limit = quota[name as keyof Usage]
-    if (used === undefined || limit === undefined || used <= limit) continue
-    throw new TillError('quota_exceeded', message(limit.toLocaleString('en-US')))
-  }
 }

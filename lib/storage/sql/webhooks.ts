@@ -3,6 +3,7 @@ import type { StoredEndpoint } from '../../domain/endpoint.ts'
 import type { MessageKey } from '../../domain/message.ts'
 import type { WebhookDeliveryState } from '../../domain/webhook.ts'
 import { numberOf } from '../columns.ts'
+import { recordPage } from '../pages.ts'
 import type {
   EndpointMove,
   EndpointsOf,
@@ -16,7 +17,7 @@ import type {
   TakeRequest,
   WriteOptions,
 } from '../records.ts'
-import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
+import { EXAMINED_REFUNDS, IS_REFUND, refundOf } from '../refunds.ts'
 import { ENDPOINTS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -67,7 +68,8 @@ export function webhookMethods(sql: Sql) {
       LIMIT 1 OFFSET ${EXAMINED_REFUNDS - 1}`,
       ...changes.values,
     )
-    return refundPage(rows.map(refundOf), page, last && String(last.purchase))
+    const found = recordPage(rows, page, refundOf, ({ purchase }) => purchase)
+    return { ...(last && { next: String(last.purchase) }), ...found }
   }
 
   function* findPurchaseUser({ account_id, store_id }: StoreKey, transaction_id: string) {
