@@ -3,11 +3,6 @@ import { setTimeout } from 'node:timers/promises'
 /** Waits between two slices of work to let other work run. Rejects when the cleanup is stopped. */
 export type Pause = () => Promise<unknown>
 
-export interface Cleanup {
-  /** Stops the cleanup. Resolves after the current slice of work. */
-  stop(): Promise<void>
-}
-
 /**
  * The time between two runs, at least as long as an import's lease. An import that was abandoned
  * before the first run has lost its lease by the second run.
@@ -20,7 +15,7 @@ const MAX_PAUSE_MS = 1_000
  * each slice of work. The pause is as long as the slice, but at most 1 s. Ignores errors, because
  * no read returns the rows to delete, and the next run tries again.
  */
-export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
+export function startCleanup(clear: (pause: Pause) => Promise<boolean>) {
   const stopping = new AbortController()
   const { signal } = stopping
   const wait = (ms: number) => setTimeout(ms, undefined, { signal, ref: false })
@@ -37,6 +32,7 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup
 
   const ended = run().catch(() => {}) // stopping the cleanup rejects its pause
   return {
+    /** Stops the cleanup. Resolves after the current slice of work. */
     async stop() {
       stopping.abort()
       await ended

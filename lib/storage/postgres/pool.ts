@@ -20,22 +20,7 @@ export interface PoolOptions {
   readonly idle: number
 }
 
-/**
- * A connection pool. Each connection is a postgres.js client with a single connection. The pool of
- * postgres.js (3.4.9) is not used. If a transaction continues after its connection was lost, that
- * pool ends the process by an exception in a timer. It may also hang when it reopens a lost
- * connection that had unsent bytes.
- */
-export interface Pool {
-  /** Runs one statement on a connection that other statements may share. */
-  share<T>(work: Work<T>): Promise<T>
-  /** Runs a transaction on a connection that nothing else uses. */
-  reserve<T>(work: Work<T>): Promise<T>
-  /** Calls `listener` whenever a connection is closed or lost. */
-  onLost(listener: () => void): void
-  state(): PoolState
-  close(): Promise<void>
-}
+export type Pool = ReturnType<typeof createPool>
 
 /** Work on a connection. Sends its first statement synchronously, to keep the order of the work. */
 type Work<T> = (client: Client) => Promise<T>
@@ -43,11 +28,18 @@ type Mode = 'share' | 'reserve'
 
 const WATCH_MS = 1_000
 
+/**
+ * A connection pool. Each connection is a postgres.js client with a single connection. The pool of
+ * postgres.js (3.4.9) is not used. If a transaction continues after its connection was lost, that
+ * pool ends the process by an exception in a timer. It may also hang when it reopens a lost
+ * connection that had unsent bytes.
+ */
 export function createPool(
   connect: (onClose: () => void) => PostgresClient,
   { size, pipeline, wait, patience, idle }: PoolOptions,
-): Pool {
+) {
   const clients = new Set<Client>()
+  const waiting = new Set<Waiter>()
   // Keeps one of several connections for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
@@ -92,22 +84,48 @@ export function createPool(
       client.isReserved = false
       reserved--
     }
-    queue.serve()
+    serve()
   }
 
-  const queue = createQueue(wait, acquire)
+  /** Gives free connections to the work that waits, in the order of its arrival. */
+  const serve = () => {
+    const full = new Set<Mode>()
+    for (const waiter of waiting) {
+      const client = full.has(waiter.mode) ? undefined : acquire(waiter.mode)
+      if (client) waiter.take(client)
+      else full.add(waiter.mode)
+      if (full.size === 2) return
+    }
+  }
+
+  const freeClient = (mode: Mode): Promise<Client> =>
+    new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer)
+        waiting.delete(waiter)
+      }
+      const fail = (error: TillError) => {
+        end()
+        reject(error)
+      }
+      const take = (client: Client) => {
+        end()
+        resolve(client)
+      }
+      const waiter = { mode, take, fail }
+      const message = `No database connection became free within ${wait} ms`
+      const timer = setTimeout(() => fail(new TillError('storage_unavailable', message)), wait)
+      waiting.add(waiter)
+    })
 
   const use = async <T>(mode: Mode, work: Work<T>): Promise<T> => {
     if (isClosed) throw closedError()
-    const run = async (client: Client) => {
-      try {
-        return await work(client)
-      } finally {
-        release(client, mode)
-      }
+    const client = acquire(mode) ?? (await freeClient(mode))
+    try {
+      return await work(client)
+    } finally {
+      release(client, mode)
     }
-    const client = acquire(mode)
-    return client ? run(client) : queue.wait(mode, run)
   }
 
   // Detects servers that hang and networks that drop packets. Closes a connection if two
@@ -124,21 +142,24 @@ export function createPool(
   const watch = setInterval(inspect, WATCH_MS).unref()
 
   return {
-    share: (work) => use('share', work),
-    reserve: (work) => use('reserve', work),
-    onLost(listener) {
+    /** Runs one statement on a connection that other statements may share. */
+    share: <T>(work: Work<T>) => use('share', work),
+    /** Runs a transaction on a connection that nothing else uses. */
+    reserve: <T>(work: Work<T>) => use('reserve', work),
+    /** Calls `listener` whenever a connection is closed or lost. */
+    onLost(listener: () => void) {
       onLost = listener
     },
-    state() {
+    state(): PoolState {
       const used = [...clients].filter((client) => client.isReserved || client.shares > 0)
-      return { size, open: clients.size, inUse: used.length, waiting: queue.length() }
+      return { size, open: clients.size, inUse: used.length, waiting: waiting.size }
     },
     async close() {
       isClosed = true
       clearInterval(watch)
       // Rejects the waiting work, which would otherwise open a new connection after the others are
       // closed.
-      queue.rejectAll()
+      for (const { fail } of waiting) fail(closedError())
       await Promise.all([...clients].map((client) => client.end()))
     },
   }
@@ -151,50 +172,5 @@ function closedError(): TillError {
 interface Waiter {
   readonly mode: Mode
   take(client: Client): void
-  reject(error: TillError): void
-}
-
-/** A first-in, first-out queue of work that waits at most `limit` ms for a connection. */
-function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined) {
-  const waiting = new Set<Waiter>()
-  return {
-    /** Waits for a free connection, then runs `work` in the same turn of the event loop. */
-    wait: <T>(mode: Mode, work: Work<T>) =>
-      new Promise<T>((resolve, reject) => {
-        const remove = () => {
-          clearTimeout(timer)
-          waiting.delete(waiter)
-        }
-        const waiter: Waiter = {
-          mode,
-          take(client) {
-            remove()
-            resolve(work(client))
-          },
-          reject(error) {
-            remove()
-            reject(error)
-          },
-        }
-        const timer = setTimeout(() => {
-          const message = `No database connection became free within ${limit} ms`
-          waiter.reject(new TillError('storage_unavailable', message))
-        }, limit)
-        waiting.add(waiter)
-      }),
-    serve() {
-      const full = new Set<Mode>()
-      for (const waiter of waiting) {
-        if (full.has(waiter.mode)) continue
-        const client = acquire(waiter.mode)
-        if (client) waiter.take(client)
-        else full.add(waiter.mode)
-        if (full.size === 2) return
-      }
-    },
-    length: () => waiting.size,
-    rejectAll() {
-      for (const waiter of waiting) waiter.reject(closedError())
-    },
-  }
+  fail(error: TillError): void
 }

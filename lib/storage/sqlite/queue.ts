@@ -10,13 +10,6 @@ export interface GroupTransaction {
   rollback(): void
 }
 
-export interface WriteQueue {
-  /** Resolves to the result of `work` after its group is committed. */
-  write<T>(work: () => T): Promise<T>
-  /** Resolves when all writes have ended. Do not write after calling it. */
-  end(): Promise<void>
-}
-
 interface Waiting {
   readonly work: () => unknown
   readonly resolve: (result: never) => void
@@ -31,7 +24,7 @@ const MAX_GROUP = 500
  * Creates a queue for group commits: writes in one turn of the event loop share a transaction. 64
  * concurrent writes wait for one fsync instead of 64 (bench/create.mjs).
  */
-export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
+export function createWriteQueue(transaction: GroupTransaction) {
   const waiting: Waiting[] = []
   let isScheduled = false
   /** Whether a write of the first group has thrown before. */
@@ -127,15 +120,17 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
   }
 
   return {
-    write(work) {
+    /** Resolves to the result of `work` after its group is committed. */
+    write<T>(work: () => T) {
       schedule()
-      return new Promise((resolve, reject) => {
+      return new Promise<T>((resolve, reject) => {
         waiting.push({ work, resolve, reject, since: performance.now() })
       })
     },
+    /** Resolves when all writes have ended. Do not write after calling it. */
     end() {
       schedule()
-      return new Promise((resolve) => {
+      return new Promise<void>((resolve) => {
         onEnd = resolve
       })
     },
