@@ -144,11 +144,6 @@ export function omit<R, Name extends keyof R>(
   return table(name, Object.fromEntries(entries) as Columns<Omit<R, Name>>)
 }
 
-/** Reads a record from a row, if there is a row. */
-export function maybe<T>(read: (row: Row) => T, row: Row | undefined): T | undefined {
-  return row && read(row)
-}
-
 export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
@@ -183,11 +178,10 @@ export const json: Column<JsonObject> = {
   },
 }
 
-/** A column for bytes. PostgreSQL returns them as hexadecimal digits. */
+/** A column for bytes. It is read as hexadecimal digits: see `Dialect.bytes`. */
 export const bytes: Column<Uint8Array> = {
   type: 'bytea',
-  read: (stored) =>
-    typeof stored === 'string' ? Buffer.from(stored, 'hex') : (stored as Uint8Array),
+  read: (stored) => Buffer.from(stored as string, 'hex'),
 }
 
 /** Reads an integer as a number, because PostgreSQL's drivers return a bigint as text. */

@@ -1,5 +1,6 @@
 import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
+import type { Query } from './sql/dialect.ts'
 
 /**
  * Whether a list with this filter must examine purchases that do not match it, because there is no
@@ -16,7 +17,7 @@ export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): bool
 export function conditionsAfter(
   { user_id, sku, status, import_id, from, to }: PurchaseFilter,
   statusColumn: string,
-): { readonly sql: string; readonly values: (string | number)[] } {
+): Query {
   const all = [
     { sql: 'p.user_id =', value: user_id },
     { sql: 't.name =', value: sku },

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import type { PurchaseImport, PurchaseMethods, StoreKey } from './records.ts'
+import type { PurchaseImport, Storage, StoreKey } from './port.ts'
 
 const PAUSE_MS = 50
 
@@ -9,7 +9,7 @@ const PAUSE_MS = 50
  * milliseconds, throws `storage_unavailable`. If the signal aborts, throws its reason.
  */
 export function openImport(
-  storage: Pick<PurchaseMethods, 'openImport'>,
+  storage: Pick<Storage, 'openImport'>,
   store: StoreKey,
   import_id: string,
   patience: number,

@@ -1,14 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Item } from '../domain/item.ts'
 import { TillError } from '../errors.ts'
-import type { Page, PurchaseMethods, RecordPage, StoreKey } from './records.ts'
+import type { Page, RecordPage, StoreKey } from './records.ts'
 
 const PAGE = 1000
-
-/** Reads all purchases of a store, page by page. */
-export function purchasePages(storage: Pick<PurchaseMethods, 'listPurchases'>, store: StoreKey) {
-  return pagesOf((page) => storage.listPurchases(store, {}, page))
-}
 
 const CATALOG_PAGE = 100
 

@@ -1,25 +1,9 @@
 import type { AuditEntry } from '../domain/audit.ts'
-import type { CopyMethods } from './port/copy.ts'
-import type { PurchaseMethods } from './port/purchases.ts'
-import type { accountMethods } from './sql/accounts.ts'
-import type { auditMethods } from './sql/audit.ts'
-import type { catalogMethods } from './sql/catalog.ts'
-import type { itemMethods } from './sql/items.ts'
-import type { projectMethods } from './sql/projects.ts'
-import type { storeMethods } from './sql/stores.ts'
-import type { tokenMethods } from './sql/tokens.ts'
-import type { webhookMethods } from './sql/webhooks.ts'
+import type { sqlMethods } from './sql/methods.ts'
 
 export type * from './records.ts'
 
-type SqlMethods = ReturnType<typeof accountMethods> &
-  ReturnType<typeof projectMethods> &
-  ReturnType<typeof storeMethods> &
-  ReturnType<typeof itemMethods> &
-  ReturnType<typeof catalogMethods> &
-  ReturnType<typeof tokenMethods> &
-  ReturnType<typeof auditMethods> &
-  ReturnType<typeof webhookMethods>
+type SqlMethods = ReturnType<typeof sqlMethods>['methods']
 
 /**
  * The contract between the services and a database. Each method is atomic. A write is durable when
@@ -30,7 +14,7 @@ type SqlMethods = ReturnType<typeof accountMethods> &
  * unreachable. A write with an `authority` first checks its conditions, such as a valid account
  * key. If one fails, the write throws the error of `assertAuthority`.
  */
-export interface Storage extends SqlMethods, PurchaseMethods, CopyMethods {
+export interface Storage extends SqlMethods {
   /**
    * Rejects if the database does not answer, was moved, or is an unfinished copy. Resolves to the
    * clock of a database server in Unix milliseconds.

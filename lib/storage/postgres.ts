@@ -3,28 +3,23 @@ import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
-import { assertWhole, copyMethods } from './postgres/copies.ts'
+import { copyDialect } from './postgres/copies.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
-import { clearAbandonedImports } from './postgres/leases.ts'
+import { importDialect } from './postgres/leases.ts'
 import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
-import { purchaseMethods } from './postgres/purchases.ts'
+import { purchaseDialect } from './postgres/purchases.ts'
 import { createPostgresCache } from './postgres/read-cache.ts'
+import { recordDialect } from './postgres/record.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
-import { sqlOn } from './postgres/sql.ts'
+import { execute, sqlOn } from './postgres/sql.ts'
 import { upgrade } from './postgres/upgrade.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
-import { accountMethods } from './sql/accounts.ts'
-import { auditMethods } from './sql/audit.ts'
-import { catalogMethods } from './sql/catalog.ts'
-import { itemMethods } from './sql/items.ts'
-import { projectMethods } from './sql/projects.ts'
-import { storeMethods } from './sql/stores.ts'
-import { tokenMethods } from './sql/tokens.ts'
-import { webhookMethods } from './sql/webhooks.ts'
+import { assertWhole } from './sql/copy.ts'
+import { sqlMethods } from './sql/methods.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -48,7 +43,7 @@ export async function openPostgresStorage(
   try {
     await upgrade(db, options.upgrade)
     await renumberRestored(db)
-    if (!options.forCopy) await assertWhole(db)
+    if (!options.forCopy) await execute(db, assertWhole())
     return withCache(storageOn(db), db, cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
@@ -130,22 +125,20 @@ const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock
 
 function storageOn(db: Database): Storage {
   const sql = sqlOn(db)
-  const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
+  const { methods, clearAbandoned } = sqlMethods(sql, {
+    items: { ...listingOfItems(db), queueItem: createItemQueue(db) },
+    purchases: purchaseDialect(db),
+    imports: importDialect(db, sql),
+    records: recordDialect(),
+    copy: copyDialect(db),
+  })
+  const cleanup = startCleanup(clearAbandoned)
   return {
+    ...methods,
     async ping() {
-      const [row] = await Promise.all([db.find(READ_CLOCK), assertWhole(db)])
+      const [row] = await Promise.all([db.find(READ_CLOCK), execute(db, assertWhole())])
       return Number(row?.clock)
     },
-    ...accountMethods(sql),
-    ...projectMethods(sql),
-    ...storeMethods(sql),
-    ...itemMethods(sql, { ...listingOfItems(db), queueItem: createItemQueue(db) }),
-    ...catalogMethods(sql),
-    ...purchaseMethods(db, sql),
-    ...tokenMethods(sql),
-    ...auditMethods(sql),
-    ...webhookMethods(sql),
-    ...copyMethods(db, sql),
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')

@@ -2,27 +2,22 @@ import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { accountMethods } from './sql/accounts.ts'
-import { auditMethods } from './sql/audit.ts'
-import { catalogMethods } from './sql/catalog.ts'
-import { itemMethods } from './sql/items.ts'
-import { projectMethods } from './sql/projects.ts'
-import { storeMethods } from './sql/stores.ts'
-import { tokenMethods } from './sql/tokens.ts'
-import { webhookMethods } from './sql/webhooks.ts'
+import { assertWhole } from './sql/copy.ts'
+import { sqlMethods } from './sql/methods.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
-import { assertWhole, copyMethods } from './sqlite/copies.ts'
+import { copyDialect } from './sqlite/copies.ts'
 import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
 import { endImportThreads } from './sqlite/import-writer.ts'
 import { listingOfItems } from './sqlite/items.ts'
-import { clearAbandonedImports } from './sqlite/leases.ts'
+import { importDialect } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
-import { purchaseMethods } from './sqlite/purchases.ts'
-import { sqlOn } from './sqlite/sql.ts'
+import { purchaseDialect } from './sqlite/purchases.ts'
+import { recordDialect } from './sqlite/record.ts'
+import { execute, sqlOn } from './sqlite/sql.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -94,24 +89,21 @@ function createVersion(db: Connection): () => number {
 }
 
 function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
-  const sql = sqlOn(db)
-  const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
+  const { methods, clearAbandoned } = sqlMethods(sqlOn(db), {
+    items: listingOfItems(db),
+    purchases: purchaseDialect(db),
+    imports: importDialect(db, importThreadRows),
+    records: recordDialect(db),
+    copy: copyDialect(db),
+  })
+  const cleanup = startCleanup(clearAbandoned)
   return {
+    ...methods,
     async ping() {
       db.assertInPlace()
-      assertWhole(db)
+      execute(db, assertWhole())
       return undefined
     },
-    ...accountMethods(sql),
-    ...projectMethods(sql),
-    ...storeMethods(sql),
-    ...itemMethods(sql, { ...listingOfItems(db) }),
-    ...catalogMethods(sql),
-    ...purchaseMethods(db, sql, importThreadRows),
-    ...tokenMethods(sql),
-    ...auditMethods(sql),
-    ...webhookMethods(sql),
-    ...copyMethods(db, sql),
     async check() {
       return findProblems(db)
     },

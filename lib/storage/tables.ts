@@ -59,11 +59,7 @@ export const ACCOUNT_KEYS = table<Omit<AccountKey, 'last_used_on'>>('account_key
 })
 
 /** A table of its own: its writes clear no cache, and wait for no lock of a key. */
-export const KEY_USES = table<KeyUse>(
-  'key_uses',
-  { key_id: text(), last_used_on: text() },
-  { unique: 'key_id' },
-)
+export const KEY_USES = table<KeyUse>('key_uses', { key_id: text(), last_used_on: text() })
 
 export const PROJECTS = table<Project>('projects', {
   id: text(),

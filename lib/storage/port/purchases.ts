@@ -1,109 +1,13 @@
-import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
-import type { BuyerCount, ItemTotal, Period, PurchaseTotal } from '../../domain/overview.ts'
+import type { ImportDetails } from '../../domain/import.ts'
+import type { ItemTotal, PurchaseTotal } from '../../domain/overview.ts'
 import type {
   Comparison,
   NewPurchase,
   PurchaseField,
-  StatusChange,
   StoredPurchase,
   UnequalCount,
 } from '../../domain/purchase.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
-import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { FilteredPage, Page, RecordPage } from './page.ts'
-import type { StoreKey, StoresOfAccount } from './stores.ts'
 import type { WriteOptions } from './write.ts'
-
-export interface PurchaseMethods {
-  /**
-   * Counts the purchases of an account, up to `most` of them. May return more, but then at most
-   * half of `most`.
-   */
-  countPurchases(account_id: string, most: number): Promise<number>
-  /**
-   * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
-   * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
-   * outcome is `skipped`, undoing the file import that added the purchase then needs `force`.
-   */
-  recordPurchase(
-    store: StoreKey,
-    import_id: string,
-    purchase: NewPurchase,
-    write?: WriteOptions,
-  ): Promise<RecordedRow>
-  /**
-   * Lists the purchases of a user with the status `purchased` that have not expired at `now`: one
-   * row for each SKU, sorted by SKU. The cursor is the last SKU.
-   */
-  listOwned(
-    store: StoreKey,
-    user_id: string,
-    page: Page,
-    now: number,
-  ): Promise<RecordPage<OwnedRow>>
-  /** Starts an import. Resolves to undefined while another import into the same store runs. */
-  openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
-  /** Finds a finished import into a store of the account. */
-  findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
-  /**
-   * Lists the finished imports into a store in order of their start. Leaves out the imports that
-   * `recordPurchase` creates.
-   */
-  listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
-  /**
-   * Removes the rows that a finished import added, and restores the statuses that it changed. The
-   * import must have been committed with `details`. Reads see either none of the undo or all of it.
-   * Resolves to undefined while an import into the store runs. Does nothing if the import is
-   * already undone.
-   */
-  undoImport(
-    store: StoreKey,
-    undo: ImportUndo,
-    write?: WriteOptions,
-  ): Promise<UndoOutcome | undefined>
-  /**
-   * Lists the purchases of a store that match the filter, in the order of import, or newest first.
-   * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
-   * fewer than `limit` purchases, even none, although `next` is set.
-   */
-  listPurchases(
-    store: StoreKey,
-    filter: PurchaseFilter,
-    page: FilteredPage,
-  ): Promise<StoredPurchasePage>
-  /**
-   * Finds the purchases with a transaction id that match the filter: at most one of each store, and
-   * at most `limit`.
-   */
-  findTransactions(
-    stores: StoresOfAccount,
-    transaction_id: string,
-    filter: PurchaseFilter,
-    limit: number,
-  ): Promise<StoredPurchase[]>
-  /** Finds the changes of a purchase's status by finished imports, oldest first. */
-  listStatusChanges(store: StoreKey, transaction_id: string): Promise<StatusChange[]>
-  /**
-   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
-   * exact and from the same moment. Does not block the event loop for long.
-   */
-  summarizePurchases(
-    stores: StoresOfAccount,
-    filter: PurchaseFilter,
-    by: readonly SummaryKey[],
-    most?: MostGroups,
-  ): Promise<PurchaseSummary[]>
-  /**
-   * Reads the totals of a store, all from the same moment. Does not block the event loop for long.
-   */
-  readTotals(
-    store: StoreKey,
-    times: Pick<PurchaseFilter, 'from' | 'to'>,
-    by: Period,
-  ): Promise<StoreTotals>
-  /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
-  countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
-}
 
 export interface StoreTotals {
   /** Totals by currency. The one with the most `purchased` purchases comes first. */

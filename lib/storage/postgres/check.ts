@@ -1,7 +1,9 @@
+import { CHECKS, type Check } from '../sql/check.ts'
 import type { Database } from './connection.ts'
 
 /** Finds rows that break references without a foreign key, and invalid indexes. */
-const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
+const PROBLEMS: readonly Check[] = [
+  ...CHECKS,
   [
     'purchases name an import that is not there',
     `SELECT count(*) AS n FROM purchases p
@@ -17,18 +19,6 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
     `SELECT count(*) AS n FROM stores s
      WHERE EXISTS (SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq > s.last_purchase)
        AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
-  ],
-  [
-    'items have a version without the id of its change, or the reverse',
-    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
-  ],
-  [
-    'watermarks of an archive are left, which open the audit log for deletion',
-    'SELECT count(*) AS n FROM audit_archive',
-  ],
-  [
-    'pseudonyms are left, which open the audit log for changes',
-    'SELECT count(*) AS n FROM audit_pseudonym',
   ],
   [
     'changes name a purchase that is not there',

@@ -1,30 +1,11 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { numberOf } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
-import type { PurchaseMethods } from '../port.ts'
-import type { Query, Sql } from '../sql/dialect.ts'
+import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
-import { type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
-import { recordMethod } from '../sql/record.ts'
+import type { PurchaseDialect, Span } from '../sql/purchases.ts'
 import type { Database } from './connection.ts'
-import { openImport } from './imports.ts'
-import { recordDialect } from './record.ts'
-import { DIALECT as SUMMARIES, TIMEOUT_MS } from './summaries.ts'
-import { undoImport } from './undo.ts'
-
-export function purchaseMethods(db: Database, sql: Sql): PurchaseMethods {
-  return {
-    ...purchaseReads(sql, DIALECT),
-    async countPurchases(account_id, most) {
-      const values = [most, account_id, most, account_id]
-      const limits = { timeout: TIMEOUT_MS }
-      return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), limits))?.n)
-    },
-    openImport: (store, import_id) => openImport(db, store, import_id),
-    undoImport: (store, undo, write) => undoImport(db, store, undo, write),
-    recordPurchase: recordMethod(sql, recordDialect(db)),
-  }
-}
+import { LONG, DIALECT as SUMMARIES } from './summaries.ts'
 
 /**
  * The numbers of the last purchases are never too low. Counts only if they may be too high: for ten
@@ -37,11 +18,12 @@ const COUNT = `
       WHERE s.account_id = ? LIMIT ?) c) END AS n
   FROM (SELECT coalesce(sum(last_purchase), 0) AS last FROM stores WHERE account_id = ?) l`
 
-const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
-const DIALECT: PurchaseDialect = {
+export const purchaseDialect = (db: Database): PurchaseDialect => ({
   ...SUMMARIES,
-  startedAt: CREATED_AT,
+  async countPurchases(account_id, most) {
+    const values = [most, account_id, most, account_id]
+    return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), LONG))?.n)
+  },
   details: `JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
     WHERE i.undone_at IS NULL AND p.seq <= s.last_purchase`,
   *lastExamined({ account_id, store_id }, filter, { first, last, order }, examine) {
@@ -68,7 +50,7 @@ const DIALECT: PurchaseDialect = {
     sql: LIST_OWNED,
     values: [account_id, store_id, account_id, store_id, user_id, after, now],
   }),
-}
+})
 
 /**
  * An SQL condition that limits the purchases `p` to the range of an import's rows. If an import has

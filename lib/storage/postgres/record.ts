@@ -4,70 +4,60 @@ import { lockAuthority, lockOf, verifyAuthority } from '../sql/authority.ts'
 import { find, run } from '../sql/program.ts'
 import type { RecordDialect } from '../sql/record.ts'
 import { purchaseColumns } from '../tables.ts'
-import type { Database } from './connection.ts'
-import { clearAbandonedImports } from './leases.ts'
 import { DIALECT } from './sql.ts'
 import { COLUMNS } from './staging.ts'
 
-export function recordDialect(db: Database): RecordDialect {
-  return {
-    /**
-     * Locks the running import, then the store. The commit of an import uses the same order, which
-     * prevents a deadlock. Until this transaction ends, the running import cannot write a block,
-     * because a block needs the lock of the import. No other import can start, because its row
-     * needs the lock of the store.
-     */
-    *lockStore(store, authority) {
-      const { account_id, store_id } = store
-      const other = yield* find(LOCK_IMPORT, account_id, store_id)
-      yield* lockAuthority(DIALECT, authority, lockOf.store(store))
-      const locked = yield* find(LOCK_STORE, account_id, store_id)
-      if (!locked) throw new Error('the store must be inserted before its items and purchases')
-      yield* verifyAuthority(DIALECT, authority)
-      const seq = locked.seq as number
-      return (yield* find(FIND_NEW_IMPORT, seq, (other?.seq as number) ?? 0)) ? undefined : seq
-    },
-    findTransaction: FIND_TRANSACTION,
-    *nextPurchase(store) {
-      const next = yield* find(NEXT_PURCHASE, store)
-      return next && numberOf(next.last_purchase)
-    },
-    *insertImport(store, import_id, first, last) {
-      return (yield* find(INSERT_IMPORT, import_id, store, first, last))?.seq as number
-    },
-    *insertRow(store, added, seq, row, item) {
-      const { metadata } = row
-      yield* run(
-        INSERT,
-        store,
-        added,
-        seq,
-        row.purchased_at,
-        row.price ?? null,
-        item,
-        row.quantity,
-        PURCHASE_STATUSES.indexOf(row.status),
-        row.expires_at ?? null,
-        row.transaction_id,
-        row.user_id ?? null,
-        row.currency ?? null,
-        Object.keys(metadata).length > 0 ? metadata : null,
-      )
-    },
-    *changeStatus(store, updated, purchase, status) {
-      yield* run(RECORD_CHANGE, updated, status, store, purchase)
-      yield* run(
-        'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?',
-        status,
-        store,
-        purchase,
-      )
-    },
-    clearAbandoned() {
-      clearAbandonedImports(db, async () => {}).catch(() => {})
-    },
-  }
-}
+export const recordDialect = (): RecordDialect => ({
+  /**
+   * Locks the running import, then the store. The commit of an import uses the same order, which
+   * prevents a deadlock. Until this transaction ends, the running import cannot write a block,
+   * because a block needs the lock of the import. No other import can start, because its row
+   * needs the lock of the store.
+   */
+  *lockStore(store, authority) {
+    const { account_id, store_id } = store
+    const other = yield* find(LOCK_IMPORT, account_id, store_id)
+    yield* lockAuthority(DIALECT, authority, lockOf.store(store))
+    const locked = yield* find(LOCK_STORE, account_id, store_id)
+    if (!locked) throw new Error('the store must be inserted before its items and purchases')
+    yield* verifyAuthority(DIALECT, authority)
+    const seq = locked.seq as number
+    return (yield* find(FIND_NEW_IMPORT, seq, (other?.seq as number) ?? 0)) ? undefined : seq
+  },
+  findTransaction: FIND_TRANSACTION,
+  *nextPurchase(store) {
+    const next = yield* find(NEXT_PURCHASE, store)
+    return next && numberOf(next.last_purchase)
+  },
+  *insertRow(store, added, seq, row, item) {
+    const { metadata } = row
+    yield* run(
+      INSERT,
+      store,
+      added,
+      seq,
+      row.purchased_at,
+      row.price ?? null,
+      item,
+      row.quantity,
+      PURCHASE_STATUSES.indexOf(row.status),
+      row.expires_at ?? null,
+      row.transaction_id,
+      row.user_id ?? null,
+      row.currency ?? null,
+      Object.keys(metadata).length > 0 ? metadata : null,
+    )
+  },
+  *changeStatus(store, updated, purchase, status) {
+    yield* run(RECORD_CHANGE, updated, status, store, purchase)
+    yield* run(
+      'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?',
+      status,
+      store,
+      purchase,
+    )
+  },
+})
 
 const LOCK_IMPORT = `
   SELECT i.seq FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
@@ -84,10 +74,6 @@ const FIND_TRANSACTION = `
 const RECORD_CHANGE = `
   INSERT INTO status_changes (store, import, purchase, before, after)
   SELECT store, ?, seq, status, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
-
-const INSERT_IMPORT = `
-  INSERT INTO imports (import_id, store, first_purchase, last_purchase) VALUES (?, ?, ?, ?)
-  RETURNING seq`
 
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (

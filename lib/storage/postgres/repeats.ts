@@ -12,10 +12,10 @@ import {
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
 import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
+import type { Lease } from '../sql/imports.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
-import type { Lease } from './leases.ts'
 
 /** A row to write. `sku` holds the `seq` of the item, which identifies it within a store. */
 export interface Entry extends Omit<NewPurchase, 'metadata'> {

@@ -1,7 +1,6 @@
 import { invalidField } from '../../domain/fields.ts'
 import type { Table } from '../columns.ts'
 import { memoize } from '../memoize.ts'
-import { PAGE_TEXT } from '../pages.ts'
 import type { WriteOptions } from '../records.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import { lockOf } from '../sql/authority.ts'
@@ -12,18 +11,19 @@ import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import type { Connection, Database } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
 import { insertionOfMany } from './statements.ts'
-import { TIMEOUT_MS } from './summaries.ts'
+import { LONG } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
 export function sqlOn(db: Database): Sql {
   return {
     ...DIALECT,
     read: (program) => execute(db, program),
-    write: (program) => db.transaction((tx) => execute(tx, program())),
+    write: (program, { isLong } = {}) =>
+      db.transaction((tx) => execute(tx, program()), isLong && LONG),
     writeOnce: (program) => execute(db, program()),
     readLong(stores, queryOf) {
       const { sql, values } = queryOf(stores)
-      return db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
+      return db.transaction((tx) => tx.all(sql, ...values), LONG)
     },
     notice: (isAudited) => db.notice(isAudited),
   }
@@ -43,8 +43,8 @@ export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
   greatest: 'greatest',
-  // As hex, because postgres.js reads bytes only if `bytea_output` has its default.
   bytes: (column) => `encode(${column}, 'hex')`,
+  time: (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   lock: (changed, shared) => finding(LOCK, changed, shared),
   *lockTable(name, mode) {
     yield* run(`LOCK TABLE ${name} IN ${mode} MODE`)
@@ -60,22 +60,7 @@ export const DIALECT: Dialect = {
     return yield* run(PUT_IDEMPOTENCY_RECORD, created_at, account_id, key, ...values)
   },
   webhooks: WEBHOOKS,
-  /**
-   * Also selects the record after a full page, which shows that another page follows: `text_before`
-   * leaves out the text of the record itself and of the one directly before it.
-   */
-  pageOfConfigured: ({ list, name }, owner, config) => ({
-    sql: `SELECT * FROM (
-        SELECT *, sum(text) OVER (
-          ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
-        FROM (
-          SELECT seq, ${list}, octet_length(${config}::text) AS text FROM ${name}
-          WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?) candidates) rows
-      WHERE coalesce(text_before, 0) < ${PAGE_TEXT}
-      ORDER BY seq`,
-    // PostgreSQL has to read a whole configuration to measure its length.
-    most: 32,
-  }),
+  mostConfigured: 32,
   *listSettled({ limit, after = '0.0' }) {
     if (limit === 0) {
       const row = yield* find('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')

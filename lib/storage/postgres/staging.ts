@@ -1,12 +1,12 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
+import { assertOwned, type Lease } from '../sql/imports.ts'
 import { createItemLookup } from '../sql/lookup.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
 import { findDeleted, hasErased } from './erasure.ts'
-import { assertOwned, type Lease } from './leases.ts'
 import {
   addOverlaps,
   compareEntries,
@@ -17,29 +17,15 @@ import {
 } from './repeats.ts'
 import { DIALECT, execute } from './sql.ts'
 
-/**
- * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
- * meanwhile, so a slow client occupies no connection.
- */
-export interface Staging {
-  /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
-  append(rows: readonly NewPurchase[], comparison?: Comparison): Promise<StagedRows>
-  /** Advances the statuses of stored purchases. */
-  advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
-  /** Writes the last block. Resolves to the outcome of the blocks that were not reported yet. */
-  finish(): Promise<StagedRows>
-  /** Waits until no block is being written any more. */
-  settle(): Promise<void>
-  readonly isWaiting: boolean
-  /** The highest `seq` of the rows written, or a higher number. */
-  readonly lastPurchase: number
-}
-
 const BLOCK_ROWS = 10_000
 /** The maximum number of characters of the texts in a block. At most two blocks are in memory. */
 const BLOCK_CHARS = 1024 * 1024
 
-export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {
+/**
+ * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
+ * meanwhile, so a slow client occupies no connection.
+ */
+export function createStaging(db: Database, lease: Lease, lastPurchase: number) {
   const itemsOf = createItemLookup(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
@@ -97,7 +83,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
       try {
         await db.transaction(async (tx) => {
           await copyRows(tx, entries, first)
-          await assertOwned(tx, lease)
+          await execute(tx, assertOwned(DIALECT, lease))
         })
         return { ...NOTHING_STAGED, added: entries.length }
       } catch (error) {
@@ -120,20 +106,22 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     if (fresh.length > 0) await copyRows(tx, fresh, first)
     if (changes.length > 0) await stageChanges(tx, lease, changes)
     if (overlaps.size > 0) await addOverlaps(tx, lease, overlaps)
-    await assertOwned(tx, lease)
+    await execute(tx, assertOwned(DIALECT, lease))
     return result
   }
 
   return {
-    advance: (rows) =>
+    /** Advances the statuses of stored purchases. */
+    advance: (rows: readonly StatusRow[]): Promise<AdvancedRows> =>
       db.transaction(async (tx) => {
         await planAnew(tx)
         const { result, changes } = findLater(await findKnown(tx, lease, rows), rows)
         if (changes.length > 0) await stageChanges(tx, lease, changes)
-        await assertOwned(tx, lease)
+        await execute(tx, assertOwned(DIALECT, lease))
         return result
       }),
-    async append(rows, compares = 'all') {
+    /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
+    async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<StagedRows> {
       comparison = compares
       const items = await execute(db, itemsOf(rows))
       const unknown: number[] = []
@@ -144,7 +132,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
           unknown.push(row.line)
           continue
         }
-        const entry = entryOf(row, item)
+        const entry = { ...row, sku: String(item), metadata: metadataText(row) }
         block.push(entry)
         blockChars += charsOf(entry)
         if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue
@@ -152,16 +140,19 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
       }
       return { ...sumStaged(results), unknown }
     },
+    /** Writes the last block. Resolves to the outcome of the blocks that were not reported yet. */
     async finish() {
       const earlier = block.length > 0 ? await startWrite() : NOTHING_STAGED
       return sumStaged([earlier, await endWrite()])
     },
+    /** Waits until no block is being written any more. */
     async settle() {
       await writing?.catch(() => {})
     },
     get isWaiting() {
       return block.length > 0 || writing !== undefined
     },
+    /** The highest `seq` of the rows written, or a higher number. */
     get lastPurchase() {
       return last
     },
@@ -171,22 +162,6 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
 /** Makes a new plan for each statement, because a cached plan may be for a smaller table. */
 async function planAnew(tx: Transaction): Promise<void> {
   await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
-}
-
-export function entryOf(row: NewPurchase, item: number): Entry {
-  return {
-    line: row.line,
-    transaction_id: row.transaction_id,
-    sku: String(item),
-    purchased_at: row.purchased_at,
-    user_id: row.user_id,
-    quantity: row.quantity,
-    price: row.price,
-    currency: row.currency,
-    status: row.status,
-    metadata: metadataText(row),
-    expires_at: row.expires_at,
-  } satisfies Record<keyof NewPurchase, unknown>
 }
 
 function charsOf({ transaction_id, user_id, metadata }: Entry): number {

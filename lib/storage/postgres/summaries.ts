@@ -15,5 +15,5 @@ export const DIALECT: SummaryDialect = {
     `to_char(${start}, '${period === 'month' ? 'YYYY-MM' : 'YYYY-MM-DD'}')`,
 }
 
-/** The timeout of a statement that reads all purchases of a store. */
-export const TIMEOUT_MS = 10 * 60_000
+/** For statements that read or change all purchases of a store. */
+export const LONG = { timeout: 10 * 60_000 }

@@ -5,7 +5,7 @@ import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
-import { find, insert, run } from './program.ts'
+import { insert, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
 export function accountMethods(sql: Sql) {
@@ -58,11 +58,7 @@ export function accountMethods(sql: Sql) {
       }),
     /** Notes the day of a key's latest use. Writes nothing if that day is stored already. */
     noteKeyUse: ({ key_id, last_used_on }: KeyUse) =>
-      write(function* () {
-        const last = (yield* find(FIND_KEY_USE, key_id))?.last_used_on as string | undefined
-        if (last === undefined) yield* insert(KEY_USES, { key_id, last_used_on })
-        else if (last < last_used_on) yield* run(UPDATE_KEY_USE, last_used_on, key_id)
-      }),
+      write(() => run(NOTE_KEY_USE, key_id, last_used_on)),
   }
 }
 
@@ -80,8 +76,9 @@ const PAGE_OF_KEYS = pageOf(
   { name: 'account_keys', list: `${ACCOUNT_KEYS.list}, ${LAST_USE} AS last_used_on` },
   'account_id',
 )
-const FIND_KEY_USE = 'SELECT last_used_on FROM key_uses WHERE key_id = ?'
-const UPDATE_KEY_USE = 'UPDATE key_uses SET last_used_on = ? WHERE key_id = ?'
+const NOTE_KEY_USE = `
+  ${KEY_USES.insertion} ON CONFLICT (key_id) DO UPDATE SET last_used_on = excluded.last_used_on
+  WHERE key_uses.last_used_on < excluded.last_used_on`
 const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
 const REVOKE_KEY = `
   UPDATE account_keys SET revoked_at = ?

@@ -3,15 +3,9 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Store } from '../../domain/store.ts'
 import { TillError } from '../../errors.ts'
-import { bool, maybe, numberOf, pick, type Row, text } from '../columns.ts'
+import { bool, numberOf, pick, type Row, text } from '../columns.ts'
 import { recordPage } from '../pages.ts'
-import type {
-  CatalogChanges,
-  Page,
-  RecordPage,
-  StoreKey,
-  WriteOptions,
-} from '../records.ts'
+import type { CatalogChanges, Page, RecordPage, StoreKey, WriteOptions } from '../records.ts'
 import {
   ITEM_FIELDS,
   ITEM_ROWS,
@@ -49,7 +43,9 @@ export function catalogMethods(sql: Sql) {
      * ends early.
      */
     listCatalogItems: ({ account_id, store_id }: StoreKey, page: Page) => {
-      const take = (rows: Iterable<Row>) => catalogPage(rows, page)
+      const seqOf = ({ seq }: Row) => seq
+      const take = (rows: Iterable<Row>): RecordPage<Item> =>
+        recordPage(rows, page, (row) => itemRecord(row), seqOf, textOf, CATALOG_PAGE_TEXT)
       const values = [account_id, store_id, page.after ?? '0', page.limit + 1]
       return read(some(take, PAGE_OF_ITEMS, ...values))
     },
@@ -139,20 +135,11 @@ const STATE_OF_STORES = `
 // does not wait. The statements for items detect it, because they compare versions and names.
 const STORES_OF_PROJECT = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq'
 
-/** Four values of a store, of which at least one differs after each change of its items. */
-interface ItemsState {
-  readonly items: number
-  readonly newest: string | null
-  readonly versions: number
-  readonly latest: string | null
-}
-
 /** A digest of a project with its stores and items, from their rows. */
 function stateOf(project: Row, stores: readonly Row[]): string {
   const states = stores.map((row) => {
-    const { newest = null, latest = null } = row as unknown as ItemsState
-    const counts = { items: numberOf(row.items ?? 0), versions: numberOf(row.versions ?? 0) }
-    return [STORES.read(row), { ...counts, newest, latest }] as const
+    const { items, versions, newest, latest } = row
+    return [STORES.read(row), numberOf(items ?? 0), numberOf(versions ?? 0), newest, latest]
   })
   return createHash('sha256')
     .update(JSON.stringify([PROJECTS.read(project), states]))
@@ -161,23 +148,11 @@ function stateOf(project: Row, stores: readonly Row[]): string {
 
 function* findCatalogState(project_id: string): Program<string | undefined> {
   const project = yield* find(FIND_PROJECT, project_id)
-  const stores = project ? yield* all(STATE_OF_STORES, project_id, project_id) : []
-  return maybe((row) => stateOf(row, stores), project)
+  return project && stateOf(project, yield* all(STATE_OF_STORES, project_id, project_id))
 }
 
 /** A catalog page ends at this many characters. Reading it blocks other requests for 1 to 6 ms. */
 const CATALOG_PAGE_TEXT = 64 * 1024
-
-function catalogPage(rows: Iterable<Row>, page: Page): RecordPage<Item> {
-  return recordPage(
-    rows,
-    page,
-    (row) => itemRecord(row),
-    ({ seq }) => seq,
-    textOf,
-    CATALOG_PAGE_TEXT,
-  )
-}
 
 function textOf({ description, metadata }: Row): number {
   const size = typeof metadata === 'string' ? metadata.length : JSON.stringify(metadata).length

@@ -1,6 +1,6 @@
 import { TillError } from '../../errors.ts'
-import type { ColumnType, Table } from '../columns.ts'
-import type { CopiedPage, CopiedRow, CopyMethods } from '../port.ts'
+import { type ColumnType, numberOf, type Table } from '../columns.ts'
+import type { CopiedPage, CopiedRow } from '../records.ts'
 import {
   ACCOUNT_KEYS,
   ACCOUNTS,
@@ -127,26 +127,29 @@ export function tableNamed(name: string): CopiedTable {
   return COPIED_TABLES.find((table) => table.name === name) as CopiedTable
 }
 
-/** The SQL that differs between the databases. */
+/** The parts of a copy that differ between the databases. */
 export interface CopyDialect {
-  /** The SQL of the text of a column of bytes, in hexadecimal digits. */
-  hex(column: string): string
-  /** The SQL of the text of a `timestamptz`. */
-  time(column: string): string
   /** The fields that a table has only in this database. */
   readonly tables: { readonly [name: string]: Partial<CopiedTable> }
-  /** Whether the endpoint `e` has not read the audit entry `a`. */
-  readonly isUnread: string
+  /** The statements of `completeCopy`. */
+  readonly complete: readonly string[]
+  /** Writes rows with the numbers of the source. Throws `storage_unavailable` for a known row. */
+  insertRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Writes the status changes of imports that are not in their purchases yet. SQLite only. */
+  applyChanges?(): Promise<void>
+  /**
+   * Where each store numbers its own purchases: by the `seq` of a store, the number to add, so that
+   * no two purchases have the same. Missing where the purchases of all stores have one sequence.
+   */
+  readNumberBases?(): Promise<ReadonlyMap<string, number>>
 }
 
-type Shared = 'beginCopy' | 'endCopy' | 'readRows'
-
-export function copyMethods(sql: Sql, dialect: CopyDialect): Pick<CopyMethods, Shared> {
+export function copyMethods(sql: Sql, dialect: CopyDialect) {
   const { read, write } = sql
   const tables = new Map(
     COPIED_TABLES.map((table) => {
       const given = { ...table, ...dialect.tables[table.name] }
-      return [table.name, { ...given, ...queriesOf(given, dialect) }]
+      return [table.name, { ...given, ...queriesOf(given, sql) }]
     }),
   )
 
@@ -165,7 +168,12 @@ export function copyMethods(sql: Sql, dialect: CopyDialect): Pick<CopyMethods, S
   }
 
   return {
-    beginCopy: (now) =>
+    /**
+     * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
+     * `forCopy`. Does not mark a storage that already has records. If the storage is marked now, by
+     * this call or an earlier one, resolves to the time of the mark.
+     */
+    beginCopy: (now: string) =>
       write(function* () {
         // Waits for the transactions that write these tables. Until they commit, this transaction
         // cannot see their rows.
@@ -179,9 +187,23 @@ export function copyMethods(sql: Sql, dialect: CopyDialect): Pick<CopyMethods, S
         return now
       }),
     endCopy: async () => void (await write(() => run('DELETE FROM unfinished_copy'))),
-    readRows: (name, page) => read(readRows(name, page)),
+    insertRows: dialect.insertRows,
+    applyChanges: dialect.applyChanges,
+    readNumberBases: dialect.readNumberBases,
+    async countRows(table: string) {
+      const count = () => find(`SELECT count(*) AS n FROM ${table}`)
+      return numberOf((await write(count, LONG))?.n)
+    },
+    readRows: (table: string, page: CopiedPage) => read(readRows(table, page)),
+    /** Writes what follows from the copied rows: indexes, sequences, positions. */
+    completeCopy: () =>
+      write(function* () {
+        for (const each of dialect.complete) yield* run(each)
+      }, LONG),
   }
 }
+
+const LONG = { isAlone: true, isLong: true } as const
 
 interface Queries {
   /** Reads the first rows. */
@@ -192,12 +214,12 @@ interface Queries {
 
 function queriesOf(
   { name, columns, key, where = 'true', compared, store = 'r.store' }: CopiedTable,
-  { hex, time, isUnread }: CopyDialect,
+  { bytes, time, webhooks }: Sql,
 ): Queries {
   const textOf = ([column, type]: [string, Types[string]]) => {
     const field = column === 'store' ? store : `r.${column}`
-    if (column === 'read_seq') return position(isUnread)
-    if (type === 'bytea') return hex(field)
+    if (column === 'read_seq') return position(webhooks.isUnread)
+    if (type === 'bytea') return bytes(field)
     if (type === 'timestamptz') return time(field)
     return type === 'boolean' ? `CAST(CAST(${field} AS integer) AS text)` : `CAST(${field} AS text)`
   }
@@ -221,12 +243,13 @@ const position = (isUnread: string) => `(
     UNION ALL SELECT coalesce(max(seq), 0) + 1 FROM audit) u)`
 
 /** Finds a row in an unfinished copy. */
-export const FIND_UNFINISHED = 'SELECT began_at FROM unfinished_copy'
+const FIND_UNFINISHED = 'SELECT began_at FROM unfinished_copy'
 
-/** The error for opening an unfinished copy without `forCopy`. */
-export function unfinishedError(): TillError {
+/** Throws when the database is an unfinished copy. */
+export function* assertWhole(): Program<void> {
+  if (!(yield* find(FIND_UNFINISHED))) return
   const message = 'it is a copy that was not finished: run the same copy again to finish it'
-  return new TillError('storage_unavailable', message)
+  throw new TillError('storage_unavailable', message)
 }
 
 /** The error for a row that another process has copied into the same target. */

@@ -12,8 +12,10 @@ export interface Dialect {
   readonly forShare: '' | ' FOR SHARE'
   /** The function that returns the greater of two values. */
   readonly greatest: 'max' | 'greatest'
-  /** The SQL that reads a column of bytes. */
+  /** The SQL of the hexadecimal digits of a column of bytes. */
   bytes(column: string): string
+  /** The SQL of the text of a `timestamptz`. */
+  time(column: string): string
   /** Takes named locks; see `lockAuthority`. */
   lock(changed: readonly string[], shared: readonly string[]): Statement | undefined
   /** Keeps other transactions from writing into a table. */
@@ -33,11 +35,8 @@ export interface Dialect {
    */
   putIdempotencyRecord(record: IdempotencyRecord): Program<number>
   readonly webhooks: WebhookDialect
-  /**
-   * The SQL for a page of an owner's records, after a `seq`. The column `text` has the length of the
-   * configuration.
-   */
-  pageOfConfigured<R>(table: Table<R>, owner: string, config: string): ConfiguredQuery
+  /** The most projects or stores on a page. PostgreSQL sends all that a statement selects. */
+  readonly mostConfigured: number
   listSettled(page: Page): Program<SettledPage>
   /** Excludes other archive runs. Throws if entries from before this time are still needed. */
   beginArchive(before: string): Program<void>
@@ -64,12 +63,6 @@ export interface Query {
   readonly values: readonly Value[]
 }
 
-export interface ConfiguredQuery {
-  readonly sql: string
-  /** The maximum number of records on a page. */
-  readonly most: number
-}
-
 export interface Sql extends Dialect {
   /** Runs a program that only reads, without a transaction. */
   read<T>(program: Program<T>): Promise<T>
@@ -89,10 +82,11 @@ export interface Sql extends Dialect {
   notice(isAudited: boolean): void
 }
 
-/** How SQLite writes. */
 export interface WriteMode {
-  /** Whether the transaction is not shared with other writes. */
+  /** Whether a statement may take ten minutes on PostgreSQL. */
+  readonly isLong?: true
+  /** Whether SQLite does not share the transaction with other writes. */
   readonly isAlone?: true
-  /** Whether there is no fsync: a later commit makes the writes durable. */
+  /** Whether SQLite does not fsync: a later commit makes the writes durable. */
   readonly isLazy?: true
 }

@@ -1,7 +1,7 @@
-import { maybe, type Row, type Table } from '../columns.ts'
+import type { Row, Table } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../records.ts'
-import type { ConfiguredQuery } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 import { all, type Program, some, type Value } from './program.ts'
 
 /** The SQL for a page of rows after a `seq`. */
@@ -12,6 +12,11 @@ export function pageOf(
   const condition = owner === undefined ? '' : `${owner} = ? AND `
   return `SELECT seq, ${list} FROM ${name}
     WHERE ${condition}seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`
+}
+
+/** The SQL of the column `text`, which has the length of a configuration. */
+export function lengthOf(config: string): string {
+  return `length(CAST(${config} AS text)) AS text`
 }
 
 /** Reads a page of the records that a statement of `pageOf` selects. */
@@ -27,12 +32,13 @@ export function* listBySeq<R>(
 
 /** Reads a page of projects or stores. It ends early if their configurations are long. */
 export function* listConfigured<R>(
+  { mostConfigured }: Dialect,
   { read }: Pick<Table<R>, 'read'>,
-  { sql, most }: ConfiguredQuery,
+  sql: string,
   owner: string,
   { limit, after = '0' }: Page,
 ): Program<RecordPage<R>> {
-  const page = { limit: Math.min(limit, most) }
+  const page = { limit: Math.min(limit, mostConfigured) }
   const take = (rows: Iterable<Row>) =>
     recordPage(
       rows,
@@ -49,5 +55,6 @@ export function* findRecord<R>(
   sql: string,
   ...values: Value[]
 ): Program<R | undefined> {
-  return maybe(read, (yield { sql, values, returns: 'row' }) as Row | undefined)
+  const row = (yield { sql, values, returns: 'row' }) as Row | undefined
+  return row && read(row)
 }

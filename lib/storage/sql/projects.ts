@@ -3,14 +3,13 @@ import type { KeyRotation, Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, listConfigured } from './pages.ts'
+import { findRecord, lengthOf, listConfigured, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
 export function projectMethods(sql: Sql) {
   const { read, write } = sql
-  const pageOfProjects = sql.pageOfConfigured(PROJECTS, 'account_id', 'config')
 
   function* lockProject(id: string, { authority }: WriteOptions) {
     yield* lockAuthority(sql, authority, lockOf.project(id))
@@ -29,7 +28,7 @@ export function projectMethods(sql: Sql) {
       read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
-      read(listConfigured(PROJECTS, pageOfProjects, id, page)),
+      read(listConfigured(sql, PROJECTS, PAGE_OF_PROJECTS, id, page)),
     /**
      * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
      * `change` returns its argument, writes nothing, not even the audit entry. Resolves to the stored
@@ -75,6 +74,10 @@ export const FIND_PROJECT = `SELECT ${PROJECTS.list} FROM projects WHERE id = ?`
 const FIND_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
 const FIND_FORMER_KEY = `
   SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
+const PAGE_OF_PROJECTS = pageOf(
+  { ...PROJECTS, list: `${PROJECTS.list}, ${lengthOf('config')}` },
+  'account_id',
+)
 export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
 const SHORTEN_FORMER_KEYS = `
   UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`

@@ -1,12 +1,14 @@
-import { PURCHASE_STATUSES, type PurchaseStatus } from '../../domain/purchase.ts'
+import type { Period } from '../../domain/overview.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus, type StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
+import type { SummaryKey } from '../../domain/summary.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
 import { IS_LISTED } from '../recorded.ts'
 import type {
   FilteredPage,
+  MostGroups,
   Page,
-  PurchaseMethods,
   StoredPurchasePage,
   StoreKey,
   StoresOfAccount,
@@ -28,8 +30,6 @@ import {
 
 /** The statements for purchases that differ between the databases. */
 export interface PurchaseDialect extends SummaryDialect {
-  /** The SQL for the time at which an import `i` started. */
-  readonly startedAt: string
   /**
    * Joins purchases `p` with their imports `i` and items `t`, and leaves out the purchases that
    * reads do not return. Ends with a condition.
@@ -44,6 +44,11 @@ export interface PurchaseDialect extends SummaryDialect {
   ): Program<string | undefined>
   /** The query of `listPurchases`, without its LIMIT. */
   listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Query
+  /**
+   * Counts the purchases of an account, up to `most` of them. May return more, but then at most
+   * half of `most`.
+   */
+  countPurchases(account_id: string, most: number): Promise<number>
   /** The query of `listOwned`, without its LIMIT. */
   owned(store: StoreKey, user_id: string, after: string, now: number): Query
 }
@@ -68,15 +73,11 @@ function spanAfter(after: string | undefined, newestFirst = false): Span {
   return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }
 
-type OwnMethods = 'countPurchases' | 'openImport' | 'undoImport' | 'recordPurchase'
-
 /** The reads of purchases and imports. */
-export function purchaseReads(
-  sql: Sql,
-  dialect: PurchaseDialect,
-): Omit<PurchaseMethods, OwnMethods> {
+export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const { read } = sql
-  const { status, startedAt, details } = dialect
+  const { status, details } = dialect
+  const startedAt = sql.time('i.created_at')
   const columns = purchaseColumns(status)
   const countBuyers = buyersStatement(dialect)
   const finished = finishedImports(startedAt)
@@ -153,32 +154,69 @@ export function purchaseReads(
   }
 
   return {
-    findImport: (account_id, import_id) =>
+    countPurchases: dialect.countPurchases,
+    /** Finds a finished import into a store of the account. */
+    findImport: (account_id: string, import_id: string) =>
       read(findRecord(importRecord, findImport, account_id, import_id)),
-    listImports: (store, page) => read(listImports(store, page)),
-    listPurchases: (store, filter, page) => read(listPurchases(store, filter, page)),
-    findTransactions: (...request) => read(findTransactions(...request)),
-    listStatusChanges: (...request) => read(listStatusChanges(...request)),
-    listOwned: (...request) => read(listOwned(...request)),
-    async summarizePurchases(stores, filter, by, most) {
+    /**
+     * Lists the finished imports into a store in order of their start. Leaves out the imports that
+     * `recordPurchase` creates.
+     */
+    listImports: (store: StoreKey, page: Page) => read(listImports(store, page)),
+    /**
+     * Lists the purchases of a store that match the filter, in the order of import, or newest first.
+     * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
+     * fewer than `limit` purchases, even none, although `next` is set.
+     */
+    listPurchases: (store: StoreKey, filter: PurchaseFilter, page: FilteredPage) =>
+      read(listPurchases(store, filter, page)),
+    /**
+     * Finds the purchases with a transaction id that match the filter: at most one of each store,
+     * and at most `limit`.
+     */
+    findTransactions: (...request: Parameters<typeof findTransactions>) =>
+      read(findTransactions(...request)),
+    /** Finds the changes of a purchase's status by finished imports, oldest first. */
+    listStatusChanges: (store: StoreKey, transaction_id: string): Promise<StatusChange[]> =>
+      read(listStatusChanges(store, transaction_id)),
+    /**
+     * Lists the purchases of a user with the status `purchased` that have not expired at `now`: one
+     * row for each SKU, sorted by SKU. The cursor is the last SKU.
+     */
+    listOwned: (store: StoreKey, user_id: string, page: Page, now: number) =>
+      read(listOwned(store, user_id, page, now)),
+    /**
+     * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
+     * exact and from the same moment. Does not block the event loop for long.
+     */
+    async summarizePurchases(
+      stores: StoresOfAccount,
+      filter: PurchaseFilter,
+      by: readonly SummaryKey[],
+      most?: MostGroups,
+    ) {
       const rows = await sql.readLong(stores, (wanted) =>
         summaryStatement(dialect, wanted, filter, by, most),
       )
       return rows.map((row) => summaryOf(row, by))
     },
-    async readTotals({ account_id, store_id }, times, by) {
+    /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
+    async readTotals({ account_id, store_id }: StoreKey, times: Times, by: Period) {
       const rows = await sql.readLong({ account_id, store_id }, (store) =>
         totalsStatement(dialect, store, times, by),
       )
       return storeTotals(rows, by)
     },
-    async countBuyers({ account_id, store_id }, from) {
+    /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
+    async countBuyers({ account_id, store_id }: StoreKey, from: number) {
       const values = [from, from, from, account_id, store_id]
       const query = { sql: countBuyers, values }
       return buyerCounts(await sql.readLong({ account_id, store_id }, () => query))
     },
   }
 }
+
+type Times = Pick<PurchaseFilter, 'from' | 'to'>
 
 /** The SQL for finished imports `i`, with a condition at its end. */
 function finishedImports(startedAt: string): string {

@@ -2,9 +2,10 @@ import type { Authority } from '../../domain/authority.ts'
 import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
 import { IS_LISTED, recordedDetails, storedPurchase } from '../recorded.ts'
-import type { PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../records.ts'
+import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
 import { IMPORT_DETAILS, PURCHASES } from '../tables.ts'
 import type { Sql } from './dialect.ts'
+import type { ImportDialect } from './imports.ts'
 import { find, type Program, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
@@ -22,7 +23,6 @@ export interface RecordDialect {
   readonly findTransaction: string
   /** Takes the next `seq` of a purchase, unless a row of a running import has it. */
   nextPurchase(store: number): Program<number | undefined>
-  insertImport(store: number, import_id: string, first: number, last: number): Program<number>
   insertRow(
     store: number,
     added: number,
@@ -32,11 +32,18 @@ export interface RecordDialect {
   ): Program<void>
   /** Records the previous status of a purchase for an undo, and sets the new one. */
   changeStatus(store: number, updated: number, purchase: number, status: number): Program<void>
-  /** Deletes the abandoned imports that may block a purchase, in the background. */
-  clearAbandoned(store: StoreKey): void
 }
 
-export function recordMethod(sql: Sql, dialect: RecordDialect): PurchaseMethods['recordPurchase'] {
+export function recordMethod(
+  sql: Sql,
+  dialect: RecordDialect,
+  { columns, values }: ImportDialect,
+  clearAbandoned: () => Promise<unknown>,
+) {
+  const insert = `
+    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns})
+    VALUES (?, ?, ?, ?${values}) RETURNING seq`
+
   function* insertImport(
     store: number,
     import_id: string,
@@ -44,7 +51,7 @@ export function recordMethod(sql: Sql, dialect: RecordDialect): PurchaseMethods[
     details: Parameters<typeof IMPORT_DETAILS.values>[0],
   ): Program<number> {
     const [first, last] = seq === undefined ? [1, 0] : [seq, seq]
-    const added = yield* dialect.insertImport(store, import_id, first, last)
+    const added = (yield* find(insert, import_id, store, first, last))?.seq as number
     yield* run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), added)
     return added
   }
@@ -84,7 +91,12 @@ export function recordMethod(sql: Sql, dialect: RecordDialect): PurchaseMethods[
     return { outcome: 'updated', purchase: { ...stored, status: row.status } }
   }
 
-  return async (key, import_id, row, options = {}) => {
+  return async (
+    key: StoreKey,
+    import_id: string,
+    row: NewPurchase,
+    options: WriteOptions = {},
+  ): Promise<RecordedRow> => {
     const result = await sql.write(function* (): Program<RecordedRow> {
       const store = yield* dialect.lockStore(key, options.authority)
       if (store === undefined) return { outcome: 'busy' }
@@ -94,7 +106,7 @@ export function recordMethod(sql: Sql, dialect: RecordDialect): PurchaseMethods[
       return recorded
     })
     // An import whose process died blocks this purchase until that import is deleted.
-    if (result.outcome === 'busy') dialect.clearAbandoned(key)
+    if (result.outcome === 'busy') clearAbandoned().catch(() => {})
     return result
   }
 }

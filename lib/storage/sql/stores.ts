@@ -3,14 +3,13 @@ import type { Page, StoreKey, WriteOptions } from '../records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, listBySeq, listConfigured, pageOf } from './pages.ts'
+import { findRecord, lengthOf, listBySeq, listConfigured, pageOf } from './pages.ts'
 import { run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
 export function storeMethods(sql: Sql) {
   const { read, write } = sql
-  const pageOfStores = sql.pageOfConfigured(STORES, 'project_id', 'store_config')
   return {
     /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
     insertStore: (store: Store, options: WriteOptions = {}) =>
@@ -21,7 +20,8 @@ export function storeMethods(sql: Sql) {
         ? read(findRecord(STORES.read, FIND_STORE, account_id, store_id))
         : read(findRecord(STORES.read, FIND_STORE_OF_PROJECT, account_id, store_id, project_id)),
     /** Lists the stores of a project in order of creation. A page of large configs ends early. */
-    listStores: (id: string, page: Page) => read(listConfigured(STORES, pageOfStores, id, page)),
+    listStores: (id: string, page: Page) =>
+      read(listConfigured(sql, STORES, PAGE_OF_STORES, id, page)),
     /** Lists the stores of a project like `listStores`, but without reading their configurations. */
     listStoreSummaries: (id: string, page: Page) =>
       read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
@@ -51,5 +51,9 @@ export function storeMethods(sql: Sql) {
 const OF_STORE = 'WHERE account_id = ? AND store_id = ?'
 const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
 const FIND_STORE_OF_PROJECT = `${FIND_STORE} AND project_id = ?`
+const PAGE_OF_STORES = pageOf(
+  { ...STORES, list: `${STORES.list}, ${lengthOf('store_config')}` },
+  'project_id',
+)
 const PAGE_OF_SUMMARIES = pageOf(STORE_SUMMARIES, 'project_id')
 export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')

@@ -3,14 +3,6 @@ import { type SqliteValue, translateSqliteError } from './drivers.ts'
 import { startFileThread } from './thread.ts'
 
 /**
- * For each connection, its latest query in a thread. The connection's next query in the same queue
- * waits for this query.
- */
-export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
-
-const scans: ThreadQueue = new WeakMap()
-
-/**
  * Runs a slow query in a worker thread, with its own connection. The thread sends the rows to this
  * thread in batches. Without worker threads, and for a database in memory, runs the query in this
  * thread.
@@ -19,16 +11,9 @@ export async function readInThread(
   db: Connection,
   sql: string,
   values: readonly SqliteValue[],
-  queue = scans,
 ): Promise<Row[]> {
-  const before = queue.get(db)
-  const result = (async () => {
-    await before?.catch(() => {})
-    db.assertInPlace()
-    return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
-  })()
-  queue.set(db, result)
-  return result
+  db.assertInPlace()
+  return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
 }
 
 async function tryThread(

@@ -1,9 +1,11 @@
 import { TillError } from '../../errors.ts'
+import { CHECKS, type Check } from '../sql/check.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
 /** Finds rows that break references without a foreign key (see the schema). */
-const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
+const REFERENCES: readonly Check[] = [
+  ...CHECKS,
   [
     'purchases name an import that is not there',
     'SELECT count(*) AS n FROM purchases WHERE import NOT IN (SELECT seq FROM imports)',
@@ -41,18 +43,6 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
     `SELECT count(*) AS n FROM purchase_users u LEFT JOIN purchases p ON p.seq = u.purchase
        LEFT JOIN imports i ON i.seq = p.import
      WHERE p.user_id IS NULL OR u.user_key <> user_key(i.store, p.user_id)`,
-  ],
-  [
-    'pseudonyms are left, which open the audit log for changes',
-    'SELECT count(*) AS n FROM audit_pseudonym',
-  ],
-  [
-    'items have a version without the id of its change, or the reverse',
-    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
-  ],
-  [
-    'watermarks of an archive are left, which open the audit log for deletion',
-    'SELECT count(*) AS n FROM audit_archive',
   ],
   [
     'changes name a purchase that is not there',

@@ -1,25 +1,11 @@
-import type { CopyMethods } from '../port.ts'
-import {
-  copiedTwice,
-  FIND_UNFINISHED,
-  copyMethods as sharedMethods,
-  tableNamed,
-  unfinishedError,
-} from '../sql/copy.ts'
-import type { Sql } from '../sql/dialect.ts'
+import { type CopyDialect, copiedTwice, tableNamed } from '../sql/copy.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
-import { WEBHOOKS } from './endpoints.ts'
 
-export function copyMethods(db: Connection, sql: Sql): CopyMethods {
+export function copyDialect(db: Connection): CopyDialect {
   return {
-    ...sharedMethods(sql, {
-      hex: (column) => `lower(hex(${column}))`,
-      time: (column) => column,
-      tables: { purchases: { key: ['seq'], store: STORE }, status_changes: { store: STORE } },
-      isUnread: WEBHOOKS.isUnread,
-    }),
-    countRows: async (name) => db.find(`SELECT count(*) AS n FROM ${name}`)?.n as number,
+    tables: { purchases: { key: ['seq'], store: STORE }, status_changes: { store: STORE } },
+    complete: COMPLETE,
     /** Does not fsync: `endCopy` makes all copied rows durable. */
     async insertRows(name, rows) {
       const types = Object.entries(tableNamed(name).columns)
@@ -42,11 +28,6 @@ export function copyMethods(db: Connection, sql: Sql): CopyMethods {
         throw /UNIQUE constraint/.test((error as Error).message) ? copiedTwice() : error
       }
     },
-    async completeCopy() {
-      await db.lazyTransaction(() => {
-        for (const each of COMPLETE) db.run(each)
-      })
-    },
     applyChanges: () => applyChanges(db),
   }
 }
@@ -67,8 +48,3 @@ const COMPLETE = [
     CROSS JOIN imports i ON i.seq = p.import WHERE p.user_id IS NOT NULL ORDER BY 1, 2
     ON CONFLICT DO NOTHING`,
 ]
-
-/** Throws when the database is an unfinished copy. */
-export function assertWhole(db: Connection): void {
-  if (db.find(FIND_UNFINISHED)) throw unfinishedError()
-}

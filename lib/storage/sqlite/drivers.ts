@@ -106,11 +106,6 @@ export function diskFullError(cause: unknown): TillError {
   return Object.assign(fault, { cause })
 }
 
-/** Whether a translated error means that the disk is full. */
-export function isDiskFull(error: unknown): boolean {
-  return resultOf((error as Error).cause) === 'FULL'
-}
-
 /** The message of the driver, even if the error is translated. */
 export function reasonOf(error: unknown): string {
   const { message, cause } = error as Error

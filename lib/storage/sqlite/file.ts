@@ -2,11 +2,12 @@ import { accessSync, closeSync, constants, existsSync, openSync, statSync } from
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { newestVersion, stepsFrom } from '../schema.ts'
+import { assertWhole } from '../sql/copy.ts'
 import { type Connection, connect } from './connection.ts'
-import { assertWhole } from './copies.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, SCHEMA } from './schema.ts'
+import { execute } from './sql.ts'
 
 /** Opens a database file. Creates and upgrades it as needed. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
@@ -19,7 +20,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
     stepsOf(db, options.upgrade) // rejects a file before changing its journal mode
     await configure(db, driver)
     await upgrade(db, options.upgrade)
-    if (!options.forCopy) assertWhole(db)
+    if (!options.forCopy) execute(db, assertWhole())
     return db
   } catch (error) {
     await db.close()

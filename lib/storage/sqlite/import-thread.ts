@@ -3,12 +3,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { StagedRows } from '../records.ts'
+import { assertOwned } from '../sql/imports.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { connect } from './connection.ts'
 import { openSqliteDriver } from './drivers.ts'
 import { configure } from './file.ts'
-import { assertOwned } from './leases.ts'
 import type { PackedRows } from './packed-rows.ts'
+import { DIALECT, execute } from './sql.ts'
 import { createStaging } from './staging.ts'
 import type { ThreadData } from './thread.ts'
 
@@ -25,16 +26,10 @@ export interface ImportThreadData {
 /** Rows to stage, or the end of the import. */
 export type ImportStep = PackedRows | 'finish'
 
-/** The answer to the `steps` oldest open steps. A failure is the last answer. */
-export type ImportAnswer =
-  | { readonly steps: number; readonly result: StagedRows }
-  | { readonly failure: ThreadFailure }
-
-/** The parts of an error that another thread needs. `cause` is the error of the driver. */
-export interface ThreadFailure {
-  readonly message: string
-  readonly code?: unknown
-  readonly cause?: { readonly message: string; readonly code: unknown; readonly errcode: unknown }
+/** The answer to the `steps` oldest open steps. */
+export interface ImportAnswer {
+  readonly steps: number
+  readonly result: StagedRows
 }
 
 /** A transaction ends after this time, to let other processes write. */
@@ -68,29 +63,26 @@ const staging = createStaging(db, store, seq, first_purchase)
 
 parentPort?.on('message', (steps: readonly ImportStep[]) => {
   queue.push(...steps)
-  if (!isWorking) void work()
+  // Another thread gets the properties of an error, but not its class and its cause.
+  if (!isWorking) work().catch((error) => throwLater(error.cause ?? error))
 })
 answer({ steps: 1, result: NOTHING_STAGED })
 
-/** Stages the steps in the queue. After a failure, `isWorking` stays true: nothing follows. */
+/** Stages the steps in the queue. An error ends the thread. */
 async function work(): Promise<void> {
   isWorking = true
-  try {
-    while (queue.length > 0) {
-      // A write that has given up leaves the 1.
-      if (Atomics.wait(lockWanted, 0, 1, YIELD_MS) === 'timed-out') lockWanted[0] = 0
-      answer(await db.lazyTransaction(stageSteps))
-      await setImmediate()
-    }
-    isWorking = false
-  } catch (error) {
-    answer({ failure: failureOf(error) })
+  while (queue.length > 0) {
+    // A write that has given up leaves the 1.
+    if (Atomics.wait(lockWanted, 0, 1, YIELD_MS) === 'timed-out') lockWanted[0] = 0
+    answer(await db.lazyTransaction(stageSteps))
+    await setImmediate()
   }
+  isWorking = false
 }
 
 /** Stages the next steps, until another writer wants the lock. */
 function stageSteps(): ImportAnswer {
-  assertOwned(db, seq, owner)
+  execute(db, assertOwned(DIALECT, { import: seq, store, owner }))
   const end = performance.now() + TRANSACTION_MS
   const results: StagedRows[] = []
   let steps = 0
@@ -112,12 +104,8 @@ function answer(message: ImportAnswer): void {
   parentPort?.postMessage(message)
 }
 
-function failureOf(error: unknown): ThreadFailure {
-  const { message, code, cause } = error as ThreadFailure
-  if (cause === undefined) return { message, code }
-  return {
-    message,
-    code,
-    cause: { message: cause.message, code: cause.code, errcode: cause.errcode },
-  }
+function throwLater(error: unknown): void {
+  process.nextTick(() => {
+    throw error
+  })
 }

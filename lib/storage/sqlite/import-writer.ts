@@ -1,23 +1,16 @@
+import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
 import type { StagedRows } from '../records.ts'
+import type { Lease } from '../sql/imports.ts'
 import { sumStaged } from '../staged.ts'
 import type { Connection } from './connection.ts'
 import { translateSqliteError } from './drivers.ts'
-import type { ImportAnswer, ImportStep, ImportThreadData, ThreadFailure } from './import-thread.ts'
-import { type ImportRow, OWNER } from './leases.ts'
+import type { ImportAnswer, ImportStep, ImportThreadData } from './import-thread.ts'
 import type { PackedRows } from './packed-rows.ts'
 import { startFileThread } from './thread.ts'
 
-/** Stages the rows of one import in a thread of its own, through a connection of its own. */
-export interface ImportWriter {
-  /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
-  stage(rows: PackedRows): Promise<StagedRows>
-  /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
-  finish(): Promise<StagedRows>
-  /** Ends the thread. Rows that are not staged yet are dropped. */
-  end(): Promise<void>
-}
+export type ImportWriter = NonNullable<Awaited<ReturnType<typeof startImportWriter>>>
 
 /** The maximum number of unanswered steps. Each has some 500 rows. */
 const MAX_WAITING = 12
@@ -31,45 +24,40 @@ const MAX_THREADS = 4
 const threads = new WeakMap<Connection, Set<Worker>>()
 
 /**
- * Starts the thread of an import. Its first row gets the `seq` `first_purchase`. Resolves to
- * undefined where threads are not available, if many run, and while the connection closes.
+ * Starts a thread that stages the rows of one import, through a connection of its own. The first row
+ * gets the `seq` `first_purchase`. Resolves to undefined where threads are not available, if many
+ * run, and while the connection closes.
  */
 export async function startImportWriter(
   db: Connection,
-  { seq, store }: ImportRow,
+  { import: seq, store, owner }: Lease,
   first_purchase: number,
-): Promise<ImportWriter | undefined> {
+) {
   const { lockWanted } = db
   const running = threads.get(db) ?? new Set()
   if (db.isClosing || running.size >= MAX_THREADS) return undefined
-  const data = { lockWanted, seq, store, owner: OWNER, first_purchase }
+  const data = { lockWanted, seq, store, owner, first_purchase }
   const worker = startFileThread(db, 'import-thread', YOUNG_MB, data satisfies ImportThreadData)
   if (!worker) return undefined
   threads.set(db, running.add(worker))
   const results: StagedRows[] = []
   let pending: ImportStep[] = []
   let unanswered = 1 // the first answer says that the thread is ready
-  let failure: Error | undefined
-  let wakers: (() => void)[] = []
+  let failure: unknown
   let waits = 0
+  const ending = new AbortController()
+  const { signal } = ending
 
-  const wake = () => {
-    const woken = wakers
-    wakers = []
-    for (const each of woken) each()
+  const fail = (error: unknown) => {
+    failure ??= errorOf(error)
+    ending.abort()
   }
-  const fail = (error: Error) => {
-    failure ??= error
-    wake()
-  }
-  worker.on('message', (answer: ImportAnswer) => {
-    if ('failure' in answer) return fail(errorOf(answer.failure))
-    unanswered -= answer.steps
-    results.push(answer.result)
-    wake()
+  worker.on('message', ({ steps, result }: ImportAnswer) => {
+    unanswered -= steps
+    results.push(result)
   })
-  // Node 20 runs no TypeScript in threads, even with tsx. The thread then ends before it is ready.
-  worker.on('error', () => {}) // ignored, because 'exit' follows
+  // Node 20 runs no TypeScript in threads, even with tsx. The thread then fails before it is ready.
+  worker.on('error', fail)
   worker.on('exit', () => {
     running.delete(worker)
     fail(new TillError('storage_unavailable', 'The thread that stages the import has ended'))
@@ -79,7 +67,7 @@ export async function startImportWriter(
   const waitFor = async (most: number): Promise<StagedRows> => {
     if (waits++ === 0) worker.ref()
     while (failure === undefined && unanswered > most) {
-      await new Promise<void>((resolve) => wakers.push(resolve))
+      await once(worker, 'message', { signal }).catch(() => {}) // then there is a failure
     }
     if (--waits === 0 && !failure) worker.unref()
     if (failure) throw failure
@@ -99,16 +87,19 @@ export async function startImportWriter(
     return undefined
   }
   return {
-    stage(rows) {
+    /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
+    stage(rows: PackedRows) {
       pending.push(rows)
       if (pending.length >= STEPS_A_MESSAGE) send()
       return waitFor(MAX_WAITING)
     },
+    /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
     finish() {
       pending.push('finish')
       send()
       return waitFor(0)
     },
+    /** Ends the thread. Rows that are not staged yet are dropped. */
     async end() {
       fail(new TillError('storage_unavailable', 'The import has ended'))
       await terminate(worker)
@@ -127,7 +118,8 @@ async function terminate(worker: Worker): Promise<void> {
   await worker.terminate()
 }
 
-function errorOf({ message, code, cause }: ThreadFailure): Error {
-  if (cause) return translateSqliteError(Object.assign(new Error(cause.message), cause)) as Error
-  return code === 'storage_unavailable' ? new TillError(code, message) : new Error(message)
+/** Makes a `TillError` from an error that has lost its class on its way from the thread. */
+function errorOf(error: unknown): unknown {
+  const { code, message } = error as TillError
+  return code === 'storage_unavailable' ? new TillError(code, message) : translateSqliteError(error)
 }

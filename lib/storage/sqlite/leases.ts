@@ -1,47 +1,67 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { setImmediate } from 'node:timers/promises'
-import { TillError } from '../../errors.ts'
-import type { Pause } from '../cleanup.ts'
-import { DELETE_OVERLAPS } from '../sql/undo.ts'
+import { RECORDED_GAP } from '../recorded.ts'
+import { type ImportDialect, type Lease, renewLease } from '../sql/imports.ts'
+import { run } from '../sql/program.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { makeDiskSpace } from './diskspace.ts'
-import { isDiskFull } from './drivers.ts'
+import { WEBHOOKS } from './endpoints.ts'
+import { createImport, createSlices } from './imports.ts'
+import { execute } from './sql.ts'
 import { deleteUserEntry } from './users.ts'
-
-/** The row of a running import. */
-export interface ImportRow {
-  readonly seq: number
-  readonly import_id: string
-  readonly store: number
-  /** The process that runs the import, as JSON. */
-  readonly owner: string
-  /** When the last heartbeat was written, in Unix milliseconds. */
-  readonly alive_at: number
-  readonly first_purchase: number
-  readonly last_purchase: number | null
-  readonly undone_at: string | null
-}
-
-/** Tells the storages of all processes and threads apart. */
-const PROCESS = { host: hostname(), pid: process.pid, instance: randomUUID() }
-/** The name that this thread writes as the owner of its imports. */
-export const OWNER = JSON.stringify(PROCESS)
-/** The name that this thread writes as the owner of imports that it deletes. */
-const CLEARING = JSON.stringify({ ...PROCESS, clearing: true })
 
 const LEASE_MS = 30_000
 
-/**
- * Whether the owner of an import may still write. A process on this host that has ended may not.
- * Otherwise the lease decides: the owner may be another thread, or run in another container with the
- * same volume. If the clock jumps, a running import may lose its lease, and fails.
- */
-export function isAlive({ owner, alive_at }: ImportRow): boolean {
-  const { host, pid } = JSON.parse(owner)
-  if (host === hostname() && !isRunning(pid)) return false
-  return Math.abs(Date.now() - alive_at) < LEASE_MS
+/** The most rows of a slice; fewer if the disk is nearly full, because a slice needs WAL space. */
+const SLICE_ROWS = 2_000
+const SMALL_SLICE_ROWS = 100
+/** A slice of deletions ends after this time. 2,000 rows may take a second. */
+const SLICE_MS = 50
+
+export function importDialect(db: Connection, threadRows: number | undefined): ImportDialect {
+  const dialect: ImportDialect = {
+    newOwner: () => JSON.stringify({ host: hostname(), pid: process.pid, id: randomUUID() }),
+    hasEnded(owner) {
+      const { host, pid } = JSON.parse(owner)
+      return host === hostname() && !isRunning(pid)
+    },
+    now: WEBHOOKS.clock,
+    longAgo: '0',
+    // If the clock jumps, a running import may lose its lease, and fails.
+    isExpired: `abs(${WEBHOOKS.clock} - i.alive_at) >= ${LEASE_MS}`,
+    ifExpired: '',
+    columns: ', alive_at, created_at',
+    values: `, ${WEBHOOKS.clock}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
+    first: FIRST_PURCHASE,
+    createImport: (lease, leases) => createImport(db, lease, leases, threadRows),
+    applyChanges: (pause) => applyChanges(db, pause),
+    findRows: FIND_ROWS,
+    async deleteSlice(lease, from, last) {
+      const isSpacious = (await makeDiskSpace(db)) >= 0
+      const most = isSpacious ? SLICE_ROWS : SMALL_SLICE_ROWS
+      return db.lazyTransaction(() => {
+        if (!execute(db, renewLease(dialect, lease))) return undefined
+        const deleted = deleteRows(db, lease, from, last, most)
+        if (deleted !== undefined) return deleted + 1
+        const changes = db.run(DELETE_STATUS_CHANGES, lease.import, lease.import, most)
+        return changes > 0 ? from : undefined
+      })
+    },
+    deletions: ['DELETE FROM purchase_changes WHERE import = ?', DELETE_UNDO],
+    async stageUndo(lease, undone) {
+      const slices = createSlices(db, lease)
+      let last: number | undefined = 0
+      while (last !== undefined) {
+        const after: number = last
+        last = await slices.run(() => stageSlice(db, lease.import, undone, after))
+      }
+    },
+    *commitUndo(lease) {
+      yield* run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.import)
+    },
+  }
+  return dialect
 }
 
 function isRunning(pid: number): boolean {
@@ -53,133 +73,35 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Renews a lease. Returns 0 if another owner has the import. */
-export function renewLease(db: Connection, seq: number, owner: string): number {
-  const sql = 'UPDATE imports SET alive_at = ? WHERE seq = ? AND owner = ?'
-  return db.run(sql, Date.now(), seq, owner)
-}
+const FIRST_PURCHASE = `${RECORDED_GAP} + 1 + max(
+  (SELECT coalesce(max(seq), 0) FROM purchases),
+  (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = s.seq),
+  (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL))`
 
-/** Throws if the import has another owner than this thread, or than the given one. */
-export function assertOwned(db: Connection, seq: number, owner = OWNER): void {
-  const row = db.find('SELECT owner FROM imports WHERE seq = ?', seq)
-  if (row?.owner === owner) return
-  throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
-}
+// At least one slice, because the slice after the last row deletes status changes.
+const FIND_ROWS = `
+  SELECT undone_at IS NOT NULL AS is_undone, first_purchase AS first,
+    max(coalesce(last_purchase + 1, ${Number.MAX_SAFE_INTEGER}), first_purchase) AS last
+  FROM imports WHERE seq = ?`
 
-/**
- * Deletes abandoned imports, and applies waiting status changes. Resolves to false if other imports
- * run, which may be abandoned later.
- */
-export async function clearAbandonedImports(db: Connection, pause: Pause): Promise<boolean> {
-  let others = 0
-  const rows = db.all('SELECT * FROM imports WHERE owner IS NOT NULL') as unknown as ImportRow[]
-  for (const row of rows) {
-    if (isAlive(row)) others++
-    else await clearImport(db, row, pause)
+/** Deletes the first rows of an import from a `seq` on. Returns the `seq` of the last of them. */
+function deleteRows(db: Connection, lease: Lease, from: number, last: number, most: number) {
+  const { store } = lease
+  const end = performance.now() + SLICE_MS
+  const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
+  const rows = db.all(FIND_PURCHASES, from, last, lease.import, most)
+  let deleted: number | undefined
+  for (const { seq, transaction_id, user_id } of rows as unknown as DeletedRow[]) {
+    const key = [store, transaction_id] as const
+    if (hasErased && db.run(KEEP_ERASED, ...key, seq) === 1) db.run(MARK_DELETED, ...key)
+    else db.run(DELETE_TRANSACTION, ...key, seq)
+    if (user_id !== null) deleteUserEntry(db, store, user_id, seq)
+    db.run('DELETE FROM purchases WHERE seq = ?', seq)
+    deleted = seq
+    if (performance.now() > end) break
   }
-  await applyChanges(db, pause)
-  return others === 0
+  return deleted
 }
-
-/**
- * Takes an import from its owner, and deletes its rows. Also deletes its record, except that of an
- * undone import, which lists still show. Does nothing if the import has ended or has another owner.
- */
-export async function clearImport(
-  db: Connection,
-  row: ImportRow,
-  pause: Pause = setImmediate,
-): Promise<void> {
-  const { seq, owner } = row
-  const taken = await db.transaction(() => db.run(TAKE_OVER, CLEARING, Date.now(), seq, owner))
-  if (taken !== 1) return
-  try {
-    await deleteImport(db, row, pause)
-  } catch (error) {
-    // Ends the lease: the next import into the store tries again at once.
-    await db.transaction(() => db.run(END_LEASE, seq, CLEARING)).catch(() => {})
-    throw error
-  }
-}
-
-const END_LEASE = 'UPDATE imports SET alive_at = 0 WHERE seq = ? AND owner = ?'
-
-const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
-
-const SLICE_ROWS = 2_000
-/** If a slice takes longer, the next one is smaller. 2,000 rows may block others for 1 s. */
-const SLICE_MS = 50
-const MIN_SLICE_ROWS = 125
-
-async function deleteImport(
-  db: Connection,
-  { seq, store, first_purchase, last_purchase, undone_at }: ImportRow,
-  pause: Pause,
-): Promise<void> {
-  if (undone_at !== null) await applyChanges(db, pause)
-  const end = last_purchase ?? Number.MAX_SAFE_INTEGER
-  let size = SLICE_ROWS
-  const deleteSlice = (from: number) =>
-    db.lazyTransaction(() => {
-      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process has taken over
-      const rows = db.all(FIND_PURCHASES, from, end, seq, size)
-      const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
-      for (const row of rows as unknown as DeletedRow[]) {
-        const key = [store, row.transaction_id] as const
-        if (hasErased && db.run(KEEP_ERASED, ...key, row.seq) === 1) db.run(MARK_DELETED, ...key)
-        else db.run(DELETE_TRANSACTION, ...key, row.seq)
-        if (row.user_id !== null) deleteUserEntry(db, store, row.user_id, row.seq)
-        db.run('DELETE FROM purchases WHERE seq = ?', row.seq)
-      }
-      return rows.at(-1)?.seq as number | undefined
-    })
-  /** Deletes a slice of rows, or a smaller one if the disk has no space for its WAL. */
-  const deleteWithinSpace = async (from: number): Promise<number | undefined> => {
-    await makeDiskSpace(db)
-    try {
-      const start = performance.now()
-      const last = await deleteSlice(from)
-      const isFast = performance.now() - start < SLICE_MS
-      size = isFast ? Math.min(2 * size, SLICE_ROWS) : Math.max(Math.ceil(size / 2), MIN_SLICE_ROWS)
-      return last
-    } catch (error) {
-      if (!isDiskFull(error) || size === 1) throw error
-      size = Math.ceil(size / 10)
-      return deleteWithinSpace(from)
-    }
-  }
-  let last = await deleteWithinSpace(first_purchase)
-  while (last !== undefined) {
-    await pause()
-    last = await deleteWithinSpace(last)
-  }
-  while (await db.lazyTransaction(() => deleteStatusChanges(db, seq))) await pause()
-  await db.transaction(() => {
-    if (db.run(undone_at === null ? DELETE_IMPORT : END_UNDO, seq, CLEARING) === 0) return
-    db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
-    db.run(DELETE_OVERLAPS, seq, seq)
-    db.run(DELETE_UNDO, seq)
-  })
-}
-
-/**
- * Deletes a batch of rows of `status_changes` that belong to an import. Returns their number: 0 when
- * none is left, or when another process has begun to delete the import.
- */
-function deleteStatusChanges(db: Connection, seq: number): number {
-  if (renewLease(db, seq, CLEARING) === 0) return 0
-  return db.run(DELETE_STATUS_CHANGES, seq, seq, SLICE_ROWS)
-}
-
-const DELETE_STATUS_CHANGES = `
-  DELETE FROM status_changes WHERE import = ? AND purchase IN (
-    SELECT purchase FROM status_changes WHERE import = ? LIMIT ?)`
-const DELETE_IMPORT = 'DELETE FROM imports WHERE seq = ? AND owner = ?'
-const END_UNDO = 'UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ? AND owner = ?'
-/** Deletes the import that holds the status changes of an undo, once all of them are applied. */
-const DELETE_UNDO = `
-  DELETE FROM imports WHERE undoes = ? AND owner IS NULL
-    AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
 interface DeletedRow {
   readonly seq: number
@@ -198,3 +120,36 @@ const MARK_DELETED =
   'UPDATE erased_purchases SET is_deleted = 1 WHERE store = ? AND transaction_id = ?'
 const DELETE_TRANSACTION =
   'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'
+
+const DELETE_STATUS_CHANGES = `
+  DELETE FROM status_changes WHERE import = ? AND purchase IN (
+    SELECT purchase FROM status_changes WHERE import = ? LIMIT ?)`
+/** Deletes the import that holds the status changes of an undo, once all of them are applied. */
+const DELETE_UNDO = `
+  DELETE FROM imports WHERE undoes = ? AND owner IS NULL
+    AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
+
+/**
+ * Stages the previous statuses of the next purchases whose status the import changed. Returns the
+ * `seq` of the last of these purchases, or undefined if none is left.
+ */
+function stageSlice(
+  db: Connection,
+  seq: number,
+  undone: number,
+  after: number,
+): number | undefined {
+  const changes = db.all(FIND_CHANGES, undone, after, SLICE_ROWS)
+  for (const { purchase, before } of changes) {
+    db.run(STAGE_CHANGE, purchase as number, seq, before as number)
+  }
+  return changes.at(-1)?.purchase as number | undefined
+}
+
+// Compares the import too: SQLite may have given the `seq` of a deleted purchase to a purchase of
+// another import.
+const FIND_CHANGES = `
+  SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
+  WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
+  ORDER BY c.purchase LIMIT ?`
+const STAGE_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'

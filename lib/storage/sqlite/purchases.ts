@@ -1,45 +1,13 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsAfter } from '../filter.ts'
-import type { PurchaseMethods } from '../port.ts'
-import type { Query, Sql } from '../sql/dialect.ts'
+import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
-import { ALL, type PurchaseDialect, purchaseReads, type Span } from '../sql/purchases.ts'
-import { recordMethod } from '../sql/record.ts'
-import { readInThread, type ThreadQueue } from './background.ts'
+import { ALL, type PurchaseDialect, type Span } from '../sql/purchases.ts'
+import { readInThread } from './background.ts'
 import type { Connection } from './connection.ts'
-import { openImport } from './imports.ts'
-import { recordDialect, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
-import { DIALECT as SUMMARIES } from './summaries.ts'
-import { undoImport } from './undo.ts'
+import { STATUS, DIALECT as SUMMARIES } from './summaries.ts'
 import { userKey } from './user-key.ts'
-
-export function purchaseMethods(
-  db: Connection,
-  sql: Sql,
-  importThreadRows: number | undefined,
-): PurchaseMethods {
-  return {
-    ...purchaseReads(sql, purchaseDialect(db)),
-    async countPurchases(account_id) {
-      const isLong = db.find(FIND_MANY_IMPORTS, account_id) !== undefined
-      const [row] = isLong
-        ? await readInThread(db, COUNT, [account_id], counts)
-        : db.all(COUNT, account_id)
-      return row?.n as number
-    },
-    async openImport(store, import_id) {
-      return openImport(db, seqOfStore(db, store), import_id, importThreadRows)
-    },
-    async undoImport(store, undo, write) {
-      return undoImport(db, seqOfStore(db, store), undo, write)
-    },
-    recordPurchase: recordMethod(sql, recordDialect(db)),
-  }
-}
-
-/** A separate queue: counts do not wait for queries that scan all purchases. */
-const counts: ThreadQueue = new WeakMap()
 
 /** Counting in so many imports takes 5 ms. A recorded purchase is an import of its own. */
 const FIND_MANY_IMPORTS = `
@@ -52,10 +20,14 @@ const COUNT = `
   FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NULL AND i.undone_at IS NULL
   WHERE s.account_id = ?`
 
-function purchaseDialect(db: Connection): PurchaseDialect {
+export function purchaseDialect(db: Connection): PurchaseDialect {
   return {
     ...SUMMARIES,
-    startedAt: 'i.created_at',
+    async countPurchases(account_id) {
+      const isLong = db.find(FIND_MANY_IMPORTS, account_id) !== undefined
+      const [row] = isLong ? await readInThread(db, COUNT, [account_id]) : db.all(COUNT, account_id)
+      return row?.n as number
+    },
     details: `CROSS JOIN imports i ON i.seq = p.import ${DETAILS}`,
     *lastExamined(store, { import_id }, span, examine) {
       const within = import_id === undefined ? {} : { import_id }

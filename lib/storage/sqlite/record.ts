@@ -4,15 +4,12 @@ import type { RecordDialect } from '../sql/record.ts'
 import { purchaseColumns } from '../tables.ts'
 import { changeStatus } from './changes.ts'
 import type { Connection } from './connection.ts'
-import { clearImport, type ImportRow, isAlive } from './leases.ts'
 import { packRows } from './packed-rows.ts'
 import { insertRows } from './rows.ts'
 import { DIALECT } from './sql.ts'
 import { seqOfStore } from './stores.ts'
+import { STATUS } from './summaries.ts'
 import { userKey } from './user-key.ts'
-
-/** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
-export const STATUS = 'coalesce(c.status, p.status)'
 
 export function recordDialect(db: Connection): RecordDialect {
   return {
@@ -22,11 +19,6 @@ export function recordDialect(db: Connection): RecordDialect {
     },
     findTransaction: FIND_TRANSACTION,
     nextPurchase,
-    *insertImport(store, import_id, first, last) {
-      const now = new Date()
-      const times = [now.getTime(), first, last, now.toISOString()]
-      return (yield* find(INSERT_IMPORT, import_id, store, ...times))?.seq as number
-    },
     *insertRow(store, added, seq, row, item) {
       insertRows(db, added, seq, packRows(store, [row], new Map([[row.sku, item]])))
       yield* run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
@@ -35,10 +27,6 @@ export function recordDialect(db: Connection): RecordDialect {
       yield* run('INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING', user, seq)
     },
     changeStatus: (_store, ...change) => changeStatus(...change),
-    clearAbandoned(store) {
-      const other = db.find(FIND_OTHER, seqOfStore(db, store)) as unknown as ImportRow | undefined
-      if (other && !isAlive(other)) clearImport(db, other).catch(() => {})
-    },
   }
 }
 
@@ -69,8 +57,3 @@ const FIND_LAST = `
   ) AS last`
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
-
-const INSERT_IMPORT = `
-  INSERT INTO imports
-    (import_id, store, alive_at, first_purchase, last_purchase, created_at)
-  VALUES (?, ?, ?, ?, ?, ?) RETURNING seq`

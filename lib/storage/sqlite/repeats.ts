@@ -5,13 +5,13 @@ import {
   isLater,
   PURCHASE_STATUSES,
   type PurchaseField,
-  type PurchaseIdentity,
   type PurchaseStatus,
   type StoredIdentity,
   type UnequalField,
 } from '../../domain/purchase.ts'
 import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
 import { NOTHING_STAGED } from '../staged.ts'
+import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection, Row } from './connection.ts'
 
 /** An appended row. It is not known yet whether its transaction id is already stored. */
@@ -38,20 +38,25 @@ export function compareEntries(
   const conflicts: { line: number; field: PurchaseField }[] = []
   const unequal: UnequalField[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
-  for (const repeat of findRepeats(db, store, entries)) {
-    const { stored, sent } = repeat
-    const result = stored ? compareRepeat(stored, sent, comparison) : SKIPPED
+  // Queries one entry at a time: if two entries have the same transaction id, the first may change
+  // the stored purchase with which the second is compared.
+  for (const { line, purchase } of entries) {
+    const stored = db.find(FIND_STORED, store, purchase)
+    if (!stored) continue
+    const sent = identityOf(db.find(FIND_SENT, purchase) as Row)
+    const isDeleted = stored.import === null // with its user
+    const result = isDeleted ? SKIPPED : compareRepeat(identityOf(stored), sent, comparison)
     if (result.outcome === 'conflict') {
-      conflicts.push({ line: repeat.line, field: result.field })
+      conflicts.push({ line, field: result.field })
     } else {
       counts[result.outcome]++
       unequal.push(...result.unequal)
     }
-    if (result.outcome === 'updated') stageChange(db, seq, repeat, sent.status)
-    if (result.outcome === 'skipped' && repeat.stored) {
-      addOverlap(db, seq, repeat.storedImport, 1)
+    if (result.outcome === 'updated') stageChange(db, seq, stored, sent.status)
+    if (result.outcome === 'skipped' && !isDeleted) {
+      addOverlap(db, seq, stored.import as number, 1)
     }
-    db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
+    db.run('DELETE FROM purchases WHERE seq = ?', purchase)
   }
   return { ...counts, added, conflicts, unknown: [], unequal: countUnequal(unequal) }
 }
@@ -71,8 +76,7 @@ export function stageStatuses(
       counts.notLater++
     else {
       counts.updated++
-      const purchase = { storedSeq: found.seq as number, storedImport: found.import as number }
-      stageChange(db, seq, purchase, status)
+      stageChange(db, seq, found, status)
     }
   }
   return counts
@@ -128,88 +132,38 @@ const ADD_OVERLAP = `
   INSERT INTO import_overlaps (import, earlier, rows) VALUES (?, ?, ?)
   ON CONFLICT (import, earlier) DO UPDATE SET rows = rows + excluded.rows`
 
-interface Repeat {
-  readonly line: number
-  /** The stored purchase. Missing if it was deleted with its user. */
-  readonly stored: StoredIdentity | undefined
-  readonly storedSeq: number
-  readonly storedImport: number
-  readonly sent: PurchaseIdentity
-  readonly sentSeq: number
-}
-
 const SKIPPED = { outcome: 'skipped', unequal: [] } as const
 
-/** Finds the entries whose transaction ids are stored, together with the stored purchases. */
-function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
-  for (const { line, purchase } of entries) {
-    // Queries one entry at a time: if two entries have the same transaction id, the first may
-    // change the stored purchase with which the second is compared.
-    const row = db.find(
-      `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
-         m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased
-       FROM purchases m
-       CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
-       LEFT JOIN purchases s ON s.seq = t.purchase
-       LEFT JOIN purchase_changes c ON c.purchase = s.seq
-       LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
-       WHERE m.seq = ? AND t.purchase <> m.seq`,
-      store,
-      purchase,
-    )
-    if (!row) continue
-    const stored = identityOf(row, 'stored', row.status as number)
-    yield {
-      line,
-      stored: row.import === null ? undefined : { ...stored, is_erased: row.erased !== null },
-      storedSeq: row.purchase as number,
-      storedImport: row.import as number,
-      sent: identityOf(row, 'sent', row.sent_status as number),
-      sentSeq: purchase,
-    }
-  }
-}
+const IDENTITY = ['item', ...PURCHASE_IDENTITIES.names.filter((name) => name !== 'status')]
+const identityColumns = (table: string) => IDENTITY.map((name) => `${table}.${name}`).join(', ')
 
-function identity(table: string, prefix: string): string {
-  const columns = ['item', 'user_id', 'price', 'currency', 'quantity', 'expires_at']
-  return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
-}
+/** Finds the stored purchase, also a deleted one, with the transaction id of an appended row. */
+const FIND_STORED = `
+  SELECT t.purchase AS seq, s.import, ${identityColumns('s')},
+    coalesce(c.status, s.status) AS status, e.is_deleted IS NOT NULL AS is_erased
+  FROM purchases m
+  CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
+  LEFT JOIN purchases s ON s.seq = t.purchase
+  LEFT JOIN purchase_changes c ON c.purchase = s.seq
+  LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
+  WHERE m.seq = ? AND t.purchase <> m.seq`
+const FIND_SENT = `
+  SELECT ${identityColumns('m')}, m.status, 0 AS is_erased FROM purchases m WHERE m.seq = ?`
 
 // Uses the item's `seq` in place of its SKU, because it also identifies the item in its store.
-function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
-  const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
-  return {
-    sku: String(value('item')),
-    user_id: value('user_id') as string | undefined,
-    price: value('price') as number | undefined,
-    currency: value('currency') as string | undefined,
-    quantity: value('quantity') as number,
-    expires_at: value('expires_at') as number | undefined,
-    status: PURCHASE_STATUSES[status] as PurchaseStatus,
-  } satisfies Record<keyof PurchaseIdentity, unknown>
+function identityOf(row: Row): StoredIdentity {
+  const known = { sku: String(row.item), is_erased: Boolean(row.is_erased) }
+  return PURCHASE_IDENTITIES.readInto(known, row)
 }
 
 // Stages a new status for the commit. Changes a row of this import directly: no read returns it.
-function stageChange(
-  db: Connection,
-  seq: number,
-  { storedSeq, storedImport }: Pick<Repeat, 'storedSeq' | 'storedImport'>,
-  status: PurchaseStatus,
-): void {
-  const code = statusCode(status)
-  if (storedImport === seq) {
-    db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, storedSeq)
-  } else {
-    db.run(
-      `INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
-       ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`,
-      storedSeq,
-      seq,
-      code,
-    )
-  }
+function stageChange(db: Connection, seq: number, stored: Row, status: PurchaseStatus): void {
+  const [code, purchase] = [PURCHASE_STATUSES.indexOf(status), stored.seq as number]
+  if (stored.import === seq) {
+    db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, purchase)
+  } else db.run(STAGE_CHANGE, purchase, seq, code)
 }
 
-export function statusCode(status: PurchaseStatus): number {
-  return PURCHASE_STATUSES.indexOf(status)
-}
+const STAGE_CHANGE = `
+  INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
+  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`

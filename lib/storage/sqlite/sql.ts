@@ -49,7 +49,8 @@ export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
   greatest: 'max',
-  bytes: (column) => column,
+  bytes: (column) => `lower(hex(${column}))`,
+  time: (column) => column,
   lock: () => undefined,
   *lockTable() {},
   *insertAll(table, records) {
@@ -68,11 +69,7 @@ export const DIALECT: Dialect = {
     return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))
   },
   webhooks: WEBHOOKS,
-  pageOfConfigured: ({ list, name }, owner, config) => ({
-    sql: `SELECT seq, ${list}, length(${config}) AS text FROM ${name}
-      WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`,
-    most: Number.POSITIVE_INFINITY,
-  }),
+  mostConfigured: Number.POSITIVE_INFINITY,
   *listSettled({ limit, after = '0' }) {
     if (limit === 0) {
       const last = yield* find('SELECT coalesce(max(seq), 0) AS seq FROM audit')

@@ -14,7 +14,8 @@ const FROM = `
   LEFT JOIN purchase_changes c ON c.purchase = p.seq
     AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
 
-const STATUS = 'coalesce(c.status, p.status)'
+/** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
+export const STATUS = 'coalesce(c.status, p.status)'
 const STARTS = {
   day: "'start of day'",
   week: "'start of day', '-6 days', 'weekday 1'",
@@ -70,5 +71,14 @@ export async function readLong(
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
   const { sql, values } = queryOf(wanted)
   if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...(values as SqliteValue[]))
-  return readInThread(db, sql, values as SqliteValue[])
+  const before = scans.get(db)
+  const result = (async () => {
+    await before?.catch(() => {})
+    return readInThread(db, sql, values as SqliteValue[])
+  })()
+  scans.set(db, result)
+  return result
 }
+
+/** For each connection, its latest query in a thread. The next one waits for it. */
+const scans = new WeakMap<Connection, Promise<unknown>>()
