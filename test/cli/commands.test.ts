@@ -1,129 +1,209 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseArguments } from '../../cli/arguments.ts'
 import { commands } from '../../cli/commands.ts'
 import { createOpenApi } from '../../http/index.ts'
-import { tillkit, tillkitJson } from '../support/cli.ts'
+import { tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createShopFile } from '../support/served.ts'
 
-test('the CLI creates, shows, changes and lists a project with a store and an item', async (t) => {
-  const db = join(temporaryFolder(t), 'till.db')
-  const json = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const { account_id } = await json('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const project = await json('project', 'create', '--account', account_id, ...game)
-  const ofProject = ['--account', account_id, '--project', project.id]
-  await json('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
-  const ofStore = ['--account', account_id, '--store', 'main']
-  const gold = ['--name', 'gold', '--display-name', 'Gold', '--price', '499']
-  const item = await json('item', 'create', ...ofStore, ...gold, '--type', 'consumable')
+interface More {
+  readonly env?: NodeJS.ProcessEnv
+  readonly input?: string
+  /** What someone types on a terminal. */
+  readonly typed?: string
+}
 
-  assert.match(project.public_key, /^pk_[\w-]{32}$/)
-  assert.equal(project.account_id, account_id)
-  assert.deepEqual(
-    (await json('account', 'list')).map((each: { name: string }) => each.name),
-    ['Studio'],
-  )
-  const changed = await json(
-    ...['project', 'update', '--project', project.id, '--status', 'archived'],
-    ...['--config', '{"webhook_secret":"s3cret"}'],
-  )
-  assert.equal(changed.status, 'archived')
-  const shown = await json('project', 'show', '--project', project.id)
-  assert.deepEqual(shown, { ...project, status: 'archived', config: {} })
-  assert.deepEqual(await json('project', 'list', '--account', account_id), [shown])
-  const [store] = await json('store', 'list', '--project', project.id)
-  assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
-  const closing = ['--sandbox', 'true', '--status', 'archived', '--config', '{"test_mode":true}']
-  const closed = await json('store', 'update', ...ofStore, ...closing)
-  const archived = { is_sandbox: true, status: 'archived', store_config: { test_mode: true } }
-  assert.deepEqual(closed, { ...store, ...archived })
-  assert.deepEqual(await json('item', 'list', ...ofStore), [item])
-  assert.equal(item.price, 499)
-})
+/** An exit code, a command, and what it prints. A name in capitals is a group of an earlier row. */
+type Step = readonly [code: number, line: string, said: RegExp, more?: More]
 
-test('an account is created together with a first project, and both keys are printed', async (t) => {
-  const db = ['--db', join(temporaryFolder(t), 'till.db')]
-  const game = ['--project', 'Game', '--bundle-id', 'com.example.game', '--platform', 'ios']
-  const create = ['account', 'create', '--name', 'Studio']
+const GAME = '--name Game --bundle-id com.example.game --platform web'
+const FIRST = '--project Game --bundle-id com.example.game --platform ios'
+const GOLD = '--name gold --display-name Gold --price 499 --type consumable'
 
-  const half = await tillkit([...create, ...game.slice(0, 2), ...db])
-  const wrong = await tillkit([...create, ...game, '--bundle-id', 'x', ...db])
-  const { stdout } = await tillkit([...create.slice(0, -1), 'a\x1b[31mb', ...game, ...db])
-  const { project, ...account } = await tillkitJson([...create, ...game, ...db])
+const CATALOG: readonly Step[] = [
+  [
+    2,
+    'account create --name A --project G',
+    /A first project needs --bundle-id and --platform too/,
+  ],
+  [
+    2,
+    `account create --name A ${FIRST} --bundle-id x`,
+    /^tillkit: --bundle-id must be in reverse-/,
+  ],
+  [
+    ...([0, `account create --name a\x1b[31mb ${FIRST}`] as const),
+    /^account_id +(?<account>acc_\w+)\nname +a\\u001b\[31mb\n[\s\S]*^account_key +ak_[\s\S]*^project_id +prj_.*\npublic_key +pk_[\w-]{32}$/m,
+  ],
+  [0, 'account list', /^ACCOUNT +a\\u001b/m],
+  [0, `project create ${GAME}`, /^id +(?<project>prj_\w+)\naccount_id +ACCOUNT\nname +Game$/m],
+  [
+    ...([0, 'project update --project PROJECT --status closed'] as const),
+    /^status +closed$[\s\S]*^warning: the status 'closed' has no effect; /m,
+  ],
+  [0, 'project update --project PROJECT --config {"webhook_secret":"s"}', /"webhook_secret":"s"/],
+  [
+    0,
+    'project update --project PROJECT --status active',
+    /^(?![\s\S]*warn)[\s\S]*^status +active$/m,
+  ],
+  [0, 'project show --project PROJECT', /^status +active\n[\s\S]*^config +\{\}$/m],
+  [0, 'project list', /^PROJECT .*Game/m],
+  [
+    ...([0, 'store create --project PROJECT --type web --store main --status soon'] as const),
+    /^store_id +main\n[\s\S]*^is_sandbox +false\n[\s\S]*warning: the status 'soon' has no effect; /m,
+  ],
+  [0, 'store list --project PROJECT', /^main +web +false +soon$/m],
+  [
+    0,
+    'store update --store main --sandbox true --status ok',
+    /^is_sandbox +true$[\s\S]*'ok' has no/m,
+  ],
+  [0, 'store update --store main --status active --config {"currency":"USD"}', /"currency":"USD"/],
+  [0, `item create --store main ${GOLD}`, /^price +499$/m],
+  [
+    ...([
+      0,
+      'item update gold --store main --price 599 --meta {"a":1} --description shiny',
+    ] as const),
+    /^description +shiny\nprice +599\n[\s\S]*^metadata +\{"a":1\}\n[\s\S]*^version +2$/m,
+  ],
+  [0, 'item archive gold --store main', /^version +3\narchived_at +20/m],
+  [0, 'item list --store main', /^none\n$/],
+  [0, 'item list --store main --archived', /^itm_\w+ +gold +599/m],
+  [0, 'item show gold --store main', /^version +3\narchived_at +20/m],
+  [0, 'item restore gold --store main', /^version +4$/m],
+  [0, 'item list --store main', /^itm_\w+ +gold +599/m],
+]
 
-  assert.deepEqual([half.code, half.stdout], [2, ''])
-  assert.match(half.stderr, /A first project needs --bundle-id and --platform too/)
-  assert.match(wrong.stderr, /^tillkit: --bundle-id must be in reverse-domain form/m)
-  assert.match(stdout, /^name +a\\u001b\[31mb$/m)
-  assert.match(stdout, /^account_key +ak_.*\n(.*\n)*project_id +prj_.*\npublic_key +pk_[\w-]{32}$/m)
-  assert.match(account.account_key, /^ak_/)
-  assert.match(project.public_key, /^pk_[\w-]{32}$/)
-  assert.equal(project.account_id, account.account_id)
-  assert.equal((await tillkitJson(['account', 'list', ...db])).length, 2)
-})
+const SALE = 'T-1,gold,2024-01-15T10:00:00Z,ann,123450,'
+const HEADER = 'transaction_id,sku,purchased_at,user_id,price,status'
+const FILES = {
+  'mai.csv': [HEADER, SALE, `${SALE}refunded`, 'T-2,gold,2024-01-15T10:00:00Z,ann,1,'],
+  'juni.csv': [HEADER, SALE, 'T-3,gold,2024-01-15T10:00:00Z,bob,1,'],
+}
+const BAD = `${HEADER}\nT-1,silver,2026-01-31T12:00:00Z,,4.99,\n`
 
-test('the CLI changes, archives and restores an item', async (t) => {
-  const { json, item, ofStore } = await createShopFile(t)
-  const change = ['--price', '599', '--meta', '{"rare":true}', '--description', 'of gold']
+const IMPORTS: readonly Step[] = [
+  [
+    ...([
+      1,
+      'purchases import - --store main',
+      /line 2, price must be digits only, in minor units/,
+    ] as const),
+    { input: BAD },
+  ],
+  [
+    ...([
+      1,
+      'purchases import - --store main --json',
+      /^\{[\s\S]*"code": "invalid_purchases"/,
+    ] as const),
+    { input: BAD },
+  ],
+  [0, 'purchases import FOLDER/mai.csv --store main', /^import_id +(?<import>imp_\w+)$/m],
+  [0, 'imports list --store main', /mai\.csv/],
+  [
+    ...([0, 'imports show IMPORT'] as const),
+    /^file_name +mai\.csv\n[\s\S]*^Totals of the rows in the file; a purchase and its refund are two rows:\n.*\npurchased +USD +2 +1,234\.51\nrefunded +USD +1 /m,
+  ],
+  [0, 'purchases list --store main --import IMPORT', /^T-1 /m],
+  [
+    2,
+    'imports undo IMPORT',
+    /An undo in the store main \(rows to remove: 2, .*: 1\): confirm it with/,
+  ],
+  [0, 'purchases import FOLDER/juni.csv --store main', /^skipped +1$/m],
+  [1, 'imports undo IMPORT --yes', /1 row of a later [\s\S]*: --force removes these rows/],
+  ...['', 'y\n', 'no\n'].map((typed): Step => {
+    return [1, 'imports undo IMPORT --force', /Type yes to continue: /, { typed }]
+  }),
+  [0, 'imports undo IMPORT --force', /^removed +2\nrestored +1\n/m, { typed: 'yes\n' }],
+  [0, 'imports show IMPORT', /^undone_at +20/m],
+  [0, 'purchases import FOLDER/mai.csv --store main', /^added +2$/m],
 
-  const updated = await json('item', 'update', 'gold', ...ofStore, ...change)
-  const texts = { metadata: { rare: true }, description: 'of gold' }
-  assert.deepEqual(updated, { ...item, ...texts, price: 599, version: 2 })
+  [0, 'users export ann --project PROJECT', /"user_id":"ann"[\s\S]*"T-1"/],
+  [
+    0,
+    'users export ann --project PROJECT --out FOLDER/ann.json',
+    /^Exported the user to FOLDER\/ann/,
+  ],
+  [2, 'users erase ann --project PROJECT', /confirm it with --yes/],
+  ...['', 'y\n', 'bob\n'].map((typed): Step => {
+    return [1, 'users erase ann --project PROJECT', /./, { typed }]
+  }),
+  [
+    ...([0, 'users erase ann --project PROJECT'] as const),
+    ...([
+      /^pseudonym +erased:.*\npurchases +2\nfound +true\ndeleted +false$/m,
+      { typed: 'ann\n' },
+    ] as const),
+  ],
+  [
+    ...([0, 'users erase bob --project PROJECT --yes --delete'] as const),
+    /^purchases +1\nfound +true\ndeleted +true$/m,
+  ],
+  [
+    0,
+    'users erase nobody --project PROJECT --yes',
+    /Nothing is stored of this user\. Check the id /,
+  ],
+  [0, 'purchases list --store main', /^(?![\s\S]*(ann|bob))[\s\S]*^T-1 /m],
+]
 
-  const { archived_at, ...archived } = await json('item', 'archive', 'gold', ...ofStore)
-  assert.deepEqual(archived, { ...updated, version: 3 })
-  assert.ok(Date.parse(archived_at) > 0)
-  assert.deepEqual(await json('item', 'list', ...ofStore), [])
-  assert.deepEqual(await json('item', 'list', ...ofStore, '--archived'), [
-    { ...archived, archived_at },
-  ])
-  assert.deepEqual(await json('item', 'show', 'gold', ...ofStore), { ...archived, archived_at })
+const IN_MAIN = { env: { TILLKIT_ACCOUNT: 'ACCOUNT', TILLKIT_STORE: 'main' } }
 
-  const restored = await json('item', 'restore', 'gold', ...ofStore)
-  assert.deepEqual(restored, { ...updated, version: 4 })
-  assert.deepEqual(await json('item', 'list', ...ofStore), [restored])
-  assert.deepEqual(await json('item', 'list', ...ofStore, '--archived'), [])
-})
+const DEFAULTS: readonly Step[] = [
+  [0, 'account keys list', /^key_/m], // with one account, no command needs --account
+  [0, 'item list', /gold/, { env: { TILLKIT_STORE: 'main' } }],
+  [2, 'item list', /--store ID is missing/, { env: { TILLKIT_STORE: '' } }],
+  [0, 'account create --name Other', /^account_id +(?<other>acc_\w+)$/m],
+  [
+    2,
+    'item list --store main',
+    /--account ID is missing, and there are several: tillkit account l/,
+  ],
+  [0, 'item list', /gold/, IN_MAIN],
+  [1, 'item list --account OTHER', /--store names no/, IN_MAIN],
+  // A command that names a project finds its account, and refuses another one.
+  ...['store list', 'token issue', 'token revoke', 'project rotate-key'].flatMap((command) => {
+    const line = `${command} --project PROJECT`
+    const steps: Step[] = [
+      [0, line, /\w/],
+      [0, `${line} --account ACCOUNT`, /\w/],
+      [1, `${line} --account OTHER`, /^tillkit: /],
+      [1, line, /^tillkit: /, { env: { TILLKIT_ACCOUNT: 'OTHER' } }],
+    ]
+    return steps
+  }),
+]
 
-test('a status without effect is stored with a warning', async (t) => {
-  const { db, account_id, project } = await createShopFile(t)
-  const web = ['--account', account_id, '--project', project.id, '--type', 'web']
-  for (const command of [
-    ['project', 'update', '--project', project.id],
-    ['store', 'create', ...web],
-    ['store', 'update', '--store', 'main', '--account', account_id],
-  ]) {
-    const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
-    assert.equal(mistyped.code, 0)
-    assert.match(mistyped.stderr, /^warning: the status 'disabeld' has no effect; .*\n$/)
-    const { stderr } = await tillkit([...command, '--status', 'disabled', '--db', db])
-    assert.equal(stderr, '')
+test('commands in order: the catalog, imports and users, and the defaults of options', async (t) => {
+  const folder = temporaryFolder(t)
+  for (const [name, lines] of Object.entries(FILES)) {
+    writeFileSync(join(folder, name), `${lines.join('\n')}\n`)
   }
-})
-
-test('a failed import from standard input names the bad lines on stderr, or in a problem document with --json', async (t) => {
-  const { db, ofStore } = await createShopFile(t)
-  const input = 'transaction_id,sku,purchased_at,price\nT-1,silver,2026-01-31T12:00:00Z,4.99\n'
-  const args = ['purchases', 'import', '-', ...ofStore, '--db', db]
-  const human = await tillkit(args, { input })
-  assert.deepEqual([human.code, human.stdout], [1, ''])
-  assert.match(human.stderr, /line 2, price must be digits only, in minor units/)
-  const machine = await tillkit([...args, '--json'], { input })
-  assert.deepEqual([machine.code, machine.stderr], [1, ''])
-  const problem = JSON.parse(machine.stdout)
-  assert.equal(problem.code, 'invalid_purchases')
-  assert.deepEqual(
-    problem.errors.map(({ line, column }: { line: number; column: string }) => [line, column]),
-    [
-      [2, 'sku'],
-      [2, 'price'],
-    ],
-  )
+  const names: { [name: string]: string } = { folder }
+  const fill = (text = '') =>
+    text.replaceAll(/\b[A-Z]{5,}\b/g, (name) => names[name.toLowerCase()] ?? name)
+  for (const [code, line, said, more = {}] of [...CATALOG, ...IMPORTS, ...DEFAULTS]) {
+    const env = Object.entries(more.env ?? {}).map(([name, value]) => [name, fill(value)])
+    const { typed, input = typed } = more
+    const done = await tillkit([...fill(line).split(' '), '--db', join(folder, 'till.db')], {
+      env: Object.fromEntries(env),
+      ...(input === undefined ? {} : { input }),
+      ...(typed === undefined ? {} : { columns: 200 }),
+    })
+    const printed = `${done.stdout}${done.stderr}`
+    assert.equal(done.code, code, `${line}: ${printed}`)
+    if (code !== 0 && !line.endsWith('--json')) assert.equal(done.stdout, '', line)
+    const found = new RegExp(fill(said.source), said.flags).exec(printed)
+    assert.ok(found, `${line} printed ${printed}`)
+    Object.assign(names, found.groups)
+  }
 })
 
 test('the program and every command have help within 80 columns, with an example that parses', async () => {

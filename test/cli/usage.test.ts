@@ -35,6 +35,7 @@ const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['backup none/backup.db', /FILE: .*none: there is no such file or directory/],
   ['copy --from a --to b --db c', /^tillkit: Unknown option '--db'\n/],
   ['account list extra', /Unexpected argument 'extra'/],
+  ['project list', /There is no account: tillkit account create --name NAME\n/],
   ['project show', /--project ID is missing\nSee tillkit project show --help\n/],
   ['project update --project prj_x', /Nothing to change/],
   ['project update --project prj_x --config {', /--config is not JSON/],

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openSqliteStorage } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
-  createSignal,
   importForm,
   rawRequest,
   serveShop,
@@ -253,48 +249,6 @@ test('an upload over the limit is 413, with or without Content-Length', async (t
 
   announced.socket.destroy()
   await assertNothingLeft(shop)
-})
-
-/** A storage whose imports wait for `gate` before each slice. */
-async function createWatchedStorage(t: TestContext) {
-  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
-  const { openImport } = storage
-  const gate = { stage: async (_slice: number) => {} }
-  storage.openImport = async (store, id) => {
-    const opened = await openImport(store, id)
-    if (!opened) return undefined
-    let slices = 0
-    const stage: typeof opened.stage = async (rows) => {
-      await gate.stage(++slices)
-      return opened.stage(rows)
-    }
-    return { ...opened, stage }
-  }
-  return { storage, gate }
-}
-
-test('items are created during an import, which a stopping server finishes', async (t) => {
-  const { storage, gate } = await createWatchedStorage(t)
-  const { load, purchases, request, stop, account_key } = await start(t, { storage })
-  const [reached, released] = [createSignal(), createSignal()]
-  gate.stage = async (slice) => {
-    if (slice !== 2) return
-    reached.give()
-    await released.given
-  }
-  const importing = load(fileOf(5_000))
-  await reached.given
-
-  const item = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
-  const json = { ...item, type: 'consumable' }
-  assert.equal((await request('POST /api/v1/items', { account_key, json })).status, 200)
-  assert.deepEqual(await purchases(), [])
-  const stopping = stop()
-  released.give()
-
-  assert.equal((await importing).text, '{"ok":true}')
-  await stopping
-  assert.equal((await purchases()).length, 5_000)
 })
 
 test('the parts layout and skus say how to read a file, and a header counts the rows passed over', async (t) => {
