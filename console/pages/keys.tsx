@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
-import { useLoad } from '../data.ts'
+import type { AccountKey, ListQuery, NewAccountKey } from '../../client/manage.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Await } from '../parts/notice.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
 import { Secret } from '../parts/secret.tsx'
-import { Table } from '../parts/table.tsx'
+import { List } from '../parts/table.tsx'
 import { client } from '../session.ts'
 
 const NAME = [
@@ -14,7 +12,6 @@ const NAME = [
 ]
 
 export function Keys() {
-  const loaded = useLoad((signal) => client.keys.list({ signal }), [])
   const [added, setAdded] = useState<NewAccountKey>()
   return (
     <Page
@@ -33,23 +30,21 @@ export function Keys() {
           onClose={() => setAdded(undefined)}
         />
       )}
-      <Await loaded={loaded}>
-        {({ keys }) => (
-          <Table
-            label="Account keys"
-            rows={keys}
-            keyOf={({ key_id }) => key_id}
-            columns={[
-              ['Name', ({ name }) => name || 'unnamed'],
-              ['Key', ({ key_id }) => <Copyable label="key id" text={key_id} />, 'hidden'],
-              ['created_at', 'hidden'],
-              ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
-              ['State', stateOf],
-              ['Action', (key) => !key.revoked_at && <RevokeButton of={key} />, 'end'],
-            ]}
-          />
-        )}
-      </Await>
+      <List
+        label="Account keys"
+        list={(query: ListQuery, options) => client.keys.list({ ...query, ...options })}
+        query={{}}
+        keyOf={({ key_id }) => key_id}
+        columns={[
+          ['Name', ({ name }) => name || 'unnamed'],
+          ['Key', ({ key_id }) => <Copyable label="key id" text={key_id} />, 'hidden'],
+          ['created_at', 'hidden'],
+          ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
+          ['State', stateOf],
+          ['Action', (key) => !key.revoked_at && <RevokeButton of={key} />, 'end'],
+        ]}
+        empty={['The account has no key', 'Create one for each server.']}
+      />
     </Page>
   )
 }

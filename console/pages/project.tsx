@@ -1,4 +1,4 @@
-import type { NewStore } from '../../client/manage.ts'
+import type { NewStore, Project } from '../../client/manage.ts'
 import {
   changeProject,
   PROJECT_SECRETS,
@@ -17,13 +17,6 @@ import { fieldsOf, STATUS, settingFields } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
-
-const FIELDS = fieldsOf(
-  { ...projectChangeFields, ...statusFields },
-  { ...{ id: false, config: false }, status: STATUS },
-)
-
-const { schema: SCHEMA } = projectChangeFields.config
 
 export function ProjectPage({ id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.projects.get(id, { signal }), [id])
@@ -46,10 +39,7 @@ export function ProjectPage({ id }: { readonly id: string }) {
             <Edit
               label="Edit project"
               record={project}
-              fields={[
-                ...FIELDS,
-                ...settingFields('config', SCHEMA, PROJECT_SECRETS, project.secrets),
-              ]}
+              fields={fieldsFor(project)}
               load={() => client.projects.get(id)}
               check={(changes, current) =>
                 changeProject(current, parseProjectChange({ id, ...changes }, 'account'))
@@ -63,6 +53,14 @@ export function ProjectPage({ id }: { readonly id: string }) {
       </Await>
     </Page>
   )
+}
+
+function fieldsFor({ secrets }: Project) {
+  const { id: _, config, ...fields } = { ...projectChangeFields, ...statusFields }
+  return [
+    ...fieldsOf(fields, { status: STATUS }),
+    ...settingFields('config', config, PROJECT_SECRETS, secrets),
+  ]
 }
 
 function RotateButton({ id }: { readonly id: string }) {
@@ -90,7 +88,7 @@ function Stores({ project_id }: { readonly project_id: string }) {
         query={{ project_id }}
         columns={[
           ['Store', ({ store_id: id }) => <a href={link(id)}>{id}</a>],
-          ['Type', ({ store_type }) => store_type],
+          'store_type',
           ['Kind', ({ is_sandbox }) => <Badge text={is_sandbox ? 'sandbox' : 'live'} />],
           ['status', 'end'],
         ]}

@@ -25,10 +25,7 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
         {(store) => (
           <>
             <Section title="Store">
-              <Facts
-                of={store}
-                fields={['store_id', ['Type', () => store.store_type], 'status', 'created_at']}
-              />
+              <Facts of={store} fields={['store_id', 'store_type', 'status', 'created_at']} />
             </Section>
             <Edit
               label="Edit store"
@@ -53,6 +50,6 @@ function fieldsFor({ store_type, secrets }: Store) {
   const { is_sandbox, status, store_config } = newStoreFields[store_type]
   return [
     ...fieldsOf({ status, is_sandbox }, { status: STATUS, is_sandbox: { label: 'Sandbox' } }),
-    ...settingFields('store_config', store_config.schema, SECRETS_OF_TYPE[store_type], secrets),
+    ...settingFields('store_config', store_config, SECRETS_OF_TYPE[store_type], secrets),
   ]
 }

@@ -3,8 +3,12 @@ import { labelOf } from '../format.ts'
 import type { FieldInfo } from './fields.tsx'
 import type { Parsed } from './form.tsx'
 
+interface Rule {
+  readonly schema: JsonSchema
+}
+
 /** The rules of the fields of a record. */
-type Rules = { readonly [name: string]: { readonly schema: JsonSchema } }
+type Rules = { readonly [name: string]: Rule }
 
 interface OwnFields {
   /** Additions to the schemas, by field. `false` leaves a field out. */
@@ -48,7 +52,7 @@ export const STATUS: Partial<FieldInfo> = {
  */
 export function settingFields(
   name: string,
-  schema: JsonSchema,
+  { schema }: Rule,
   secrets: readonly string[],
   set: readonly string[] = [],
 ): FieldInfo[] {
