@@ -8,6 +8,7 @@ import {
   parseNewProject,
   parseProjectChange,
 } from '../../lib/domain/project.ts'
+import { parseListQuery } from '../../lib/domain/query.ts'
 import { parseSessionRequest } from '../../lib/domain/session.ts'
 import { isActive } from '../../lib/domain/status.ts'
 import {
@@ -73,6 +74,7 @@ const RETURNED: readonly [what: string, parse: Parse, sent: object, defaults?: o
       store_config: { currency: 'USD', unknown: [1] },
     },
   ],
+  ['a query of a list', parseListQuery, {}, { limit: 100 }],
   [
     'a session',
     session,

@@ -52,8 +52,10 @@ test('a search finds a text in names and display names', async () => {
   const first = await till.items.list(account, { store_id: 'main', search: 'g', limit: 1 })
   assert.deepEqual(await search('g', { limit: 1, cursor: first.next }), ['big_gem'])
   const session = await till.sessions.authenticate(token, 'items:read')
-  const failure = await failureOf(till.items.list(session, { store_id: 'main', search: 'g' }))
-  assert.deepEqual(failure.details[0]?.field, 'search')
+  for (const own of [{ search: 'g' }, { archived: true }]) {
+    const { details } = await failureOf(till.items.list(session, { store_id: 'main', ...own }))
+    assert.deepEqual(details[0]?.field, Object.keys(own)[0])
+  }
 })
 
 test('an archived item keeps its name, and imports accept its purchases', async () => {
