@@ -56,14 +56,30 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
 })
 
-test('an item that is archived is restored only on demand', async () => {
-  const { plan, apply } = await setup()
-  await apply(main(GEM), { archiveMissing: true })
+test('an exported catalog has no differences, also when it is read byte by byte', async () => {
+  const { till, account, exported } = await setup()
+  const text = await exported()
+
+  const whole = await till.catalog.plan(account, await readCatalog(fileOf(text)))
+  const bytes = [...Buffer.from(text)].map((byte) => Buffer.from([byte]))
+
+  assert.deepEqual([whole.changes, whole.unchanged], [[], 1])
+  assert.deepEqual(await till.catalog.plan(account, await readCatalog(bytes)), whole)
+})
+
+test('a missing item stays unless archiveMissing is set, and a file restores it', async () => {
+  const { plan, apply, exported } = await setup()
+
+  assert.equal((await apply(main(GEM))).missing, 1)
+  const archived = await apply(main(GEM), { archiveMissing: true })
+  assert.deepEqual([archived.archived, archived.changes[0]?.name], [1, 'gold'])
+  assert.match(await exported(), /"name":"gold".*"archived":true/)
+  assert.equal((await plan(main(GEM), { archiveMissing: true })).archived, 0)
 
   const { details } = await failureOf(plan(main({ name: 'gold' })))
-
   assert.deepEqual(details[0]?.field, '$.stores[0].items[0].name')
   assert.match(details[0]?.message ?? '', /taken by an archived item: "archived": false restores/)
+  assert.equal((await apply(main({ name: 'gold', archived: false } as never))).restored, 1)
 })
 
 test('an export replaces secrets by references', async () => {

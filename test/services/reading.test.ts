@@ -13,6 +13,33 @@ async function importText({ till, account }: Shop, ...lines: string[]) {
 const exported = async ({ till, account }: Shop, query: object = {}) =>
   (await collect(till.purchases.export(account, { ...MAIN, ...query }))).join('')
 
+test('a full export imports into an empty store as the same purchases', async () => {
+  const shop = await createShop()
+  const other = await createShop()
+  const cells = ['=1', '+a', '-b', '@c', "'=d", 'a,b', 'é😀', ' x ', '"q"', 'a\nb']
+  const statuses = ['purchased', 'pending', 'refunded', 'cancelled']
+  const rows = cells.map((cell, i) => {
+    const quoted = `"${cell.replaceAll('"', '""')}"`
+    const metadata = i % 2 ? '"{""a"":[""=1"",{""b"":null}]}"' : ''
+    const at = '2024-03-01T12:34:56.789Z'
+    return `${quoted},gold,${at},${quoted},${i},EUR,${statuses[i % 4]},${metadata}\n`
+  })
+  const file = fileOf(HEADER.replace('\n', ',metadata\n'), ...rows)
+  await shop.till.purchases.import(shop.account, { ...MAIN, file })
+
+  const csv = await exported(shop)
+  const again = { ...MAIN, file: fileOf(csv) }
+  assert.equal((await other.till.purchases.import(other.account, again)).added, cells.length)
+
+  const all = async ({ till, account }: Shop) => {
+    const found = await collect(till.purchases.all(account, MAIN))
+    return found.map(({ import_id: _, ...purchase }) => purchase)
+  }
+  assert.deepEqual(await all(other), await all(shop))
+  assert.deepEqual(pluck(await all(other), 'transaction_id'), cells)
+  assert.equal(await exported(other), csv)
+})
+
 test('an export has what its query selects, and rows added to it by hand are read unchanged', async () => {
   const shop = await createShop()
   const other = await createShop()
