@@ -91,9 +91,14 @@ async function readParts(
 }
 
 function repeated(name: string): TillError {
+  return invalidPart(name, 'repeated', 'may be sent only once')
+}
+
+function invalidPart(name: string, code: string, message: string): TillError {
   const field = excerpt(name)
-  const details = [{ field, code: 'repeated', message: 'may be sent only once' }]
-  return new TillError('invalid_request', `The part ${field} may be sent only once`, details)
+  return new TillError('invalid_request', `The part ${field} ${message}`, [
+    { field, code, message },
+  ])
 }
 
 /** The parts that are files themselves, and their maximum bytes. */
@@ -115,8 +120,6 @@ function decodeField({ name, chunks }: { name: string; chunks: Uint8Array[] }): 
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch {
-    const field = excerpt(name)
-    const details = [{ field, code: 'invalid', message: 'must be text in UTF-8' }]
-    throw new TillError('invalid_request', `The part ${field} must be text in UTF-8`, details)
+    throw invalidPart(name, 'invalid', 'must be text in UTF-8')
   }
 }
