@@ -134,6 +134,12 @@ export interface AuditArchive {
   readonly file: string
 }
 
+/** One page of a list. */
+export interface ListPage {
+  /** The `cursor` of the next page; missing on the last page. */
+  readonly next?: string
+}
+
 interface ParsedPage {
   readonly limit: number
   readonly cursor?: string | undefined

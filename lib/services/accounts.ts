@@ -10,7 +10,7 @@ import { keyRequired } from '../domain/authority.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
-import { type ListQuery, listFields, pageFor } from '../domain/query.ts'
+import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { AuditPage, KeyedAccount } from '../storage/port.ts'
@@ -65,16 +65,12 @@ export interface CreatedAccount extends Account {
   readonly project?: Project
 }
 
-export interface AccountPage {
+export interface AccountPage extends ListPage {
   readonly accounts: readonly Account[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
-export interface AccountKeyPage {
+export interface AccountKeyPage extends ListPage {
   readonly keys: readonly AccountKeyInfo[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
 /** An account key without its secret. */

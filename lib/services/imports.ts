@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { parseObject } from '../domain/fields.ts'
 import { type ImportRecord, type ImportUndoRequest, undoFields } from '../domain/import.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type ImportQuery, importListFields, pageFor } from '../domain/query.ts'
+import { type ImportQuery, importListFields, type ListPage, pageFor } from '../domain/query.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -31,10 +31,8 @@ export interface Imports {
   undo(account: Account, request: ImportUndoRequest, options?: CallOptions): Promise<ImportRecord>
 }
 
-export interface ImportPage {
+export interface ImportPage extends ListPage {
   readonly imports: readonly ImportRecord[]
-  /** The `cursor` of the next page; absent on the last. */
-  readonly next?: string
 }
 
 const MAX_WAIT_MS = 10 * 60_000

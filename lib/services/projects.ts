@@ -11,7 +11,7 @@ import {
   parseNewProject,
   parseProjectChange,
 } from '../domain/project.ts'
-import { type ListQuery, listFields, pageFor } from '../domain/query.ts'
+import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { AuditedWrite } from '../storage/port.ts'
@@ -61,10 +61,8 @@ export interface Projects {
   all(account: Account): AsyncIterable<Project>
 }
 
-export interface ProjectPage {
+export interface ProjectPage extends ListPage {
   readonly projects: readonly Project[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
 /** A project record with a new id and a new public key. */

@@ -16,6 +16,7 @@ import type {
 } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
+  type ListPage,
   type OwnedQuery,
   type PurchaseFilter,
   type PurchaseKey,
@@ -82,10 +83,8 @@ export interface Purchases extends Overview {
   summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
 }
 
-export interface PurchasePage {
+export interface PurchasePage extends ListPage {
   readonly purchases: readonly Purchase[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
 export interface ImportRequest {

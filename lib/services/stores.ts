@@ -1,7 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import { invalidField, type JsonObject, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { pageFor, type StoreQuery, storeListFields } from '../domain/query.ts'
+import { type ListPage, pageFor, type StoreQuery, storeListFields } from '../domain/query.ts'
 import {
   changeStore,
   type NewStore,
@@ -54,10 +54,8 @@ export interface Stores {
   all(caller: Caller, query: Pick<StoreQuery, 'project_id'>): AsyncIterable<Store>
 }
 
-export interface StorePage {
+export interface StorePage extends ListPage {
   readonly stores: readonly Store[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
 export function createStores(context: Context): Stores {

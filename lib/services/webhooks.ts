@@ -13,6 +13,7 @@ import type { StoredMessage } from '../domain/message.ts'
 import {
   deliveryFields,
   deliveryListFields,
+  type ListPage,
   pageFor,
   parseReplay,
   type WebhookDeliveryKey,
@@ -78,16 +79,12 @@ export interface ExpectedTarget {
   readonly unconfirmed_at?: string | undefined
 }
 
-export interface WebhookPage {
+export interface WebhookPage extends ListPage {
   readonly endpoints: readonly WebhookEndpoint[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
-export interface WebhookLogPage {
+export interface WebhookLogPage extends ListPage {
   readonly deliveries: readonly WebhookDelivery[]
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
 }
 
 export function createWebhooks(context: Context): Webhooks {
