@@ -35,13 +35,15 @@ const CATALOG: readonly Step[] = [
     /^tillkit: --bundle-id must be in reverse-/,
   ],
   [
-    ...([0, `account create --name a\x1b[31mb ${FIRST}`] as const),
+    0,
+    `account create --name a\x1b[31mb ${FIRST}`,
     /^account_id +(?<account>acc_\w+)\nname +a\\u001b\[31mb\n[\s\S]*^account_key +ak_[\s\S]*^project_id +prj_.*\npublic_key +pk_[\w-]{32}$/m,
   ],
   [0, 'account list', /^ACCOUNT +a\\u001b/m],
   [0, `project create ${GAME}`, /^id +(?<project>prj_\w+)\naccount_id +ACCOUNT\nname +Game$/m],
   [
-    ...([0, 'project update --project PROJECT --status closed'] as const),
+    0,
+    'project update --project PROJECT --status closed',
     /^status +closed$[\s\S]*^warning: the status 'closed' has no effect; /m,
   ],
   [0, 'project update --project PROJECT --config {"webhook_secret":"s"}', /"webhook_secret":"s"/],
@@ -53,7 +55,8 @@ const CATALOG: readonly Step[] = [
   [0, 'project show --project PROJECT', /^status +active\n[\s\S]*^config +\{\}$/m],
   [0, 'project list', /^PROJECT .*Game/m],
   [
-    ...([0, 'store create --project PROJECT --type web --store main --status soon'] as const),
+    0,
+    'store create --project PROJECT --type web --store main --status soon',
     /^store_id +main\n[\s\S]*^is_sandbox +false\n[\s\S]*warning: the status 'soon' has no effect; /m,
   ],
   [0, 'store list --project PROJECT', /^main +web +false +soon$/m],
@@ -65,10 +68,8 @@ const CATALOG: readonly Step[] = [
   [0, 'store update --store main --status active --config {"currency":"USD"}', /"currency":"USD"/],
   [0, `item create --store main ${GOLD}`, /^price +499$/m],
   [
-    ...([
-      0,
-      'item update gold --store main --price 599 --meta {"a":1} --description shiny',
-    ] as const),
+    0,
+    'item update gold --store main --price 599 --meta {"a":1} --description shiny',
     /^description +shiny\nprice +599\n[\s\S]*^metadata +\{"a":1\}\n[\s\S]*^version +2$/m,
   ],
   [0, 'item archive gold --store main', /^version +3\narchived_at +20/m],
@@ -89,25 +90,22 @@ const BAD = `${HEADER}\nT-1,silver,2026-01-31T12:00:00Z,,4.99,\n`
 
 const IMPORTS: readonly Step[] = [
   [
-    ...([
-      1,
-      'purchases import - --store main',
-      /line 2, price must be digits only, in minor units/,
-    ] as const),
+    1,
+    'purchases import - --store main',
+    /line 2, price must be digits only, in minor units/,
     { input: BAD },
   ],
   [
-    ...([
-      1,
-      'purchases import - --store main --json',
-      /^\{[\s\S]*"code": "invalid_purchases"/,
-    ] as const),
+    1,
+    'purchases import - --store main --json',
+    /^\{[\s\S]*"code": "invalid_purchases"/,
     { input: BAD },
   ],
   [0, 'purchases import FOLDER/mai.csv --store main', /^import_id +(?<import>imp_\w+)$/m],
   [0, 'imports list --store main', /mai\.csv/],
   [
-    ...([0, 'imports show IMPORT'] as const),
+    0,
+    'imports show IMPORT',
     /^file_name +mai\.csv\n[\s\S]*^Totals of the rows in the file; a purchase and its refund are two rows:\n.*\npurchased +USD +2 +1,234\.51\nrefunded +USD +1 /m,
   ],
   [0, 'purchases list --store main --import IMPORT', /^T-1 /m],
@@ -136,14 +134,14 @@ const IMPORTS: readonly Step[] = [
     return [1, 'users erase ann --project PROJECT', /./, { typed }]
   }),
   [
-    ...([0, 'users erase ann --project PROJECT'] as const),
-    ...([
-      /^pseudonym +erased:.*\npurchases +2\nfound +true\ndeleted +false$/m,
-      { typed: 'ann\n' },
-    ] as const),
+    0,
+    'users erase ann --project PROJECT',
+    /^pseudonym +erased:.*\npurchases +2\nfound +true\ndeleted +false$/m,
+    { typed: 'ann\n' },
   ],
   [
-    ...([0, 'users erase bob --project PROJECT --yes --delete'] as const),
+    0,
+    'users erase bob --project PROJECT --yes --delete',
     /^purchases +1\nfound +true\ndeleted +true$/m,
   ],
   [

@@ -31,8 +31,10 @@ const refusals: readonly (readonly [string, 'x' | 'token', string, number, strin
   ['its credential', 'x', bodyOf(PART), 401, 'token_required'],
   [
     'a malformed delimiter in its middle',
-    ...(['token', bodyOf(`${PART}${'x'.repeat(3_000_000)}\r\n--x malformed\r\n`)] as const),
-    ...([400, 'malformed_request'] as const),
+    'token',
+    bodyOf(`${PART}${'x'.repeat(3_000_000)}\r\n--x malformed\r\n`),
+    400,
+    'malformed_request',
   ],
   ['a part that is sent twice', 'token', bodyOf(`${PART}\r\n${PART}`), 400, 'invalid_request'],
   ['a file that is too large', 'token', bodyOf(PART, LARGE + 1_000_000), 413, 'body_too_large'],

@@ -149,7 +149,9 @@ const refused: readonly Refusal[] = [
   [
     'a store_id that is not UTF-8',
     Buffer.from(good.replace('main', 'm\xe4in'), 'latin1'),
-    ...([400, 'invalid_request', ['store_id']] as const),
+    400,
+    'invalid_request',
+    ['store_id'],
   ],
   ...['dryrun', 'Dry-Run', 'storeId', 'File'].map((name) =>
     refusedParts(`the misspelled part ${name}`, { [name]: 'true' }, name),
@@ -170,14 +172,17 @@ const refused: readonly Refusal[] = [
     ([name, kib]): Refusal => [
       `a part ${name} of more than ${kib} KiB`,
       multipart([[name, ' '.repeat(kib * 1024 + 1)], file]),
-      ...([413, 'body_too_large'] as const),
+      413,
+      'body_too_large',
     ],
   ),
   ['an empty file', multipart([store, ['file', '']]), 400, 'invalid_purchases', ['line 1']],
   [
     'a bad row',
     multipart([store, ['file', `${fileOf(2)}T-3,silver-coin,1709294400,,\n`]]),
-    ...([400, 'invalid_purchases', ['line 4 sku']] as const),
+    400,
+    'invalid_purchases',
+    ['line 4 sku'],
   ],
 ]
 

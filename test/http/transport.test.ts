@@ -138,7 +138,9 @@ const rows: readonly Row[] = [
   [
     'a target in absolute form is routed by its path, whatever its host',
     () => get('HTTP://elsewhere:99/healthz?a=//'),
-    ...([200, '', { absent: ['elsewhere'] }] as const),
+    200,
+    '',
+    { absent: ['elsewhere'] },
   ],
   ['a query may contain anything', () => get('/healthz?a=%FF&%&?=&__proto__=1&a[]'), 200],
   [
@@ -149,18 +151,22 @@ const rows: readonly Row[] = [
   [
     'a chunked body of 256 KiB and a byte is 413',
     ({ withKey }) => chunked([itemBody('longer').padEnd(MAX), ' '], withKey),
-    ...([413, 'body_too_large', { absent: [MARK] }] as const),
+    413,
+    'body_too_large',
+    { absent: [MARK] },
   ],
   [
     'a valid account key after another one is refused',
     ({ withKey }) => create(itemBody('twice'), 'X-Account-Key: ak_other', withKey),
-    ...([401, 'account_key_required'] as const),
+    401,
+    'account_key_required',
   ],
   ['two tokens are refused', ({ withToken: own }) => get(LIST, own, own), 401, 'token_required'],
   [
     'two public keys are refused',
     ({ withPublicKey: own }) => get('/api/v1/identity/auth/access-token', own, own),
-    ...([400, 'invalid_public_key'] as const),
+    400,
+    'invalid_public_key',
   ],
   [
     'a GET with a body is answered',
@@ -173,18 +179,18 @@ const rows: readonly Row[] = [
   [
     'headers of more than 16 KiB are 431',
     () => get('/healthz', `x-large: ${'x'.repeat(16 * 1024)}`),
-    ...([431, 'headers_too_large', CLOSE] as const),
+    431,
+    'headers_too_large',
+    CLOSE,
   ],
   [
     'a target of more than 16 KiB is 431',
     () => get(`/${'x'.repeat(16 * 1024)}`),
-    ...([431, 'headers_too_large', CLOSE] as const),
+    431,
+    'headers_too_large',
+    CLOSE,
   ],
-  [
-    'a request of HTTP/1.0 is answered',
-    () => 'GET /healthz HTTP/1.0\r\n\r\n',
-    ...([200, '', CLOSE] as const),
-  ],
+  ['a request of HTTP/1.0 is answered', () => 'GET /healthz HTTP/1.0\r\n\r\n', 200, '', CLOSE],
 ]
 
 test('every malformed or unusual request is answered, and the server keeps serving', async (t) => {
