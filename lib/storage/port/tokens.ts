@@ -16,17 +16,8 @@ export interface Watermark {
   readonly not_after: number
 }
 
-/** Which tokens to revoke, and when. */
-export interface Revocation {
-  readonly project_id: string
-  /** The user; '' for all users of the project. */
-  readonly user_id: string
-  /** The time of the revocation in Unix seconds. */
-  readonly at: number
-}
+/** Identifies a user: a user id is unique only within its project. '' stands for all users. */
+export type UserKey = Pick<Watermark, 'project_id' | 'user_id'>
 
-/** Identifies a user: a user id is unique only within its project. */
-export interface UserKey {
-  readonly project_id: string
-  readonly user_id: string
-}
+/** Which tokens to revoke, and the time of the revocation in Unix seconds. */
+export type Revocation = UserKey & { readonly at: number }

@@ -34,10 +34,11 @@ export function copyDialect(db: Database): CopyDialect {
   }
 }
 
+const SEQUENCES = COPIED_TABLES.filter(({ columns }) => columns.seq === 'integer').map(
+  ({ name }) => `(SELECT setval(pg_get_serial_sequence('${name}', 'seq'), max(seq)) FROM ${name})`,
+)
 const COMPLETE = [
-  ...COPIED_TABLES.filter(({ columns }) => columns.seq === 'integer').map(
-    ({ name }) => `SELECT setval(pg_get_serial_sequence('${name}', 'seq'), max(seq)) FROM ${name}`,
-  ),
+  `SELECT ${SEQUENCES.join(', ')}`,
   `UPDATE stores s SET last_purchase =
     coalesce((SELECT max(seq) FROM purchases p WHERE p.store = s.seq), 0)`,
   `UPDATE webhook_endpoints SET read_xid = coalesce(

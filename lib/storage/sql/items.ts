@@ -14,7 +14,7 @@ import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
-import { find, type Program, run } from './program.ts'
+import { find, run } from './program.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
 /** The methods for items that each database has of its own. */
@@ -38,7 +38,8 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) 
   return {
     listItems,
     /** Counts the items of an account, up to `most` of them. */
-    countItems: (account_id: string, most: number) => read(countItems(account_id, most)),
+    countItems: async (account_id: string, most: number) =>
+      numberOf((await read(find(COUNT_ITEMS, account_id, most)))?.n),
     findItem: (id: string) => read(findRecord<Item>(itemRecord, FIND_ITEM, id)),
     findItemByName: ({ account_id, store_id }: StoreKey, name: string) =>
       read(findRecord<Item>(itemRecord, FIND_ITEM_BY_NAME, account_id, store_id, name)),
@@ -67,10 +68,6 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) 
         return next.item
       }),
   }
-}
-
-function* countItems(account_id: string, most: number): Program<number> {
-  return numberOf((yield* find(COUNT_ITEMS, account_id, most))?.n)
 }
 
 const COUNT_ITEMS = `

@@ -89,8 +89,10 @@ export function tokenMethods(sql: Sql) {
      * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A
      * token is revoked if it was issued under a lower watermark.
      */
-    findWatermark: (project_id: string, user_id: string) =>
-      read(findWatermark(project_id, user_id)),
+    async findWatermark(project_id: string, user_id: string) {
+      const pseudonym = pseudonymOf({ project_id, user_id })
+      return numberOf((await read(find(FIND_WATERMARK, project_id, user_id, pseudonym)))?.watermark)
+    },
     /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
     listWatermarks: (project_id: string, page: Page) => read(listWatermarks(project_id, page)),
     /**
@@ -123,11 +125,6 @@ const watermarksFrom = (operator: '>' | '>=') => `
 // The first page uses `>=`, because '' is the user id of the watermark for all users.
 const FIRST_WATERMARKS = watermarksFrom('>=')
 const NEXT_WATERMARKS = watermarksFrom('>')
-
-function* findWatermark(project_id: string, user_id: string): Program<number> {
-  const pseudonym = pseudonymOf({ project_id, user_id })
-  return numberOf((yield* find(FIND_WATERMARK, project_id, user_id, pseudonym))?.watermark)
-}
 
 function* listWatermarks(project_id: string, page: Page) {
   const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS

@@ -6,7 +6,6 @@ import {
   isBusy,
   nameOf,
   type SqliteDriver,
-  type SqliteDriverName,
   type SqliteValue,
   translateSqliteError,
 } from './drivers.ts'
@@ -15,50 +14,7 @@ import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
 
-/** A connection that caches prepared statements and translates errors. */
-export interface Connection {
-  readonly driver: SqliteDriverName
-  /** The database file, without symbolic links in its path; undefined for one in memory. */
-  readonly path: string | undefined
-  /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
-  readonly lockWanted: Int32Array
-  exec(sql: string): void
-  /** Runs a statement. Returns the number of changed rows. */
-  run(sql: string, ...values: SqliteValue[]): number
-  find(sql: string, ...values: SqliteValue[]): Row | undefined
-  all(sql: string, ...values: SqliteValue[]): Row[]
-  /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
-  some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
-  /**
-   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
-   * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
-   * back. Another write of its transaction is then repeated.
-   */
-  write<T>(work: () => T): Promise<T>
-  /**
-   * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless
-   * another process holds the lock.
-   */
-  transaction<T>(work: () => T): Promise<T>
-  /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
-  lazyTransaction<T>(work: () => T): Promise<T>
-  /** The number of this connection's commits. */
-  readonly commits: number
-  /** Makes the commit of the current transaction call the listeners, if `isAudited`. */
-  notice(isAudited: boolean): void
-  /**
-   * Calls `listener` after commits with audit entries, in a later turn of the event loop. Returns a
-   * function that removes it.
-   */
-  onWrite(listener: () => void): () => void
-  /** Moves the WAL into the database file and empties it, once no reader uses it. */
-  emptyLog(): Promise<void>
-  /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
-  assertInPlace(): void
-  readonly isClosing: boolean
-  /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof connect>
 
 /**
  * How long SQLite itself waits for another process's lock. Transactions set this to 0 and retry
@@ -67,14 +23,15 @@ export interface Connection {
 const BUSY_TIMEOUT_MS = 5_000
 
 /**
- * Uses a driver that has opened `path`, or a database in memory. `pause` waits before the next
- * attempt to get the lock that another connection has.
+ * Makes a connection that caches prepared statements and translates errors. The driver has opened
+ * `path`, or a database in memory. `pause` waits before the next attempt to get the lock that another
+ * connection has.
  */
 export function connect(
   driver: SqliteDriver,
   path?: string,
   pause = (): Promise<void> => setTimeout(pauseForLock()),
-): Connection {
+) {
   const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
   const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -94,12 +51,22 @@ export function connect(
     return made
   }
 
+  const exec = (sql: string) => {
+    if (isClosed) throw closed()
+    translated(() => void driver.exec(sql))
+  }
+  /** Runs a statement. Returns the number of changed rows. */
+  const run = (sql: string, ...values: SqliteValue[]) =>
+    translated(() => Number(statement(sql).run(...values).changes))
+  const find = (sql: string, ...values: SqliteValue[]) =>
+    translated(() => statement(sql).get(...values) as Row | undefined)
+
   const undoneOnError = <T>(work: () => T): T => {
     try {
       return work()
     } catch (error) {
-      connection.run('ROLLBACK TO one')
-      connection.run('RELEASE one')
+      run('ROLLBACK TO one')
+      run('RELEASE one')
       throw error
     }
   }
@@ -133,11 +100,11 @@ export function connect(
    * Runs `work` with a busy timeout of 0: SQLite blocks the event loop while it waits for a lock.
    */
   const withoutWaiting = <T>(work: () => T): T => {
-    connection.exec('PRAGMA busy_timeout = 0')
+    exec('PRAGMA busy_timeout = 0')
     try {
       return work()
     } finally {
-      connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+      exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     }
   }
 
@@ -154,7 +121,7 @@ export function connect(
   }
 
   const commit = () => {
-    connection.run('COMMIT')
+    run('COMMIT')
     commits++
     if (isNoticed) for (const listener of listeners) setImmediate(listener)
     isNoticed = false
@@ -190,58 +157,80 @@ export function connect(
   const queue = createWriteQueue({
     begin,
     attempt(work) {
-      connection.run('SAVEPOINT one')
+      run('SAVEPOINT one')
       const result = undoneOnError(work)
-      connection.run('RELEASE one')
+      run('RELEASE one')
       return result
     },
     commit,
     rollback: rollBack,
   })
 
-  const connection: Connection = {
+  exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  return {
     driver: nameOf(driver),
+    /** The database file, without symbolic links in its path; undefined for one in memory. */
     path: fileOf(driver),
+    /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
     lockWanted,
-    exec(sql) {
-      if (isClosed) throw closed()
-      translated(() => void driver.exec(sql))
-    },
-    run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
-    find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
-    all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
-    some: (take, sql, ...values) =>
+    exec,
+    run,
+    find,
+    all: (sql: string, ...values: SqliteValue[]) =>
+      translated(() => statement(sql).all(...values) as Row[]),
+    /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
+    some: <T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T =>
       translated(() => take(statement(sql).iterate(...values) as Iterable<Row>)),
-    write: (work) => (closing ? Promise.reject(closed()) : queue.write(work)),
-    transaction: (work) => whenFree(() => runAlone(work)),
-    lazyTransaction: (work) =>
+    /**
+     * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
+     * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
+     * back. Another write of its transaction is then repeated.
+     */
+    write: <T>(work: () => T): Promise<T> =>
+      closing ? Promise.reject(closed()) : queue.write(work),
+    /**
+     * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless another
+     * process holds the lock.
+     */
+    transaction: <T>(work: () => T): Promise<T> => whenFree(() => runAlone(work)),
+    /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
+    lazyTransaction: <T>(work: () => T): Promise<T> =>
       whenFree(() => {
-        connection.exec('PRAGMA synchronous = NORMAL')
+        exec('PRAGMA synchronous = NORMAL')
         try {
           return runAlone(work)
         } finally {
-          connection.exec('PRAGMA synchronous = FULL')
+          exec('PRAGMA synchronous = FULL')
         }
       }),
+    /** The number of this connection's commits. */
     get commits() {
       return commits
     },
-    notice(isAudited) {
+    /** Makes the commit of the current transaction call the listeners, if `isAudited`. */
+    notice(isAudited: boolean) {
       isNoticed ||= isAudited
     },
-    onWrite(listener) {
+    /**
+     * Calls `listener` after commits with audit entries, in a later turn of the event loop. Returns a
+     * function that removes it.
+     */
+    onWrite(listener: () => void) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    emptyLog: () =>
+    /** Moves the WAL into the database file and empties it, once no reader uses it. */
+    emptyLog: (): Promise<void> =>
       whenFree(() => {
-        const done = withoutWaiting(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))
+        const done = withoutWaiting(() => find('PRAGMA wal_checkpoint(TRUNCATE)'))
         return done?.busy === 0 ? { result: undefined } : undefined
       }),
+    /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
     assertInPlace,
     get isClosing() {
       return closing !== undefined
     },
+    /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
     close() {
       closing ??= queue.end().then(() => {
         isClosed = true
@@ -250,8 +239,6 @@ export function connect(
       return closing
     },
   }
-  connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return connection
 }
 
 function fileOf(driver: SqliteDriver): string | undefined {
