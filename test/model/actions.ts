@@ -34,7 +34,7 @@ const limit = pick(undefined, 1, 2, 3, 1000)
 const projectConfig = pick<Config | undefined>(
   undefined,
   {},
-  { allowed_currencies: ['USD'] },
+  { allowed_currencies: ['USD', 'EUR'] },
   { allowed_currencies: [], custom_settings: { a: [1, { b: null }], é: '\u2028' } },
 )
 
