@@ -58,18 +58,23 @@ export function settingFields(
 ): FieldInfo[] {
   const all = Object.entries(schema.properties as { readonly [key: string]: JsonSchema })
   const shown = all.filter(([key]) => !key.startsWith('webhook_'))
-  return fieldsOf(Object.fromEntries(shown.map(([key, schema]) => [key, { schema }]))).map(
-    (field) => ({
-      ...field,
-      ...(secrets.includes(field.name) && secretField(set.includes(field.name))),
-      ...{ name: `${name}.${field.name}`, isOptional: true },
-    }),
-  )
+  const rules = Object.fromEntries(shown.map(([key, schema]) => [key, { schema }]))
+  return fieldsOf(rules).flatMap((field) => {
+    const setting = { ...field, name: `${name}.${field.name}`, isOptional: true }
+    return secrets.includes(field.name)
+      ? secretFields(setting, set.includes(field.name))
+      : [setting]
+  })
 }
 
-function secretField(isSet: boolean): Partial<FieldInfo> {
-  const hint = isSet ? 'Set, and never shown. Empty keeps it, and - removes it.' : 'Not set.'
-  return { hint, kind: 'password', parse: (typed) => (typed === '-' ? null : typed) }
+/** The field of a secret, and one that removes the stored secret. */
+function secretFields(field: FieldInfo, isSet: boolean): FieldInfo[] {
+  const hint = isSet ? 'Set, and never shown. Empty keeps it.' : 'Not set.'
+  const secret: FieldInfo = { ...field, hint, kind: 'password' }
+  const removal = `Remove the stored ${field.label.toLowerCase()}`
+  return isSet
+    ? [secret, { label: removal, name: `${field.name}.remove`, kind: 'check' }]
+    : [secret]
 }
 
 /**
@@ -79,11 +84,11 @@ function secretField(isSet: boolean): Partial<FieldInfo> {
 export function withSettings(changes: Parsed, base: object): Parsed {
   const input: { [name: string]: unknown } = {}
   for (const [field, value] of Object.entries(changes)) {
-    const [name = '', key] = field.split('.')
+    const [name = '', key, isRemoval] = field.split('.')
     if (key === undefined) input[name] = value
     else {
       const { [key]: _, ...others } = (input[name] ?? base[name as keyof typeof base]) as Parsed
-      input[name] = value === undefined ? others : { ...others, [key]: value }
+      input[name] = value === undefined ? others : { ...others, [key]: isRemoval ? null : value }
     }
   }
   return input

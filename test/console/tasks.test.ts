@@ -397,7 +397,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.ok(!(await page.content()).includes('hidden-key'))
     assert.deepEqual(await till.stores.listSecrets(account, 'own'), ['api_key'])
     await fill('Currency', '')
-    await fill('Api key', '-')
+    await page.getByLabel('Remove the stored api key').check()
     await press('Save')
     await page.getByText('Not set.').waitFor()
     assert.deepEqual(await till.stores.listSecrets(account, 'own'), [])
