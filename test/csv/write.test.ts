@@ -18,12 +18,11 @@ const guarded: readonly [cell: string, written: string][] = [
   ['', ''],
 ]
 
-for (const [cell, written] of guarded) {
-  test(`the cell ${JSON.stringify(cell)} is written ${JSON.stringify(written)}`, () => {
-    assert.equal(guard(cell), written)
-    assert.equal(unguard(written), cell)
-  })
-}
+test('a cell that a spreadsheet would run is written with an apostrophe, and others as they are', () => {
+  for (const [cell, written] of guarded) {
+    assert.deepEqual([guard(cell), unguard(written)], [written, cell])
+  }
+})
 
 test('every cell reads back unchanged, and csv-parse reads every row as it was written', () => {
   const cell = fc.oneof(

@@ -38,14 +38,3 @@ test('scrapes at the same time and soon after share one bounded measurement of t
   assert.equal(calls.listEndpoints, 1)
   assert.deepEqual(calls.most, [10_000, 10_000, 1])
 })
-
-test('the start of a server counts unconfirmed endpoints without their backlog', async () => {
-  const { till, calls } = await openTill()
-  assert.equal(await till.outbox.countUnconfirmed(), 0)
-  const { project, token } = await createShop(till, 'Four')
-  const session = await till.sessions.authenticate(token)
-  const config = { webhook_url: 'https://example.com/' }
-  await till.projects.update(session, { id: project.id, config })
-  assert.equal(await till.outbox.countUnconfirmed(), 1)
-  assert.deepEqual(calls.most, [])
-})

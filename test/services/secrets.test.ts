@@ -92,20 +92,7 @@ test('a change replaces the whole configuration of a store except the secrets th
 })
 
 describe('a database file', () => {
-  test('contains no secret in clear under a master key, and neither does its WAL', async (t) => {
-    const place = newPlace(t)
-    const till = await place.till({ masterKeys: [OLD] })
-    const { account, project } = await createSecrets(till)
-    const config = { webhook_secret: 'whs_changed' }
-    await till.projects.update(account, { id: project.id, config })
-    await till.projects.update(account, { id: project.id, config: { other: 1 } })
-
-    assertAbsent(place, [...SECRETS, 'whs_changed'])
-    await till.close()
-    assertAbsent(place, [...SECRETS, 'whs_changed'])
-  })
-
-  test('contains no earlier clear text once its secrets are sealed', async (t) => {
+  test('contains no secret in clear once they are sealed, nor after a change, and neither does its WAL', async (t) => {
     const place = newPlace(t)
     const clear = await place.till()
     const { account, project } = await createSecrets(clear)
@@ -118,9 +105,15 @@ describe('a database file', () => {
     const till = await place.till({ masterKeys: [OLD] })
     assert.deepEqual(await till.operations.sealSecrets(), sealedOf(3, 0))
 
-    assertAbsent(place, [...SECRETS, 'whs_removed'])
+    const changed = { webhook_secret: 'whs_changed' }
+    await till.projects.update(account, { id: project.id, config: changed })
+    await till.projects.update(account, { id: project.id, config: { other: 1 } })
+    const absent = [...SECRETS, 'whs_removed', 'whs_changed']
+    assertAbsent(place, absent)
     assert.deepEqual(await clear.operations.check(), [])
     assert.equal((await clear.projects.get(account, project.id)).id, project.id)
+    for (const each of [clear, till]) await each.close()
+    assertAbsent(place, absent)
   })
 
   test('is resealed with the newest master key, at once or when its record changes', async (t) => {
