@@ -17,11 +17,10 @@ import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { hurry } from '../support/clock.ts'
 import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
-import { startWorker } from '../support/worker.ts'
 import { importRows, openImport, transactions } from './fixtures/imports.ts'
 import { newPath, rowsIn } from './fixtures/places.ts'
 import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
-import { findStale, insertLine } from './fixtures/steps.ts'
+import { findStale, insertLine, takeStep } from './fixtures/steps.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 
@@ -119,14 +118,17 @@ describe('a backup', () => {
     await insertLine(storage, 'line')
     const staged = await openImport(storage, MAIN, 'imp_half')
     await stage(staged, [newRow(100), newRow(101)])
-    const worker = startWorker(t)
-    await worker.ask('open', path)
-    const reported = worker.takeSteps('line')
+    const other = await open(t, path)
+    let written = 0
+    let isOver = false
+    const writing = (async () => {
+      for (; !isOver; written++) await takeStep(other, 'line', written + 1)
+    })()
 
     for (let round = 0; round < 3; round++) {
-      while (reported.steps < 3 * round + 2) await storage.ping().then(nextTurn)
+      while (written < 3 * round + 2) await nextTurn()
       const copy = join(dirname(path), `copy-${round}.db`)
-      const { steps } = reported
+      const steps = written
       await storage.backup?.(copy)
       await storage.insertItem(newItem(`later_${round}`))
 
@@ -139,6 +141,8 @@ describe('a backup', () => {
       assert.equal(await restored.insertItem(newItem(`later_${round}`)), 'inserted')
       await restored.close()
     }
+    isOver = true
+    await writing
     await staged.commit()
     assert.equal((await transactions(storage, MAIN)).length, 5)
   })

@@ -85,17 +85,6 @@ describe('PostgreSQL imports', () => {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('compare a row with the row of an earlier block that has its transaction id', async (t) => {
-    const { storage } = await openShops(t)
-    const current = await openImport(storage, MAIN, 'imp_1')
-    const repeat = newRow(BLOCK + 1, { transaction_id: 'tx_7', quantity: 2 })
-
-    const outcome = await stage(current, [...rowsFrom(1, BLOCK), repeat])
-    await current.abort()
-
-    assert.deepEqual(outcome.conflicts, [{ line: BLOCK + 1, field: 'quantity' }])
-  })
-
   test('end a block of large rows long before it has 10,000 rows', async (t) => {
     const { storage } = await openShops(t)
     const current = await openImport(storage, MAIN, 'imp_1')
