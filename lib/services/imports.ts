@@ -35,8 +35,6 @@ export interface ImportPage extends ListPage {
   readonly imports: readonly ImportRecord[]
 }
 
-const MAX_WAIT_MS = 10 * 60_000
-
 export function createImports(context: Context): Imports {
   const { storage, now, longCalls, rowQuotas } = context
   const imports: Imports = {
@@ -76,7 +74,7 @@ export function createImports(context: Context): Imports {
       const undo = { import_id, force, undone_at: formatInstant(now()) }
       const undoImport = () => storage.undoImport(store, undo, write)
       const inTurn = () => longCalls.run(account.account_id, undoImport)
-      const outcome = await afterImport(inTurn, MAX_WAIT_MS)
+      const outcome = await afterImport(inTurn)
       if (outcome.outcome !== 'undone') throw refusalOf(outcome)
       rowQuotas.purchases.forget(account.account_id)
       return imports.get(account, import_id)

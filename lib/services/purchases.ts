@@ -29,7 +29,7 @@ import {
 import { parseStoreId, type Store } from '../domain/store.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domain/summary.ts'
 import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
-import { openImport } from '../storage/open-import.ts'
+import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { AuditedStorage, Page } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
@@ -171,7 +171,8 @@ export function createPurchases(context: Context): Purchases {
       const assertAdded = (added: number) => {
         if (added > room) throw rowQuotas.purchases.refusal()
       }
-      const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
+      const open = () => storage.openImport(store, import_id)
+      const staged = await afterImport(open, signal)
       const { onMistake } = request
       const settings = { layout: reading, onMistake, assertAdded, maxMistakes, signal }
       const loader = createLoader(staged, rules, settings)
@@ -273,8 +274,6 @@ export function createPurchases(context: Context): Purchases {
   }
   return purchases
 }
-
-const MAX_WAIT_MS = 10 * 60_000
 
 /** How many items of a SKU map are looked up at once. */
 const LOOKUPS = 16

@@ -3,7 +3,7 @@ import type { JsonObject } from '../domain/fields.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type ErasedUser, type UserQuery, userFields } from '../domain/user.ts'
-import { openImport } from '../storage/open-import.ts'
+import { afterImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, StoreKey, UserKey, WriteOptions } from '../storage/port.ts'
 import { entriesOf, pseudonymOf } from '../storage/pseudonym.ts'
@@ -43,7 +43,6 @@ const EXPORT_PAGE = 200
 
 /** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
 const BATCH = 500
-const MAX_WAIT_MS = 10 * 60_000
 
 export function createUsers(context: Context): Users {
   const { storage, now, longCalls } = context
@@ -77,7 +76,8 @@ export function createUsers(context: Context): Users {
     signal: AbortSignal | undefined,
   ) => {
     const id = createId('imp', now())
-    const lease = await openImport(storage, store, id, MAX_WAIT_MS, signal)
+    const open = () => storage.openImport(store, id)
+    const lease = await afterImport(open, signal)
     try {
       const list = (page: Page) => storage.listPurchases(store, { user_id }, page)
       // Repeats until nothing is left: a deletion shifts later pages, so one pass may miss

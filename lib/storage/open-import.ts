@@ -1,33 +1,19 @@
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import type { PurchaseImport, Storage, StoreKey } from './port.ts'
 
 const PAUSE_MS = 50
-
-/**
- * Starts an import after the running one in the same store has ended. After waiting for `patience`
- * milliseconds, throws `storage_unavailable`. If the signal aborts, throws its reason.
- */
-export function openImport(
-  storage: Pick<Storage, 'openImport'>,
-  store: StoreKey,
-  import_id: string,
-  patience: number,
-  signal?: AbortSignal,
-): Promise<PurchaseImport> {
-  return afterImport(() => storage.openImport(store, import_id), patience, signal)
-}
+const MAX_WAIT_MS = 10 * 60_000
 
 /**
  * Repeats `attempt` until it resolves to a value. It resolves to undefined while another import
- * into the same store runs. Throws like `openImport`.
+ * into the same store runs. Throws `storage_unavailable` after ten minutes. If the signal aborts,
+ * throws its reason.
  */
 export async function afterImport<T>(
   attempt: () => Promise<T | undefined>,
-  patience: number,
   signal?: AbortSignal,
 ): Promise<T> {
-  const latest = performance.now() + patience
+  const latest = performance.now() + MAX_WAIT_MS
   for (;;) {
     signal?.throwIfAborted()
     const result = await attempt()

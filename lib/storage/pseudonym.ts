@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../domain/audit.ts'
-import type { Row } from './columns.ts'
-import { recordPage } from './pages.ts'
-import type { Page, UserKey } from './records.ts'
-import { numberedEntry } from './tables.ts'
+import type { UserKey } from './records.ts'
 
 /**
  * The pseudonym that replaces the id of an erased user: a hash of the project id and the user id.
@@ -43,15 +40,4 @@ export function entriesOf(user: UserKey) {
  */
 function namesOf({ project_id, user_id }: UserKey): Names {
   return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }
-}
-
-/** Returns the changed entries of a page, with their sequence numbers. */
-export function pseudonymizedPage(rows: readonly Row[], page: Page, user: UserKey) {
-  const { pseudonymize } = entriesOf(user)
-  const { records, ...further } = recordPage(rows, page, numberedEntry, ({ seq }) => seq)
-  const changed = records.flatMap(({ seq, ...entry }) => {
-    const names = pseudonymize(entry)
-    return names ? [{ seq, ...names }] : []
-  })
-  return { records: changed, ...further }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createMemoryStorage, type ImportResult, type Storage } from '../../lib/index.ts'
-import { openImport } from '../../lib/storage/open-import.ts'
 import { collect, pluck } from '../support/collect.ts'
 import { shortOf } from '../support/purchase-file.ts'
 import { createSignal } from '../support/server.ts'
@@ -235,14 +234,14 @@ describe('an import that ends early stores nothing, and the next one runs', () =
 test('an import that waits for another one can be aborted', async () => {
   const storage = createMemoryStorage()
   const shop = await setUp(storage)
-  const other = await openImport(storage, shop.store, 'imp_other', 0)
+  const other = await storage.openImport(shop.store, 'imp_other')
   const controller = new AbortController()
 
   const waiting = shop.import(`${HEADER}\n`, { signal: controller.signal })
   controller.abort()
 
   await assert.rejects(waiting, { name: 'AbortError' })
-  await other.abort()
+  await other?.abort()
 })
 
 test('progress is reported after each chunk: bytes, and rows once checked', async () => {

@@ -1,8 +1,8 @@
 import type { Authority } from '../../domain/authority.ts'
 import { openArchiveFile } from '../archive-file.ts'
-import { type Row, text } from '../columns.ts'
+import { text } from '../columns.ts'
 import { pagesOf, recordPage } from '../pages.ts'
-import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
+import { entriesOf, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { IS_ITEM_CHANGE } from '../schema.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
@@ -62,9 +62,14 @@ export function auditMethods(sql: Sql) {
       write(function* () {
         const [account_id, key] = JSON.parse(after) as [string, string]
         const rows = yield* all(PAGE_OF_FINGERPRINTS + sql.forUpdate, account_id, key, limit)
-        const changed = changedFingerprints(rows, change)
+        const changed = rows.flatMap((row) => {
+          const fingerprint = change(row.fingerprint as string)
+          return fingerprint === row.fingerprint ? [] : [{ ...row, fingerprint }]
+        })
         if (changed.length > 0) yield* run(updateFingerprints, changed)
-        return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
+        const last = rows.length < limit ? undefined : rows.at(-1)
+        const further = last && { next: JSON.stringify([last.account_id, last.key]) }
+        return { updated: changed.length, ...further }
       }),
     /**
      * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is
@@ -120,19 +125,24 @@ export function auditMethods(sql: Sql) {
     ) {
       const { limit, after = '0' } = page
       const rows = await read(all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1))
-      const { records, ...further } = pseudonymizedPage(rows, page, user)
-      if (records.length > 0) {
+      const { pseudonymize } = entriesOf(user)
+      const { records, ...further } = recordPage(rows, page, numberedEntry, ({ seq }) => seq)
+      const changed = records.flatMap(({ seq, ...entry }) => {
+        const names = pseudonymize(entry)
+        return names ? [{ seq, ...names }] : []
+      })
+      if (changed.length > 0) {
         await write(function* () {
           yield* verifyAuthority(sql, options.authority)
           yield* run('INSERT INTO audit_pseudonym (pseudonym) VALUES (?)', pseudonymOf(user))
-          for (const { actor, subject, seq } of records) {
+          for (const { actor, subject, seq } of changed) {
             yield* run('UPDATE audit SET actor = ?, subject = ? WHERE seq = ?', actor, subject, seq)
           }
           yield* run('DELETE FROM audit_pseudonym')
           yield* recordWrite(sql, options)
         })
       }
-      return { changed: records.length, ...further }
+      return { changed: changed.length, ...further }
     },
   }
 }
@@ -178,22 +188,3 @@ function* listNewest(sql: string, owner: string, page: Page): Program<AuditPage>
 
 /** The cursor before the first idempotency record: an account id and a key, as JSON. */
 const FIRST_IDEMPOTENCY_RECORD = '["",""]'
-
-/**
- * Calls `change` with the fingerprint (the hash of the request) of each idempotency record. Returns
- * the records whose fingerprint changes, with the new fingerprint.
- */
-function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
-  return rows.flatMap((row) => {
-    const fingerprint = change(row.fingerprint as string)
-    if (fingerprint === row.fingerprint) return []
-    return { account_id: row.account_id as string, key: row.key as string, fingerprint }
-  })
-}
-
-/** Returns the cursor of the next page, if there is one. */
-function afterIdempotencyRecords(rows: readonly Row[], limit: number): { readonly next?: string } {
-  const last = rows.at(-1)
-  if (!last || rows.length < limit) return {}
-  return { next: JSON.stringify([last.account_id, last.key]) }
-}
