@@ -5,6 +5,7 @@ import type { Storage } from './port.ts'
 import { assertWhole } from './sql/copy.ts'
 import { sqlMethods } from './sql/methods.ts'
 import { writeBackup } from './sqlite/backup.ts'
+import { applyChanges } from './sqlite/changes.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { copyDialect } from './sqlite/copies.ts'
@@ -96,7 +97,11 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     records: recordDialect(db),
     copy: copyDialect(db),
   })
-  const cleanup = startCleanup(clearAbandoned)
+  const cleanup = startCleanup(async (pause) => {
+    const isDone = await clearAbandoned(pause)
+    await applyChanges(db, pause)
+    return isDone
+  })
   return {
     ...methods,
     async ping() {

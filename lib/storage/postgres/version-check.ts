@@ -78,11 +78,14 @@ function follows(version: Version, previous: Version): boolean {
   return version.server === previous.server && age >= 0 && age <= MAX_AGE
 }
 
-/** The maximum number of entries that one index scan of a check reads. Each takes about 1 µs. */
+/**
+ * If so many entries are new, the whole cache is emptied. One index scan of a check reads at most so
+ * many. Each takes about 1 µs.
+ */
 const MOST = 1_000
 
 const entriesWhere = (condition: string, order: string) => `(
-  SELECT action, account_id, project_id, store_id, subject FROM audit
+  SELECT seq, action, account_id, project_id, store_id, subject FROM audit
   WHERE ${condition} ORDER BY ${order} LIMIT ${MOST})`
 
 /**
@@ -110,7 +113,7 @@ const ENTRIES = [
   ),
   entriesWhere('xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))', 'xid'),
   entriesWhere('seq > (SELECT $2::bigint)', 'seq'),
-].join(' UNION ALL ')
+].join(' UNION ')
 
 const POSITION = `
   SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,

@@ -56,7 +56,7 @@ export function accountMethods(sql: Sql) {
         if (isRevoked) yield* recordWrite(sql, options)
         return isRevoked
       }),
-    /** Notes the day of a key's latest use. Writes nothing if that day is stored already. */
+    /** Notes the day of a key's latest use. Changes nothing if that day is stored already. */
     noteKeyUse: ({ key_id, last_used_on }: KeyUse) =>
       write(() => run(NOTE_KEY_USE, key_id, last_used_on)),
   }

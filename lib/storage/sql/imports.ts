@@ -116,9 +116,9 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
   }
 
   const deleteImport = async (lease: Lease, pause: Pause) => {
-    await dialect.applyChanges?.(pause)
     const seq = lease.import
     const rows = await sql.read(find(dialect.findRows, seq))
+    if (rows?.is_undone) await dialect.applyChanges?.(pause)
     const last = Number(rows?.last)
     let from: number | undefined = Number(rows?.first)
     while (from !== undefined && from <= last) {
@@ -139,7 +139,6 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     const rows = await sql.read(all(findRunning))
     const abandoned = rows.filter(isAbandoned)
     for (const row of abandoned) await clearImport(leaseOf(row), pause, ifExpired)
-    await dialect.applyChanges?.(pause)
     return abandoned.length === rows.length
   }
 
@@ -210,7 +209,14 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     }
 
     try {
-      await dialect.stageUndo?.(lease, seq)
+      if (dialect.stageUndo) {
+        const refusal = await sql.read(findRefusal(sql, seq, force)) // before the long work
+        if (refusal) {
+          await abort()
+          return refusal
+        }
+        await dialect.stageUndo(lease, seq)
+      }
       const outcome = await sql.write(() => commit(lease), { isAlone: true, isLong: true })
       if (outcome !== UNDONE) {
         await abort()

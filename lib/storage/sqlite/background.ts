@@ -2,18 +2,28 @@ import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
 import { startFileThread } from './thread.ts'
 
+/** For each connection, its latest query in a thread. The next one waits for it. */
+export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
+
 /**
- * Runs a slow query in a worker thread, with its own connection. The thread sends the rows to this
- * thread in batches. Without worker threads, and for a database in memory, runs the query in this
- * thread.
+ * Runs a slow query in a worker thread, with its own connection, after those before it in `queue`.
+ * The thread sends the rows to this thread in batches. Without worker threads, and for a database in
+ * memory, runs the query in this thread.
  */
 export async function readInThread(
+  queue: ThreadQueue,
   db: Connection,
   sql: string,
   values: readonly SqliteValue[],
 ): Promise<Row[]> {
-  db.assertInPlace()
-  return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
+  const before = queue.get(db)
+  const result = (async () => {
+    await before?.catch(() => {})
+    db.assertInPlace()
+    return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
+  })()
+  queue.set(db, result)
+  return result
 }
 
 async function tryThread(

@@ -3,7 +3,7 @@ import { conditionsAfter } from '../filter.ts'
 import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import { ALL, type PurchaseDialect, type Span } from '../sql/purchases.ts'
-import { readInThread } from './background.ts'
+import { readInThread, type ThreadQueue } from './background.ts'
 import type { Connection } from './connection.ts'
 import { seqOfStore } from './stores.ts'
 import { STATUS, DIALECT as SUMMARIES } from './summaries.ts'
@@ -20,12 +20,17 @@ const COUNT = `
   FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NULL AND i.undone_at IS NULL
   WHERE s.account_id = ?`
 
+/** A separate queue: counts do not wait for queries that scan all purchases. */
+const counts: ThreadQueue = new WeakMap()
+
 export function purchaseDialect(db: Connection): PurchaseDialect {
   return {
     ...SUMMARIES,
     async countPurchases(account_id) {
       const isLong = db.find(FIND_MANY_IMPORTS, account_id) !== undefined
-      const [row] = isLong ? await readInThread(db, COUNT, [account_id]) : db.all(COUNT, account_id)
+      const [row] = isLong
+        ? await readInThread(counts, db, COUNT, [account_id])
+        : db.all(COUNT, account_id)
       return row?.n as number
     },
     details: `CROSS JOIN imports i ON i.seq = p.import ${DETAILS}`,

@@ -1,7 +1,7 @@
 import type { StoresOfAccount } from '../records.ts'
 import type { Query } from '../sql/dialect.ts'
 import { type SummaryDialect, storesWhere } from '../sql/summaries.ts'
-import { readInThread } from './background.ts'
+import { readInThread, type ThreadQueue } from './background.ts'
 import type { Connection, Row } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 
@@ -71,14 +71,7 @@ export async function readLong(
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
   const { sql, values } = queryOf(wanted)
   if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...(values as SqliteValue[]))
-  const before = scans.get(db)
-  const result = (async () => {
-    await before?.catch(() => {})
-    return readInThread(db, sql, values as SqliteValue[])
-  })()
-  scans.set(db, result)
-  return result
+  return readInThread(scans, db, sql, values as SqliteValue[])
 }
 
-/** For each connection, its latest query in a thread. The next one waits for it. */
-const scans = new WeakMap<Connection, Promise<unknown>>()
+const scans: ThreadQueue = new WeakMap()
