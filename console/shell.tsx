@@ -16,11 +16,11 @@ import { Purchases } from './pages/purchases.tsx'
 import { StorePage } from './pages/store.tsx'
 import { WebhookPage } from './pages/webhook.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
-import { setDropped } from './parts/dropped.ts'
+import { importDropped } from './parts/dropped.ts'
 import { Icon } from './parts/icon.tsx'
 import { Empty } from './parts/notice.tsx'
 import { Page, Utc } from './parts/page.tsx'
-import { goTo, linkTo, mayLeave, useListeners, usePlace } from './place.ts'
+import { goTo, linkTo, useListeners, usePlace } from './place.ts'
 import { ScopeChoice, ScopeProvider, WithStore } from './scope.tsx'
 import { client, signOut } from './session.ts'
 
@@ -156,11 +156,10 @@ function useDrop(): boolean {
     setOver(isInside && event.dataTransfer?.types.includes('Files') === true)
   }
   const drop = (event: DragEvent) => {
+    const isTaken = event.defaultPrevented
     move(event)
     const file = event.dataTransfer?.files[0]
-    if (!file || document.querySelector('dialog[open]') || !mayLeave()) return
-    setDropped(file)
-    goTo(linkTo('import'))
+    if (file && !isTaken && !document.querySelector('dialog[open]')) importDropped(file)
   }
   useListeners({ dragover: move, dragleave: move, drop })
   return isOver

@@ -1,4 +1,4 @@
-import { TillError } from '../../client/manage.ts'
+import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { downloadCsv } from '../parts/download.ts'
 import { Await, Notice } from '../parts/notice.tsx'
@@ -15,8 +15,8 @@ export function isBadFile(error: unknown): error is TillError {
 export function BadRows({ error, file }: { readonly error: TillError; readonly file: File }) {
   const { details, message } = error
   const loaded = useLoad(async () => {
-    const rowAt = await readRows(file)
-    return details.map((detail) => ({ ...detail, row: rowAt(detail.line ?? 0) }))
+    const rowAt = await readRows(file, details)
+    return details.map((detail) => ({ ...detail, row: rowAt(detail.line) }))
   }, [error])
   return (
     <Await loaded={loaded}>
@@ -26,7 +26,8 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
             <p>{message}</p>
             <p>
               Correct these rows in the file, and choose it again. For an unknown SKU, create the
-              item or choose a SKU map. The report has all rows, the table the first {SHOWN}.
+              item or choose a SKU map. The report has all mistakes that the server named, the table
+              the first {SHOWN}.
             </p>
             <button type="button" onClick={() => downloadCsv(reportName(file), COLUMNS, mistakes)}>
               Download the report
@@ -48,22 +49,33 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
   )
 }
 
-/** The bytes of a file whose rows are shown, and the characters of a row. */
-const MAX_BYTES = 64_000_000
+/** The bytes to read at a time, and the most characters of a row. */
+const CHUNK = 1_000_000
 const MAX_ROW = 4096
 
-/** Returns a function that reads the row that begins at a line. */
-async function readRows(file: File): Promise<(line: number) => string> {
-  const bytes = new Uint8Array(await file.slice(0, MAX_BYTES).arrayBuffer())
-  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe
-  const lines = new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes).split('\n')
-  return (line) => {
-    let row = lines[line - 1] ?? ''
-    // A quoted cell may contain line breaks.
-    const isOpen = () => row.split('"').length % 2 === 0 && row.length < MAX_ROW
-    for (let next = line; isOpen() && next < lines.length; next++) row += `\n${lines[next]}`
-    return row.slice(0, MAX_ROW).replace(/\r$/, '')
+/** Reads the rows that have mistakes. Returns a function that finds the row of a line. */
+async function readRows(file: File, details: readonly ErrorDetail[]) {
+  const rows = new Map(details.map(({ line = 0 }) => [line, '']))
+  const last = Math.max(...rows.keys())
+  const [mark] = new Uint8Array(await file.slice(0, 1).arrayBuffer())
+  const decoder = new TextDecoder(mark === 0xff ? 'utf-16le' : mark === 0xfe ? 'utf-16be' : 'utf-8')
+  let line = 1
+  let start = 1 // the line where the row begins
+  for (let at = 0; at < file.size && isOpen(rows.get(last) ?? ''); at += CHUNK) {
+    const text = decoder.decode(await file.slice(at, at + CHUNK).arrayBuffer(), { stream: true })
+    for (const part of text.match(/[^\n]*\n|[^\n]+/g) ?? []) {
+      if (rows.has(line)) start = line
+      const row = rows.get(start) ?? ''
+      if (isOpen(row)) rows.set(start, (row + part).slice(0, MAX_ROW))
+      if (part.endsWith('\n')) line++
+    }
   }
+  return (line = 0) => rows.get(line)?.replace(/\r?\n$/, '') ?? ''
+}
+
+/** Whether a row goes on, because its line does, or a quoted cell with line breaks. */
+function isOpen(row: string): boolean {
+  return row.length < MAX_ROW && (!row.endsWith('\n') || row.split('"').length % 2 === 0)
 }
 
 function reportName({ name }: File): string {

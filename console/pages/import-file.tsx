@@ -1,5 +1,3 @@
-import { useId } from 'preact/hooks'
-
 interface FileChoiceProps {
   /** The purpose of the file, if it is not the one of the page. */
   readonly title?: string
@@ -11,24 +9,31 @@ interface FileChoiceProps {
   readonly onChoose: (file: File) => void
 }
 
-/** A field for a file. Its label names the chosen file, because the input would not. */
+/** A field to choose a file, or to drop one on. Its label names the file: the input would not. */
 export function FileChoice({ title, prompt, accept, file, onChoose }: FileChoiceProps) {
-  const id = useId()
   return (
-    <div class="drop">
+    <label
+      class="drop"
+      onDrop={(event) => {
+        const [dropped] = event.dataTransfer?.files ?? []
+        if (!dropped || event.currentTarget.matches(':disabled *')) return
+        event.preventDefault() // the page would take it for a file of purchases
+        onChoose(dropped)
+      }}
+    >
       <input
         type="file"
-        {...{ id, accept }}
+        accept={accept}
         onChange={({ currentTarget }) => {
           const [chosen] = currentTarget.files ?? []
           if (chosen) onChoose(chosen)
           currentTarget.value = '' // so that the same file can be chosen again
         }}
       />
-      <label for={id} class="button">
+      <span class="button">
         {title && `${title}: `}
         {file?.name ?? prompt}
-      </label>
-    </div>
+      </span>
+    </label>
   )
 }

@@ -5,7 +5,7 @@ import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
-import { Fields, type Values } from '../parts/form.tsx'
+import { Fields, parseJson, type Values } from '../parts/form.tsx'
 import { Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { setUnsaved } from '../place.ts'
@@ -58,12 +58,14 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
     const checked = step === 'import' ? progress.checked : undefined
     setProgress({ step, sent: 0, checked })
     controller.current = new AbortController()
+    const layout = helpers.layout && parseJson(await helpers.layout.text())
+    if (helpers.layout && !layout) throw new Error('The layout is not a JSON object')
     const sending = client.imports.create(store_id, file, {
       preset: settings.preset || undefined,
       priceUnit: settings.isMajor ? 'major' : undefined,
       refundsOnly: settings.refundsOnly === 'true',
       skus: await helpers.skus?.text(),
-      layout: helpers.layout && JSON.parse(await helpers.layout.text()),
+      layout,
       dryRun: step === 'check',
       signal: controller.current.signal,
       onProgress: ({ bytes }) => setProgress({ step, sent: bytes, checked }),

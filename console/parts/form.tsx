@@ -146,7 +146,7 @@ function parse(
   return input
 }
 
-function parseJson(text: string): object | undefined {
+export function parseJson(text: string): object | undefined {
   try {
     const value = JSON.parse(text || '{}')
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Dialog } from 'playwright-core'
 import { fileOf } from '../support/till.ts'
 import {
   assertNoComplaints,
@@ -77,7 +78,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     assert.deepEqual([store.status, store.store_config.currency], ['disabled', 'EUR'])
   })
 
-  await t.test('a stopped import says that it may be stored', async () => {
+  await t.test('an import ignores a dropped file, and may be stored when stopped', async () => {
     await goTo(page, '#/import?store=b-jpy', 'Import purchases')
     await chooseFile('sales.csv')
     let tell = () => {}

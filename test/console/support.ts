@@ -107,17 +107,17 @@ export async function signIn(page: Page, url: string, key: string): Promise<void
   await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
 }
 
-/** Drops a file on the page, as a person does from a folder. */
-export function drop(page: Page, text: string): Promise<void> {
-  return page.evaluate(`(${DROP})(${JSON.stringify(text)})`)
+/** Drops a file on an element of the page, as a person does from a folder. */
+export function drop(page: Page, text: string, selector = 'main'): Promise<void> {
+  return page.evaluate(`(${DROP})(${JSON.stringify([text, selector])})`)
 }
 
-const DROP = `(text) => {
+const DROP = `([text, selector]) => {
   const dataTransfer = new DataTransfer()
   dataTransfer.items.add(new File([text], 'dropped.csv'))
   for (const type of ['dragover', 'drop']) {
     const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true })
-    document.querySelector('main').dispatchEvent(event)
+    document.querySelector(selector).dispatchEvent(event)
   }
 }`
 

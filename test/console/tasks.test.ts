@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { soakOnly } from '../support/soak.ts'
 import {
@@ -238,8 +240,10 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     const sales = `Order,Article,When,Buyer\nO-1,gold.1,${at},ann\nO-2,,${at},ann\n`
     const skus = page.getByLabel(/^SKU map: /)
     await give(skus, fileOf('skus.csv', 'vendor_sku,item\ngold.1,sword\n'))
-    await give(page.getByLabel(/^Layout: /), fileOf('shop.json', JSON.stringify(layout)))
+    await give(page.getByLabel(/^Layout: /), fileOf('broken.json', '{"columns'))
     await choose(page, 'orders.csv', sales)
+    await page.getByText('The layout is not a JSON object').waitFor()
+    await give(page.getByLabel(/^Layout: /), fileOf('shop.json', JSON.stringify(layout)))
     await page.getByText('skus line 2 is not the name of an item of this store').waitFor()
     await give(skus, fileOf('skus.csv', 'vendor_sku,item\ngold.1,gold\n'))
     await page.getByText('1 row passed over: 1 skipped by the layout').waitFor()
@@ -287,6 +291,16 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await drop(page, file)
     await page.getByText('dropped.csv').waitFor()
     await page.getByText('No mistake in 1 rows').waitFor()
+    await drop(page, 'vendor_sku,item\ngold.1,gold\n', 'details .drop')
+    await page.getByText('SKU map: dropped.csv').waitFor({ state: 'attached' })
+    await page.getByText('No mistake in 1 rows').waitFor()
+  })
+
+  await t.test('a report has the rows after a line of 65 MB', async (t) => {
+    const path = join(temporaryFolder(t), 'long.csv')
+    writeFileSync(path, `${HEADER}${'x'.repeat(65e6)}\n${ROW('L-1', 'sword')}`)
+    await page.locator('input[type=file]').first().setInputFiles(path)
+    await row(page, 'Mistakes', /3 *sku *is not the name of an item.*L-1,sword/).waitFor()
   })
 
   await t.test('a player has owned items, an export and an erasure', async () => {
