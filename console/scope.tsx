@@ -62,6 +62,9 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
+/** The lists to go to from a page of one record whose list has another name. */
+const LISTS: { readonly [page: string]: string } = { player: 'purchases', stores: 'projects' }
+
 /** The choice of the project and the store that the pages show. */
 export function ScopeChoice() {
   const { projects = [], stores = [], project, store } = useScope().value ?? {}
@@ -75,7 +78,8 @@ export function ScopeChoice() {
   ]
   const choose = ({ project: id, store }: Values) => {
     const query = { project: id, store: id === project?.id ? store : undefined }
-    goTo(linkTo(currentPlace().page, '', query))
+    const { page } = currentPlace()
+    goTo(linkTo(LISTS[page] ?? page, '', query))
   }
   return (
     <div class="scope">

@@ -49,9 +49,9 @@ export function watchRefusal(notice: () => void): void {
  * Forgets the key if the server does not accept it any more, unless the request was of an earlier
  * key. The page stays, with what was typed.
  */
-export function noticeRefusal(error: unknown, used: ManageClient): boolean {
+export function noticeRefusal(error: unknown, used: ManageClient | undefined): boolean {
   const isRefused = error instanceof TillError && error.code === 'account_key_required'
-  if (isRefused && used === client) {
+  if (isRefused && used && used === client) {
     sessionStorage.removeItem(KEY)
     onRefusal()
   }

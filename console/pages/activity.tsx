@@ -16,6 +16,7 @@ export function Activity() {
         label="Audit entries"
         list={client.audit.list}
         query={{}}
+        keyOf={(entry) => JSON.stringify(entry)}
         columns={[
           'action',
           'at',

@@ -42,7 +42,7 @@ export function Revenue({ total, earlier, periods, rows }: RevenueProps) {
           ['Purchases', () => figure('purchased', (count) => formatCount(Number(count)))],
         ]}
       />
-      <Chart label={`${label}: ${money(total.revenue)}`} {...{ periods, rows }} />
+      <Chart label={`${label}: ${money(total.revenue)}`} {...{ periods, rows, money }} />
       <details>
         <summary>Numbers</summary>
         <Table
@@ -70,22 +70,23 @@ function changeOf(now: string | number, before: string | number, format: Format)
 interface ChartProps extends Pick<RevenueProps, 'periods' | 'rows'> {
   /** The sum, for screen readers. The numbers are in a table below the chart. */
   readonly label: string
+  readonly money: Format
 }
 
 /** The most names of periods below the columns. */
 const MOST_NAMES = 6
 
 /** A column for each period. The highest revenue stands above its column. */
-function Chart({ label, periods, rows }: ChartProps) {
-  const found = new Map(rows.map((row) => [periodOf(row), row]))
-  const highest = Math.max(...rows.map(({ revenue }) => Number(revenue)))
+function Chart({ label, periods, rows, money }: ChartProps) {
+  const revenues = new Map(rows.map((row) => [periodOf(row), row.revenue]))
+  const highest = Math.max(...periods.map((period) => Number(revenues.get(period) ?? 0)))
   const step = Math.ceil(periods.length / MOST_NAMES)
   return (
     <div class="plot" role="img" aria-label={`${label} in ${periods.length} periods`}>
       {periods.map((period, index) => {
-        const { revenue = '0', currency = '' } = found.get(period) ?? {}
+        const revenue = revenues.get(period) ?? '0'
         const name = formatPeriod(period)
-        const text = formatMoney(revenue, currency)
+        const text = money(revenue)
         const isHighest = highest > 0 && Number(revenue) === highest
         return (
           <div key={period} class="column" title={`${name}: ${text}`}>

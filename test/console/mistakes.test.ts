@@ -43,6 +43,15 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.getByText('$5.00').waitFor()
   })
 
+  await t.test('another project or store leads from one record to its list', async () => {
+    await goTo(page, '#/player/alice?store=a-usd', 'alice')
+    await page.getByLabel('Project').selectOption('b-jpy')
+    await page.getByRole('heading', { level: 1, name: 'Purchases' }).waitFor()
+    await goTo(page, '#/stores/a-usd', 'Store a-usd')
+    await page.getByLabel('Project').selectOption('a-usd')
+    await page.getByRole('heading', { level: 1, name: 'Projects and stores' }).waitFor()
+  })
+
   await t.test('a second click after a lost answer creates nothing twice', async () => {
     await goTo(page, '#/projects', 'Projects and stores')
     await press('New project')
@@ -93,6 +102,15 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     })
     await press('Import 1 rows into b-jpy')
     await stored
+    let questions = 0
+    const answer = (dialog: Dialog) => {
+      questions++
+      return dialog.accept()
+    }
+    page.on('dialog', answer)
+    await drop(page, '')
+    page.off('dialog', answer)
+    assert.equal(questions, 0)
     await press('Stop')
     await page.getByText('It is not known whether the rows were stored').waitFor()
     await page.getByRole('row', { name: /sales\.csv/ }).waitFor()
@@ -151,6 +169,9 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
       const currency = `X${String.fromCharCode(65 + (i % 26), 65 + Math.floor(i / 26))}`
       return `C-${i},gold,${days[i % 2]}T00:00:00Z,1,${currency}\n`
     })
+    // The highest revenue is before the drawn periods.
+    for (const [i, price] of [999, 5].entries())
+      lines.push(`H-${i},gold,${days[i]}T00:00:00Z,${price},XAA\n`)
     const text = `transaction_id,sku,purchased_at,price,currency\n${lines.join('')}`
     await till.purchases.import(account, { store_id: 'b-jpy', file: fileOf(text) })
     await goTo(page, '#/overview?store=b-jpy&range=all', 'Overview')
@@ -160,6 +181,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
       .first()
       .waitFor()
     assert.equal(await page.getByRole('img', { name: /Revenue in/ }).count(), 4)
+    await page.locator('.value', { hasText: '0.05' }).waitFor()
   })
 
   await t.test('a revoked key and a left page lose nothing that was typed', async () => {

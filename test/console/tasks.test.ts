@@ -319,7 +319,11 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.match(readFileSync(await (await download).path(), 'utf8'), /"P-2"/)
     await goTo(page, '#/overview', 'Overview')
     await page.getByText('$9.98').first().waitFor()
-    await page.getByRole('img', { name: /Revenue in USD: \$9\.98/ }).waitFor()
+    const chart = page.getByRole('img', { name: /Revenue in USD: \$9\.98/ })
+    await chart
+      .getByTitle(/: \$0\.00$/)
+      .first()
+      .waitFor()
     await row(page, 'Best sellers', /100 Gold.*gold.*\$9\.98/).waitFor()
     await page.getByText('▲ from $0.00').first().waitFor()
     await page.getByLabel('Period', { exact: true }).selectOption('Custom…')
@@ -374,7 +378,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.getByText('paused', { exact: true }).waitFor()
   })
 
-  await t.test('the activity shows all of this, newest first', async () => {
+  await t.test('the activity is newest first, and each page has its own details', async () => {
     await goTo(page, '#/activity', 'Activity')
     const first = page.getByRole('table').getByRole('row').nth(1)
     await first.getByText('webhooks.pause').waitFor()
@@ -382,6 +386,10 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await press('Times in UTC')
     assert.match((await first.getByRole('cell').nth(1).textContent()) ?? '', /UTC$/)
     assert.doesNotMatch(local ?? '', /UTC/)
+    await use(first.getByText('Show'))
+    await press('Next')
+    await first.getByText('webhooks.pause').waitFor({ state: 'detached' })
+    assert.equal(await page.locator('details[open]').count(), 0)
   })
 
   await t.test('an unconfirmed secret is not called a new URL, and no secret warns', async () => {
