@@ -1,5 +1,5 @@
-// Puts two servers behind pgbouncer in transaction mode under load: reads, creates, imports and
-// probes. Backends of the database are terminated every 7 s.
+// Puts a server behind pgbouncer in transaction mode, with the settings of deploy/pgbouncer.ini.
+// What happens to terminated backends is tested in test/storage.
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'
