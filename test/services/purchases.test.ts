@@ -7,6 +7,7 @@ import { createSignal } from '../support/server.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
+const targets = await allTargets() // before any test: see scripts/test-group.mjs
 const HEADER = 'transaction_id,sku,purchased_at'
 const AT = '2024-03-01T12:34:56Z'
 
@@ -45,8 +46,6 @@ test('every row of a file is stored with the id of its import', async () => {
     },
   ])
 })
-
-const targets = await allTargets()
 
 describe('a file is refused', () => {
   const withColumn = (column: string, bad: string) =>

@@ -15,6 +15,7 @@ import { newPlace, type Place } from '../support/place.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createShop } from '../support/till.ts'
 
+const server = await startPostgres() // before any test: see scripts/test-group.mjs
 const OLD = new Uint8Array(32).fill(1)
 const NEW = new Uint8Array(32).fill(2)
 const STRANGE = new Uint8Array(32).fill(3)
@@ -246,7 +247,6 @@ describe('a database file', () => {
 /** Opens a till with these keys on the database of the test. */
 type OpenTill = (masterKeys: Uint8Array[]) => Promise<Till>
 
-const server = await startPostgres()
 const databases: { readonly [name: string]: (t: TestContext) => Promise<OpenTill> } = {
   SQLite: async (t) => {
     const place = newPlace(t)
