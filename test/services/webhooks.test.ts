@@ -93,6 +93,32 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   late.release()
 })
 
+test('two senders on one PostgreSQL share the messages, and none goes out twice', async (t) => {
+  const url = await server.createDatabase(t)
+  const tills = [
+    createTill({ storage: await openPostgres(t, url) }),
+    createTill({ storage: await openPostgres(t, url) }),
+  ] as const
+  const { account, newItem } = await openHooks(tills[0])
+  const names = Array.from({ length: 60 }, (_, i) => `item_${i}`)
+  await Promise.all(names.map(newItem))
+  const sent: string[] = []
+  const isDone = () => sent.length >= names.length
+
+  const send = async (till: Till, holder: string) => {
+    while (!isDone()) {
+      const { messages } = await till.outbox.claim({ holder, limit: 7 })
+      sent.push(...subjectsOf(messages))
+      await settle(till, holder, messages)
+      await till.outbox.release(holder)
+    }
+  }
+  await Promise.all([send(tills[0], 'one'), send(tills[1], 'two')])
+
+  assert.deepEqual(sent.toSorted(), names.toSorted())
+  assert.equal((await tills[1].webhooks.list(account)).endpoints[0]?.lag, 0)
+})
+
 test('a new endpoint gets the changes of transactions that were open, and none of before', async (t) => {
   const url = await server.createDatabase(t)
   const till = createTill({ storage: await openPostgres(t, url) })
