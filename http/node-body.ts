@@ -159,7 +159,8 @@ export function discardRest(
   response: ServerResponse,
   limits: Limits,
 ): void {
-  if (request.complete || request.destroyed || request.readableEnded) return
+  if (request.destroyed || request.readableEnded) return
+  if (request.complete) return void request.resume()
   const { socket } = request
   let bytesLeft = limits.discardBytes
   const count = (chunk: Buffer) => {

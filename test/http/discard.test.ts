@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -127,6 +129,24 @@ test('a body over the discard limit gets its answer, then the connection closes'
     assert.equal(await client.ended, '')
     await eventually(() => client.socket.closed || undefined, 'an end of the connection')
   }
+})
+
+test('a refused body that has already arrived is not kept in memory', async (t) => {
+  const { connect, withToken } = await start(t)
+  let refused: IncomingMessage | undefined
+  const onStart = (message: unknown) => {
+    refused = (message as { request: IncomingMessage }).request
+  }
+  subscribe('http.server.request.start', onStart)
+  t.after(() => unsubscribe('http.server.request.start', onStart))
+  const client = await connect()
+  client.write(rawRequest(IMPORT, [withToken, FORM, 'transfer-encoding: chunked']))
+  await eventually(() => refused?.listenerCount('data') || undefined, 'a reader of the body')
+
+  client.write(`9\r\n--x\r\nbad\n\r\n${inChunks('x'.repeat(20_000))}`)
+
+  assertProblem(await client.reply(), 400, 'malformed_request')
+  await eventually(() => refused?.readableEnded || undefined, 'an end of the body')
 })
 
 test('the server waits for a slow refused body until the discard timeout', {
