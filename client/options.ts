@@ -23,7 +23,10 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
   /** The maximum number of attempts per request, 1 to 10; default 3. */
   readonly attempts?: number | undefined
-  /** Characters of answers to keep for `If-None-Match`; default 2,000,000; 0 keeps none. */
+  /**
+   * Characters of answers to keep for `If-None-Match`, at most half for one answer; default
+   * 4,000,000; 0 keeps none.
+   */
   readonly cacheSize?: number | undefined
 }
 
@@ -108,7 +111,7 @@ export function parseClientOptions(input: ClientOptions): Settings {
     const advice = 'Create records on your server, or set allowAccountKeyInBrowser'
     throw new TypeError(`An account key in a browser is visible to its users. ${advice}`)
   }
-  const { cacheSize = 2_000_000 } = input
+  const { cacheSize = 4_000_000 } = input
   return { ...input, ...transmissionOf(input), cacheSize }
 }
 

@@ -154,6 +154,22 @@ test('an answer that has not changed comes from the cache', async (t) => {
   assert.equal(item && 'price' in item && item.price, 599)
 })
 
+test('an answer of more than a million characters is cached by default', async (t) => {
+  const { client, proxy, shop } = await start(t)
+  const meta = { text: 'x'.repeat(60_000) }
+  for (let i = 0; i < 20; i++) {
+    await shop.till.items.create(shop.account, { ...ITEM, name: `item_${i}`, meta })
+  }
+  const till = client()
+  proxy.requests.length = 0
+
+  const { items } = await till.items.list({ store_id: 'main' })
+  await till.items.list({ store_id: 'main' })
+
+  assert.ok(JSON.stringify(items).length > 1_000_000)
+  assert.ok('if-none-match' in (proxy.requests.at(-1)?.headers ?? {}))
+})
+
 test('the cache has a limit', async (t) => {
   const { client, proxy, shop } = await start(t)
   const ids = [shop.item.id]
