@@ -71,17 +71,18 @@ async function readJson<Body>(
  */
 function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
   if (parsed === undefined) throw bodyAlreadyRead()
-  const bytes = parsed instanceof Uint8Array ? parsed : Buffer.from(textOf(parsed))
+  const bytes = parsed instanceof Uint8Array ? parsed : Buffer.from(textOf(parsed, limits))
   assertSize(bytes.length, limits.jsonBytes)
   return parseBytes(bytes, limits, memory)
 }
 
-function textOf(parsed: unknown): string {
+function textOf(parsed: unknown, limits: Limits): string {
   if (typeof parsed === 'string') return parsed
   try {
-    return JSON.stringify(parsed)
-  } catch {
-    throw invalid('The body must be a JSON object') // nested so deep that JSON.stringify fails
+    return JSON.stringify(parsed) ?? 'null' // undefined for a function or a symbol
+  } catch (error) {
+    // JSON.stringify overflows the stack when the body is nested too deeply.
+    throw error instanceof RangeError ? tooDeep(limits) : notAnObject()
   }
 }
 
@@ -91,11 +92,19 @@ function parseBytes(bytes: Uint8Array, limits: Limits, memory: Reservation): obj
   if (values === 'too_many_values') {
     throw invalid(`The body may have at most ${jsonValues} values, keys included`)
   }
-  if (values === 'too_deep') throw invalid(`The body may nest at most ${jsonDepth} deep`)
+  if (values === 'too_deep') throw tooDeep(limits)
   memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
   const body = parseJson(bytes)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
-  throw invalid('The body must be a JSON object')
+  throw notAnObject()
+}
+
+function tooDeep({ jsonDepth }: Limits): TillError {
+  return invalid(`The body may nest at most ${jsonDepth} deep`)
+}
+
+function notAnObject(): TillError {
+  return invalid('The body must be a JSON object')
 }
 
 /** The most bytes of memory that one parsed value takes, measured with 33,000 different objects. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer as createServer2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { createHandler, type RequestHandler } from '../../http/index.ts'
 import { pluck } from '../support/collect.ts'
@@ -226,6 +227,24 @@ type ErrorMiddleware = (
   response: ServerResponse,
   next: unknown,
 ) => void
+
+test('a body that a middleware has parsed is 400 if it is no JSON or too deep', async (t) => {
+  const { handler, account_key } = await createHost()
+  let deep: unknown[] = []
+  for (let level = 0; level < 100_000; level++) deep = [deep]
+  for (const [body, message] of [
+    [() => {}, /must be a JSON object/],
+    [{ deep }, /at most 64 deep/],
+  ] as const) {
+    const server = createServer(async (request, response) => {
+      await text(request)
+      handler(Object.assign(request, { body }), response)
+    })
+    const { send } = await listen(t, server)
+    const reply = await send('POST /api/v1/items', { account_key, json: NEW_ITEM })
+    assert.match(assertProblem(reply, 400, 'invalid_request').detail ?? '', message)
+  }
+})
 
 test('two handlers for one request are a TypeError that says so', async (t) => {
   const { handler, till } = await createHost()
