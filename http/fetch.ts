@@ -4,6 +4,7 @@ import { createCore, recordOutcome } from './core.ts'
 import { type Exchange, hasCause, outcomeOf } from './exchange.ts'
 import { FetchBody } from './fetch-body.ts'
 import { readFetchHeaders, requestIdOf } from './headers.ts'
+import type { Limits } from './limits.ts'
 import type { HandlerOptions } from './options.ts'
 import { problemReply, type Reply, type ReplyStream } from './reply.ts'
 import { createServerContext } from './server-context.ts'
@@ -96,7 +97,7 @@ export function createFetchHandler(
       const isEmpty = request.method === 'HEAD' || content === null
       return new Response(isEmpty ? null : content, { status, headers: early })
     }
-    return new Response(createStream(stream, status, finish), { status, headers: early })
+    return new Response(createStream(stream, status, limits, finish), { status, headers: early })
   }
 
   const drain = () => {
@@ -106,37 +107,54 @@ export function createFetchHandler(
 }
 
 /**
- * Creates the body of a `Response`. Reads a chunk only when the runtime asks for it. Calls `finish`
- * when the answer has ended, with 499 if the runtime has cancelled it.
+ * Creates the body of a `Response`. Reads a chunk only when the runtime asks for it. Cuts off the
+ * answer when the runtime asks for none for `answerTimeout`. Calls `finish` when the answer has
+ * ended, with 499 if the runtime has not read it to its end.
  */
 function createStream(
   { first, rest }: ReplyStream,
   status: number,
+  { answerTimeout }: Limits,
   finish: (status: number, failure?: unknown) => void,
 ): ReadableStream<Uint8Array> {
   let prepared: IteratorResult<Buffer> | undefined = first
-  let isCancelled = false
+  let isOver = false
+  let timer: NodeJS.Timeout | undefined
+  const end = (status: number, failure?: unknown) => {
+    if (isOver) return
+    isOver = true
+    clearTimeout(timer)
+    rest.return?.().catch(() => {})
+    finish(status, failure)
+  }
+  const waitForReader = (controller: ReadableStreamDefaultController) => {
+    const expire = () => {
+      controller.error(new Error('the client reads too slowly'))
+      end(499)
+    }
+    timer = setTimeout(expire, answerTimeout).unref()
+  }
   return new ReadableStream<Uint8Array>(
     {
+      start: waitForReader,
       async pull(controller) {
+        clearTimeout(timer)
         try {
           const { done, value } = prepared ?? (await rest.next())
           prepared = undefined
+          if (isOver) return
           if (done) {
             controller.close()
-            return finish(status)
+            return end(status)
           }
           controller.enqueue(value)
+          waitForReader(controller)
         } catch (error) {
-          if (!isCancelled) finish(500, error)
+          end(500, error)
           throw error
         }
       },
-      async cancel() {
-        isCancelled = true
-        finish(499)
-        await rest.return?.()
-      },
+      cancel: () => end(499),
     },
     { highWaterMark: 0 },
   )
