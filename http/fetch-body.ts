@@ -42,7 +42,7 @@ export class FetchBody implements RequestBody {
     if (this.isRead) throw bodyAlreadyRead()
     const { body } = this.#request
     if (!body) return
-    this.#stream = Readable.fromWeb(body).on('error', () => {})
+    this.#stream = createStream(body).on('error', () => {})
     await receiveChunks(this.#stream, limits, take)
   }
 
@@ -63,4 +63,35 @@ export class FetchBody implements RequestBody {
       })
       .resume()
   }
+}
+
+/** The maximum bytes of a chunk. A form is parsed with a copy of a chunk for each of its parts. */
+const CHUNK_BYTES = 64 * 1024
+
+/**
+ * Creates a Node stream of a fetch body. Uses only the methods that a polyfill has too, and reads
+ * nothing ahead. `Readable.fromWeb` does neither.
+ */
+function createStream(body: ReadableStream<Uint8Array>): Readable {
+  const reader = body.getReader()
+  return new Readable({
+    highWaterMark: 0,
+    async read() {
+      try {
+        const { value } = await reader.read()
+        if (!value) return void this.push(null)
+        let at = 0
+        do {
+          this.push(value.subarray(at, at + CHUNK_BYTES))
+          at += CHUNK_BYTES
+        } while (at < value.length)
+      } catch (cause) {
+        this.destroy(new Error('the client hung up', { cause }))
+      }
+    },
+    destroy(error, done) {
+      reader.cancel().catch(() => {})
+      done(error)
+    },
+  })
 }

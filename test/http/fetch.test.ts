@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { FetchBody } from '../../http/fetch-body.ts'
 import { createFetchHandler, type HandlerOptions, type LogEntry } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { assertProblem, createClient } from '../support/server.ts'
+import { assertProblem, createClient, createSignal } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 const LIST = '/api/v1/items?store_id=main'
@@ -85,16 +87,24 @@ test('a list is read from the storage only as fast as the host reads the answer'
   )
 })
 
-test('an answer that is not read to its end is logged as 499', async () => {
-  const shop = await start()
+test('an answer that nobody reads, or not to its end, is logged as 499', async () => {
+  const shop = await start({ limits: { answerTimeout: 50 } })
   await fill(shop)
   const { handler, log, withToken } = shop
 
+  const unread = await handler(new Request(ORIGIN + LIST, withToken))
   const cancelled = await handler(new Request(ORIGIN + LIST, withToken))
   await cancelled.body?.cancel()
 
-  await eventuallyHolds(() => assert.equal(log.length, 1))
-  assert.deepEqual([log[0]?.status, log[0]?.level], [499, 'info'])
+  await eventuallyHolds(() => assert.equal(log.length, 2))
+  await assert.rejects(unread.text(), /reads too slowly/)
+  assert.deepEqual(
+    log.map(({ status, level }) => [status, level]),
+    [
+      [499, 'info'],
+      [499, 'info'],
+    ],
+  )
 })
 
 test('a storage that fails in the middle of a list fails the body, and the log says why', async () => {
@@ -155,6 +165,46 @@ test('an import is read as a stream', async () => {
 
   assert.equal(await answer.text(), '{"ok":true}')
   assert.equal(answer.headers.get('import-rows'), '20000')
+})
+
+test('the body of a polyfilled ReadableStream is read', async () => {
+  const { handler, token } = await start()
+  const request = importRequest(token, createUpload(1))
+  const { body } = createUpload(2_000)
+  Object.defineProperty(request, 'body', { value: { getReader: () => body.getReader() } })
+
+  assert.equal((await handler(request)).headers.get('import-rows'), '2000')
+})
+
+test('a body is not read ahead while a chunk is written', async () => {
+  let pulls = 0
+  const pull = (controller: ReadableStreamDefaultController) => {
+    if (++pulls < 3) controller.enqueue(Buffer.from('chunk'))
+    else controller.close()
+  }
+  const body = new ReadableStream({ pull }, { highWaterMark: 0 })
+  const request = importRequest('', { ...createUpload(0), body })
+  const written = createSignal()
+
+  const limits = { bytes: 100, timeout: 60_000 }
+  const received = new FetchBody(request).receive(limits, () => written.given)
+  await setTimeout(20)
+  assert.equal(pulls, 1)
+  written.give()
+  await received
+  assert.equal(pulls, 3)
+})
+
+test('a large chunk is split, because a form is parsed with copies of a chunk', async () => {
+  const init = { method: 'POST', body: Buffer.alloc(150_000) }
+  const sizes: number[] = []
+
+  await new FetchBody(new Request(ORIGIN, init)).receive(
+    { bytes: 150_000, timeout: 60_000 },
+    ({ length }) => void sizes.push(length),
+  )
+
+  assert.deepEqual(sizes, [65_536, 65_536, 18_928])
 })
 
 test('an upload over the limit gets 413, and at most discardBytes of the rest are read', async () => {
