@@ -27,6 +27,7 @@ complete -F _tillkit tillkit
 _tillkit() {
   local -a found
   found=("\${(@f)$(tillkit ${COMPLETE} "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n $found[1] ]] || return
   if [[ $found[1] == ${FILES} ]]; then _files; return; fi
   found=("\${(@)found//:/\\\\:}")
   found=("\${(@)found/$'\\t'/:}")
@@ -41,7 +42,7 @@ function __tillkit_complete
     set -l found (tillkit ${COMPLETE} $words[2..] 2>/dev/null)
     if test "$found" = ${FILES}
         __fish_complete_path (commandline -ct)
-    else
+    else if test -n "$found"
         printf '%s\\n' $found
     end
 end
