@@ -78,6 +78,7 @@ export type Send = (
   call: Call & { readonly credential: Credential | null },
 ) => Promise<Answer>
 
+const MAX_ANSWER_BYTES = 8 * 1024 ** 2
 const MAX_REPEATS = 3
 const MAX_WAIT_SECONDS = 10
 
@@ -109,7 +110,7 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
       try {
         // Does not follow redirects, which could send the account key to another server.
         const response = await fetch(target, { ...init, redirect: 'manual', signal: signals })
-        const text = await response.text()
+        const text = await readText(response)
         const wait = repeats < MAX_REPEATS ? retryAfter(response) : undefined
         if (wait === undefined) {
           const { status, headers } = response
@@ -149,6 +150,17 @@ function bodyOf({ json, text, form }: Call): string | FormData | undefined {
     else data.append(name, new Blob([value], { type: 'text/csv' }), 'purchases.csv')
   }
   return data
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_ANSWER_BYTES) throw new Error(`an answer of more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 function parse(text: string): unknown {

@@ -19,6 +19,14 @@ test('after a request without an answer, the other checks of the endpoint are no
   assert.equal(second?.reason, 'endpoint 3 does not answer')
 })
 
+test('an answer is read only up to 8 MiB', async (t) => {
+  const change = onSuccess((reply) => {
+    reply.text = 'x'.repeat(9 * 1024 ** 2)
+  }, 1)
+  const { report } = await check(t, change, ['--only', '1'])
+  assert.equal(report.checks[0]?.got, 'an answer of more than 8388608 bytes')
+})
+
 test('checks that need a record of a broken endpoint are not run', async (t) => {
   const change = onSuccess(({ json }) => void delete json.store_id, 10)
   const { report, titles } = await check(t, change, ['--only', '5,10'])
