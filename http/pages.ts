@@ -87,14 +87,11 @@ function pageRoutes(
     if (found) return found
     throw new TransportFault('route_not_found', 'The page has no such file')
   }
-  const description = {
-    id: 'getPage',
-    summary: 'Return a page or a file of it',
-    answer: 'Text',
-  } as const
-  const pageRoute = route('GET', path, anyone, noBody, async () => page, description)
-  if (answers.size === 0) return [pageRoute]
-  return [pageRoute, route('GET', `${path}/:file`, anyone, noBody, findFile, description)]
+  const summary = 'Return a page or a file of it'
+  const routeOf = (path: string, handler: typeof findFile) =>
+    route('GET', path, anyone, noBody, handler, { id: `GET ${path}`, summary, answer: 'Text' })
+  const pageRoute = routeOf(path, async () => page)
+  return answers.size === 0 ? [pageRoute] : [pageRoute, routeOf(`${path}/:file`, findFile)]
 }
 
 /** Reads files that the build puts into a directory next to `http`. */
