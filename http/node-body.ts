@@ -160,7 +160,10 @@ export function discardRest(
   limits: Limits,
 ): void {
   if (request.destroyed || request.readableEnded) return
-  if (request.complete) return void request.resume()
+  if (request.complete) {
+    if (request.isPaused()) request.resume() // what has arrived would stay in memory
+    return
+  }
   const { socket } = request
   let bytesLeft = limits.discardBytes
   const count = (chunk: Buffer) => {
