@@ -19,6 +19,7 @@ export function createPipelining(limit: number): StartPipelined {
     if (socket.destroyed) return
     const count = waiting.get(socket) ?? 0
     if (count >= limit) {
+      stopParsing(socket)
       socket.destroy()
       return
     }
@@ -31,3 +32,16 @@ export function createPipelining(limit: number): StartPipelined {
     })
   }
 }
+
+/**
+ * Stops the parser of a connection before the next request of the bytes that it has read. Otherwise
+ * Node makes a request and a response from each of them, although the socket is destroyed: 10 MB on
+ * 160 connections took 1 GB. Without `parser`, which Node does not document, it still does.
+ */
+function stopParsing(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
+  if (parser) parser.onIncoming = () => SKIP_THE_REST
+}
+
+/** What `onIncoming` returns for a request after which the parser reads no more. */
+const SKIP_THE_REST = 2

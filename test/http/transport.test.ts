@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { createHandler } from '../../http/index.ts'
 import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
+import { listenOn } from '../support/listen.ts'
 import {
   assertProblem,
   eventually,
@@ -17,6 +20,7 @@ import {
   startServer,
   type TestServerOptions,
 } from '../support/server.ts'
+import { memoryTill } from '../support/till.ts'
 
 /** Text that is in every body and must not be in the log. */
 const MARK = 'marked-text-of-a-body'
@@ -383,6 +387,20 @@ test('a connection with more than 100 waiting requests is closed', async (t) => 
   for (let i = 0; i < 100; i++) assert.equal((await patient.reply()).status, 200)
   await greedy.ended
   assert.equal((await send('GET /healthz')).status, 200)
+})
+
+test('the requests after the limit of pipelined ones are not parsed', async (t) => {
+  const server = createServer(createHandler(memoryTill()))
+  let requests = 0
+  server.on('request', () => requests++)
+  const { port } = new URL(await listenOn(t, server))
+  const client = createConnection(Number(port), '127.0.0.1')
+  client.on('error', () => {}).resume()
+
+  client.write('GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(1_000))
+  await once(client, 'close')
+
+  assert.ok(requests <= 102, `${requests} requests`)
 })
 
 const ID = 'x-request-id: large'
