@@ -7,7 +7,7 @@ import {
   type WebhookFailure,
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { UsageError } from '../command-errors.ts'
+import { CommandFailure, UsageError } from '../command-errors.ts'
 import { ENDPOINT, operationCommands } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
@@ -116,10 +116,12 @@ const webhooksTest = command({
       const latest = await findLatest()
       if (!latest || latest.webhook_id === before?.webhook_id) continue
       const result = formatFailure(latest)
-      if (result) return void io.stderr.write(`The event is ${latest.state}: ${result}\n`)
+      const text = `The event is ${latest.state}: ${result}`
+      if (latest.state === 'delivered') return void io.stderr.write(`${text}\n`)
+      if (result) throw new CommandFailure(text)
     }
-    io.stderr.write(
-      `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve\n`,
+    throw new CommandFailure(
+      `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve`,
     )
   },
 })

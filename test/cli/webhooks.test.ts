@@ -54,8 +54,9 @@ test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
   const { receiver, serveHere, createItems, endpoint, run, project_id } = await setUp(t)
   const silent = await serveHere([...ARGS, '--no-webhooks'])
   await createItems(silent.api, 0, 3)
-  const { stderr } = await run('webhooks', 'test', project_id)
-  assert.match(stderr, /^No server has sent the event within 3 s: start tillkit serve$/m)
+  const { code, stderr } = await run('webhooks', 'test', project_id)
+  assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: No server has sent the event within 3 s: start tillkit serve$/m)
   silent.stop('SIGTERM')
   await silent.closed
   assert.equal((await endpoint()).lag, 4)
