@@ -108,3 +108,9 @@ function isEmpty(object: object): boolean {
   for (const _ in object) return false
   return true
 }
+
+export function doubled(numbers: Numbers): Numbers {
+  const larger = new Float64Array(2 * numbers.length)
+  larger.set(numbers)
+  return larger
+}

@@ -10,18 +10,36 @@ import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
 
-const BLOCK_ROWS = 40_000
-/** Limits the memory that long ids take. */
-const BLOCK_CHARS = 2 ** 21
-const INDEXED_A_SLICE = 1_000
-
 /**
  * Writes the rows of one import. Appends rows as they arrive. Indexes ascending transaction ids at
  * once. Other ids wait, and are sorted in blocks. Without blocks, each id in random order would
  * change another page of the index, and nearly ascending ids would split full pages. Random order
  * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
-export function createStaging(db: Connection, store: number, seq: number, first_purchase: number) {
+export interface Staging {
+  /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
+  append(rows: PackedRows): StagedRows
+  /** Whether there are enough pending ids for a full block. */
+  readonly isBlockFull: boolean
+  /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
+  readonly isWaiting: boolean
+  /** Indexes the next slice of waiting ids. */
+  indexSlice(): StagedRows
+  /** The `seq` for the next row. No row has this or a higher `seq`. */
+  readonly next: number
+}
+
+const BLOCK_ROWS = 40_000
+/** Limits the memory that long ids take. */
+const BLOCK_BYTES = 2 ** 21
+const INDEXED_A_SLICE = 1_000
+
+export function createStaging(
+  db: Connection,
+  store: number,
+  seq: number,
+  first_purchase: number,
+): Staging {
   let waiting = createBlock()
   let ordered = createBlock()
   const users = createUserBlock(db)
@@ -32,8 +50,7 @@ export function createStaging(db: Connection, store: number, seq: number, first_
   const waitingIds = () => waiting.size + ordered.size
 
   return {
-    /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
-    append(rows: PackedRows): StagedRows {
+    append(rows) {
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
@@ -54,21 +71,18 @@ export function createStaging(db: Connection, store: number, seq: number, first_
       const entries = Array.from(rows.lines, (line, i): Entry => ({ line, purchase: first + i }))
       return compareEntries(db, store, seq, entries, added, comparison)
     },
-    /** The `seq` for the next row. No row has this or a higher `seq`. */
     get next() {
       return next
     },
-    /** Whether there are enough pending ids for a full block. */
     get isBlockFull() {
-      const chars = waiting.chars + ordered.chars
-      return users.isFull || waitingIds() >= BLOCK_ROWS || chars >= BLOCK_CHARS
+      return (
+        users.isFull || waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
+      )
     },
-    /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
     get isWaiting() {
       return waitingIds() > 0 || users.size > 0
     },
-    /** Indexes the next slice of waiting ids. */
-    indexSlice(): StagedRows {
+    indexSlice() {
       if (waitingIds() === 0) {
         users.writeSlice()
         return NOTHING_STAGED
