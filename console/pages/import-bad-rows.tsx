@@ -40,7 +40,7 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
               'line',
               ['column', 'end'],
               ['Reason', ({ message }) => message],
-              ['Row', ({ row }) => <code>{row.slice(0, 200)}</code>],
+              ['Row', ({ row }) => <code>{row.slice(0, 200)}</code>, 'hidden'],
             ]}
           />
         </>
