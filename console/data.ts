@@ -15,7 +15,7 @@ interface LoadOptions {
   readonly delay?: number
 }
 
-/** What loads again all that the page shows. */
+/** The functions that load the values on the page again. */
 const reloads = new Set<() => void>()
 
 /** Loads again all that the page shows, because an action may have changed it. */

@@ -12,8 +12,6 @@ const EXPOSED_HEADERS = [
 /** Seconds for which a browser may cache a preflight answer. Browsers may use less. */
 const MAX_AGE = '7200'
 
-export type Cors = ReturnType<typeof createCors>
-
 /**
  * Creates CORS, which lets scripts of these origins call routes (Fetch Standard, section 3.2); `*`
  * allows any origin. Throws a TypeError for an invalid origin.

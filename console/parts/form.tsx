@@ -8,7 +8,7 @@ import { Dialog } from './dialog.tsx'
 import { Field, type FieldInfo } from './fields.tsx'
 import { detailsOf, Failure, fieldAmong } from './notice.tsx'
 
-/** What was typed in each field. */
+/** The text in each field. */
 export interface Values {
   readonly [name: string]: string
 }

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/folder.ts'
 interface More {
   readonly env?: NodeJS.ProcessEnv
   readonly input?: string
-  /** What someone types on a terminal. */
+  /** The text that is typed on a terminal. */
   readonly typed?: string
 }
 

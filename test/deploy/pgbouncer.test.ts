@@ -1,5 +1,5 @@
 // Puts a server behind pgbouncer in transaction mode, with the settings of deploy/pgbouncer.ini.
-// What happens to terminated backends is tested in test/storage.
+// The tests of terminated backends are in test/storage.
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { test } from 'node:test'

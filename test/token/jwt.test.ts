@@ -92,7 +92,7 @@ describe('verifyToken and tokens of other tools', () => {
 })
 
 describe('verifyToken and headers', () => {
-  // What a token may not have in its header is compared with jose below.
+  // The test with jose below covers the other headers that are refused.
   const badHeaders: Record<string, object | string> = {
     'names the algorithm in an array': { ...header, alg: ['HS256'] },
     'has b64 in crit': { ...header, crit: ['b64'], b64: false },
