@@ -1,5 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import { CREDENTIALS, endpointOf } from './endpoints.ts'
+import { quote } from '../text.ts'
+import { CREDENTIALS, endpointOf, variableOf } from './endpoints.ts'
+import { parseJson } from './shape.ts'
 
 /** A credential in a request, and the text that stands for it in reports. */
 export interface Credential {
@@ -34,29 +36,25 @@ export interface Answer {
   readonly request: string
 }
 
-/** The answer of the server differs from what a check expects. */
+/** An endpoint that gave no complete answer. */
+interface NoAnswer {
+  readonly endpoint: number
+  readonly isTimeout: boolean
+}
+
+/** The answer of the server differs from what a check expects, or there is none. */
 export class Mismatch extends Error {
   readonly expected: string
   readonly got: string
   readonly request: string
+  readonly noAnswer: NoAnswer | undefined
 
-  constructor(expected: string, got: string, request: string) {
+  constructor(expected: string, got: string, request: string, noAnswer?: NoAnswer) {
     super(`expected ${expected}, got ${got}`)
     this.expected = expected
     this.got = got
     this.request = request
-  }
-}
-
-/** A request got no complete answer. */
-export class NoAnswer extends Mismatch {
-  readonly endpoint: number
-  readonly isTimeout: boolean
-
-  constructor(reason: string, endpoint: number, isTimeout: boolean, request: string) {
-    super('an answer', reason, request)
-    this.endpoint = endpoint
-    this.isTimeout = isTimeout
+    this.noAnswer = noAnswer
   }
 }
 
@@ -84,7 +82,7 @@ const MAX_WAIT_SECONDS = 10
 
 /**
  * Creates the function that sends requests. That function throws a NotRun when the time is used up,
- * and a NoAnswer when a request fails.
+ * and a Mismatch with `noAnswer` when a request fails.
  */
 export function createClient({ url, timeout, totalTime, signal }: ClientOptions): Send {
   const end = AbortSignal.timeout(totalTime)
@@ -101,8 +99,7 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
     }
     if (call.credential) headers.set(header, prefix + call.credential.value)
     if (bodyType && !call.form) headers.set('content-type', 'application/json')
-    const body = bodyOf(call)
-    const init = { method, headers, ...(body === undefined ? {} : { body }) }
+    const init = { method, headers, body: bodyOf(call) }
 
     for (let repeats = 0; ; repeats++) {
       const timer = AbortSignal.timeout(timeout)
@@ -114,7 +111,7 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
         const wait = repeats < MAX_REPEATS ? retryAfter(response) : undefined
         if (wait === undefined) {
           const { status, headers } = response
-          return { endpoint, status, headers, text, body: parse(text), request }
+          return { endpoint, status, headers, text, body: parseJson(text), request }
         }
         await setTimeout(wait * 1000, undefined, { signal: stop })
       } catch (cause) {
@@ -122,7 +119,7 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
         if (end.aborted) throw new NotRun(`${totalTime / 1000} s are over`)
         const late = `no answer in ${timeout / 1000} s`
         const reason = timer.aborted ? late : reasonOf(cause as Error)
-        throw new NoAnswer(reason, endpoint, timer.aborted, request)
+        throw new Mismatch('an answer', reason, request, { endpoint, isTimeout: timer.aborted })
       }
     }
   }
@@ -142,8 +139,8 @@ function retryAfter({ status, headers }: Response): number | undefined {
   return Math.min(Number(seconds), MAX_WAIT_SECONDS)
 }
 
-function bodyOf({ json, text, form }: Call): string | FormData | undefined {
-  if (form === undefined) return json === undefined ? text : JSON.stringify(json)
+function bodyOf({ json, text, form }: Call): string | FormData | null {
+  if (form === undefined) return json === undefined ? (text ?? null) : JSON.stringify(json)
   const data = new FormData()
   for (const [name, value] of Object.entries(form)) {
     if (name !== 'file') data.append(name, value)
@@ -163,28 +160,20 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const MAX_BODY = 2_000
 
 /** Formats a request as a curl command. The credential appears as a shell variable. */
 function formatCurl(endpoint: number, url: string, call: Call): string {
   const { method, credential, bodyType } = endpointOf(endpoint)
-  const { header, prefix, shown } = CREDENTIALS[credential]
+  const { header, prefix } = CREDENTIALS[credential]
   const { credential: sent, json, text, form } = call
   const body = json === undefined ? text : JSON.stringify(json)
   const { file, ...fields } = form ?? {}
   const parts = [
     `curl -s -X ${method} ${quote(url)}`,
-    ...(sent === null ? [] : [`-H "${header}: ${prefix}${sent?.shown ?? shown}"`]),
+    ...(sent === null ? [] : [`-H "${header}: ${prefix}${sent?.shown ?? variableOf(credential)}"`]),
     ...(form || !bodyType ? [] : [`-H 'content-type: application/json'`]),
-    ...(body === undefined ? [] : [`--data-binary ${quote(cut(body))}`]),
+    ...(body === undefined ? [] : [`--data-binary ${quote(cut(body, MAX_BODY))}`]),
     ...Object.entries(fields).map(([name, value]) => `-F ${quote(`${name}=${value}`)}`),
     ...(file === undefined ? [] : [`-F 'file=@-;filename=purchases.csv;type=text/csv'`]),
   ]
@@ -192,10 +181,6 @@ function formatCurl(endpoint: number, url: string, call: Call): string {
   return input + parts.join(' \\\n  ')
 }
 
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
-
-function cut(text: string): string {
-  return text.length <= MAX_BODY ? text : `${text.slice(0, MAX_BODY)}…`
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`
 }

@@ -30,58 +30,37 @@ interface Document {
 
 /** The headers of credentials. `refusal` is the status of a request without a valid one. */
 export const CREDENTIALS = {
-  publicKey: {
-    ...{ name: 'public key', header: 'x-public-project-key', prefix: '' },
-    ...{ shown: '$PUBLIC_KEY', refusal: '400' },
-  },
-  accountKey: {
-    ...{ name: 'account key', header: 'x-account-key', prefix: '' },
-    ...{ shown: '$ACCOUNT_KEY', refusal: '401' },
-  },
-  token: {
-    ...{ name: 'token', header: 'authorization', prefix: 'Bearer ' },
-    ...{ shown: '$TOKEN', refusal: '401' },
-  },
+  publicKey: { name: 'public key', header: 'x-public-project-key', prefix: '', refusal: '400' },
+  accountKey: { name: 'account key', header: 'x-account-key', prefix: '', refusal: '401' },
+  token: { name: 'token', header: 'authorization', prefix: 'Bearer ', refusal: '401' },
 } as const
 
 export type CredentialKind = keyof typeof CREDENTIALS
 
+/** The shell variable that stands for a credential in reports, such as `$PUBLIC_KEY`. */
+export function variableOf(kind: CredentialKind): string {
+  return `$${CREDENTIALS[kind].name.replace(' ', '_').toUpperCase()}`
+}
+
 /** One of the ten endpoints, as the OpenAPI document of tillkit describes it. */
-export interface Endpoint {
-  readonly method: string
-  readonly path: string
-  readonly credential: CredentialKind
-  /** The schema of the body of an answer with status 200. */
-  readonly answer: Schema
-  readonly bodyType: string | undefined
-  /** The schemas of the fields of the request body, and the names of those that it must have. */
-  readonly fields: { readonly [name: string]: Schema }
-  readonly required: readonly string[]
-}
+export type Endpoint = ReturnType<typeof describe>
 
-let document: Document | undefined
-let endpoints: readonly Endpoint[] | undefined
+const { paths, components } = createOpenApi() as unknown as Document
 
-/** The document, which is made at the first use: most commands do not need it. */
-function openApi(): Document {
-  document ??= createOpenApi() as unknown as Document
-  return document
-}
+const endpoints = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([, operation]) => path.startsWith('/api/') && !operation['x-extension'])
+    .map(([method, operation]) => describe(method, path, operation)),
+)
 
 /** The endpoint with this number, in the order of the specification. */
 export function endpointOf(number: number): Endpoint {
-  endpoints ??= Object.entries(openApi().paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([, operation]) => path.startsWith('/api/') && !operation['x-extension'])
-      .map(([method, operation]) => describe(method, path, operation)),
-  )
   const endpoint = endpoints[number - 1]
   if (!endpoint) throw new TypeError(`there is no endpoint ${number}`)
   return endpoint
 }
 
-function describe(method: string, path: string, operation: Operation): Endpoint {
-  const { security, requestBody, responses } = operation
+function describe(method: string, path: string, { security, requestBody, responses }: Operation) {
   const [credential] = Object.keys(security[0] ?? {}) as [CredentialKind]
   const [bodyType] = Object.keys(requestBody?.content ?? {})
   const { properties = {}, required = [] } = resolve(schemaOf(requestBody?.content))
@@ -89,10 +68,12 @@ function describe(method: string, path: string, operation: Operation): Endpoint 
     method: method.toUpperCase(),
     path,
     credential,
-    answer: schemaOf(responses[200].content),
     bodyType,
+    /** The schemas of the fields of the request body, and the names of those that it must have. */
     fields: properties,
     required,
+    /** The schema of the body of an answer with status 200. */
+    answer: schemaOf(responses[200].content),
   }
 }
 
@@ -104,5 +85,5 @@ function schemaOf(content: Content = {}): Schema {
 export function resolve(schema: Schema): Schema {
   const [first = schema] = schema.oneOf ?? []
   if (first.$ref === undefined) return first
-  return resolve(openApi().components.schemas[first.$ref.split('/').at(-1) ?? ''] ?? {})
+  return resolve(components.schemas[first.$ref.split('/').at(-1) ?? ''] ?? {})
 }

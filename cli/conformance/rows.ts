@@ -40,12 +40,9 @@ export async function runRow(
 }
 
 function expectStatus(answer: Answer, statuses: readonly string[]): void {
-  const isAllowed = statuses.some((each) => isOf(answer.status, each))
+  const status = String(answer.status)
+  const isAllowed = statuses.some((each) => each === status || each === `${status[0]}XX`)
   expect(isAllowed, `status ${statuses.join(' or ')}`, answer)
-}
-
-function isOf(status: number, pattern: string): boolean {
-  return pattern.endsWith('XX') ? String(status)[0] === pattern[0] : String(status) === pattern
 }
 
 /** Throws a Mismatch unless the condition is met. */
@@ -71,10 +68,11 @@ export interface EndpointRows {
   readonly kept?: readonly string[]
   /** Puts an unusual text into one of the fields. */
   readonly unusual?: (text: string) => object
-  /** The rows that only this endpoint has. */
-  readonly rows: (tools: Tools) => readonly Row[]
-  /** Rows about recommended behaviour, which the specification leaves open. */
-  readonly open?: (tools: Tools) => readonly Row[]
+  /**
+   * The rows that only this endpoint has. Those of `open` are about recommended behaviour, which the
+   * specification leaves open.
+   */
+  readonly rows: (tools: Tools, open: Tools) => readonly Row[]
 }
 
 /**
@@ -87,39 +85,39 @@ type Changes = object | ((world: World) => object | Promise<object>)
 export type Tools = ReturnType<typeof createTools>
 
 /** Creates the functions that make the rows of one endpoint. */
-export function createTools({ number, request }: Pick<EndpointRows, 'number' | 'request'>) {
+export function createTools(
+  { number, request }: Pick<EndpointRows, 'number' | 'request'>,
+  isOpen = false,
+) {
   const changed = (changes: Changes) => async (world: World) => {
     const made = typeof changes === 'function' ? await changes(world) : changes
     return { ...applyTo(await request(world), made), changed: Object.keys(made) }
   }
-  /** A `clause` that begins with a colon is a part of the section about the endpoint. */
-  const row = (
-    title: string,
-    clause: string,
-    statuses: readonly string[],
-    { changes = {}, ...rest }: Partial<Row> & { readonly changes?: Changes } = {},
-  ): Row => ({
-    ...{ endpoint: number, title, statuses, isOpen: false, call: changed(changes) },
+  type More = Partial<Row> & { readonly changes?: Changes }
+  /**
+   * Succeeds unless `more` has other statuses. A `clause` that begins with a colon is a part of the
+   * section about the endpoint.
+   */
+  const row = (title: string, clause: string, { changes = {}, ...more }: More = {}): Row => ({
+    ...{ endpoint: number, title, statuses: ['2XX'], isOpen, call: changed(changes) },
     clause: clause.startsWith(':') ? `Endpoint ${number}${clause}` : clause,
-    ...rest,
+    ...more,
   })
   return {
     request,
     row,
     /** A valid request with these changes succeeds. */
     accepts: (what: string, clause: string, changes: Changes) =>
-      row(`accepts ${what}`, clause, ['2XX'], { changes }),
-    /** A valid request with these changes gets one of these error statuses. */
-    refuses: (
-      what: string,
-      clause: string,
-      changes: Changes,
-      { statuses = ['400'], ...more }: Partial<Pick<Row, 'statuses' | 'fields'>> = {},
-    ) => row(`refuses ${what}`, clause, statuses, { changes, ...more }),
+      row(`accepts ${what}`, clause, { changes }),
+    /** A valid request with these changes gets one of these error statuses; default 400. */
+    refuses: (what: string, clause: string, changes: Changes, ...statuses: string[]) => {
+      const title = [`refuses ${what}`, statuses.join(' or ')].filter(Boolean).join(' with ')
+      return row(title, clause, { changes, statuses: statuses.length > 0 ? statuses : ['400'] })
+    },
     /** The answer to a valid request with these changes has these values. */
     returns: (what: string, clause: string, changes: Changes, values: object) => {
       const judge = (answer: Answer) => expectValues(answer, values)
-      return row(`returns ${what}`, clause, ['2XX'], { changes, judge })
+      return row(`returns ${what}`, clause, { changes, judge })
     },
   }
 }
@@ -148,8 +146,7 @@ export function rowsOf(spec: EndpointRows): readonly Row[] {
     answerRow(spec, tools),
     ...credentialRows(spec, tools),
     ...bodyRows(spec, tools),
-    ...spec.rows(tools),
-    ...(spec.open?.(tools) ?? []).map((row) => ({ ...row, isOpen: true })),
+    ...spec.rows(tools, createTools(spec, true)),
     ...unusualRows(spec, tools),
   ]
 }
@@ -163,7 +160,7 @@ const REFUSED_FILE = ['400', '422']
 function answerRow({ number }: EndpointRows, { row }: Tools): Row {
   const title = 'answers a valid request with 200 and exactly the specified fields'
   const statuses = number === 7 ? ['200', ...REFUSED_FILE] : ['200']
-  return row(title, ': 200 response body', statuses, { judge: expectFields })
+  return row(title, ': 200 response body', { statuses, judge: expectFields })
 }
 
 /** Expects an answer with status 200 to have exactly the fields of the specification. */
@@ -179,25 +176,23 @@ export function expectFields(answer: Answer): void {
 function credentialRows({ number, request }: EndpointRows, { row }: Tools): Row[] {
   const { name, refusal } = CREDENTIALS[endpointOf(number).credential]
   const clause = refusal === '401' ? 'Authentication: rule 4' : ': header, errors'
-  type Replace = (world: World) => Promise<Credential | null>
-  const refuses = (what: string, replace: Replace) =>
-    row(`refuses ${what} with ${refusal}`, clause, [refusal], {
-      fields: [],
+  const refuses = (what: string, replace: (world: World) => Promise<Credential | null>) =>
+    row(`refuses ${what} with ${refusal}`, clause, {
+      ...{ statuses: [refusal], fields: [] },
       call: async (world) => ({ ...(await request(world)), credential: await replace(world) }),
     })
-  const changed = (change: (token: string) => string, shown: string): Replace => {
-    return async ({ token }) => ({ value: change(await token()), shown })
-  }
   const unknown = { value: 'unknown-credential', shown: 'unknown-credential' }
-  return [
+  const rows = [
     refuses(`a request without ${name}`, async () => null),
     refuses(`an unknown ${name}`, async () => unknown),
-    ...(name === 'token'
-      ? [
-          refuses('a token with another signature', changed(changeSignature, '$TOKEN_CHANGED')),
-          refuses('a token without signature', changed(removeSignature, '$TOKEN_UNSIGNED')),
-        ]
-      : []),
+  ]
+  if (name !== 'token') return rows
+  const refusesToken = (what: string, change: (token: string) => string, shown: string) =>
+    refuses(`a token ${what}`, async ({ token }) => ({ value: change(await token()), shown }))
+  return [
+    ...rows,
+    refusesToken('with another signature', changeSignature, '$TOKEN_CHANGED'),
+    refusesToken('without signature', removeSignature, '$TOKEN_UNSIGNED'),
   ]
 }
 
@@ -218,27 +213,26 @@ function removeSignature(token: string): string {
   return `${Buffer.from(JSON.stringify(unsigned)).toString('base64url')}.${claims}.`
 }
 
-function bodyRows(spec: EndpointRows, tools: Tools): Row[] {
-  const { number, kept = [] } = spec
+function bodyRows({ number, kept = [] }: EndpointRows, tools: Tools): Row[] {
   const { row, refuses } = tools
   const { bodyType, fields, required } = endpointOf(number)
-  if (bodyType === undefined) return []
-  const removed = (...names: string[]) => Object.fromEntries(names.map((name) => [name, undefined]))
   const isForm = bodyType === 'multipart/form-data'
-  const statuses = isForm ? REFUSED_IMPORT : ['400']
-  const missing = required.map((name) =>
-    refuses(`a request without ${name}`, ': required fields', removed(name), { statuses }),
-  )
-  if (isForm) return missing
+  const missing = required.map((name) => ({
+    ...refuses(`a request without ${name}`, ': required fields', { [name]: undefined }),
+    ...(isForm && { statuses: REFUSED_IMPORT }),
+  }))
+  if (bodyType !== 'application/json') return missing
   const optional = Object.keys(fields).filter((name) => ![...required, ...kept].includes(name))
-  const refusesText = (what: string, text: string) =>
-    row(`refuses ${what}`, 'Errors: 400', ['400'], { fields: [], call: async () => ({ text }) })
+  const refusesText = (what: string, text: string) => ({
+    ...refuses(what, 'Errors: 400', {}),
+    ...{ fields: [], call: async () => ({ text }) },
+  })
   return [
-    row('accepts a request without its optional fields', ': request body', ['2XX'], {
-      changes: removed(...optional),
+    row('accepts a request without its optional fields', ': request body', {
+      changes: Object.fromEntries(optional.map((name) => [name, undefined])),
       judge: expectFields,
     }),
-    row('returns the values that were sent', ': 200 response body', ['2XX'], {
+    row('returns the values that were sent', ': 200 response body', {
       judge: (answer, _, { json }) => expectValues(answer, json as object),
     }),
     ...missing,
@@ -257,19 +251,18 @@ const WRONG_TYPE = 5
  */
 function fieldRows(fields: Endpoint['fields'], tools: Tools, path = ''): Row[] {
   const { accepts, refuses } = tools
-  return Object.entries(fields).flatMap(([field, { enum: listed = [], properties = {} }]) => {
+  return Object.entries(fields).flatMap(([field, { enum: listed, properties = {} }]) => {
     const name = path + field
     const isOpen = /^(store_)?config\./.test(name)
     const isOpenList = name === 'platform' || name === 'store_type'
+    const accepted = isOpenList ? [] : (listed ?? [])
+    const unlisted = refuses(`an unlisted ${name}`, ': request body', { [name]: UNLISTED })
     return [
       { ...refuses(`a number as ${name}`, ': request body', { [name]: WRONG_TYPE }), isOpen },
-      ...(isOpenList ? [] : listed).map((value) =>
+      ...accepted.map((value) =>
         accepts(`${value} as ${name}`, ': request body', { [name]: value }),
       ),
-      ...(listed.length === 0 ? [] : [UNLISTED]).map((value) => ({
-        ...refuses(`an unlisted ${name}`, ': request body', { [name]: value }),
-        isOpen: name === 'platform',
-      })),
+      ...(listed ? [{ ...unlisted, isOpen: name === 'platform' }] : []),
       ...fieldRows(properties, tools, `${name}.`),
     ]
   })
@@ -283,14 +276,14 @@ const UNUSUAL = {
   '10,000 characters': `'"<%00${'x'.repeat(10_000)}`,
 }
 
+/** All statuses that are no internal error. */
+const NO_DEFECT = ['2XX', '3XX', '4XX']
+
 function unusualRows({ unusual }: EndpointRows, { row }: Tools): Row[] {
   if (!unusual) return []
   return Object.entries(UNUSUAL).map(([what, text]) =>
-    row(`answers a text with ${what} without an internal error`, 'Errors: 500', NO_DEFECT, {
-      changes: unusual(text),
+    row(`answers a text with ${what} without an internal error`, 'Errors: 500', {
+      ...{ changes: unusual(text), statuses: NO_DEFECT },
     }),
   )
 }
-
-/** All statuses that are no internal error. */
-const NO_DEFECT = ['2XX', '3XX', '4XX']

@@ -1,44 +1,40 @@
 import { resolve, type Schema } from './endpoints.ts'
 
-/** A name of a kind of values, and whether a value is of this kind. */
-type Kind = readonly [name: string, isKind: (value: unknown) => boolean]
-
-const TYPES: { readonly [type: string]: Kind } = {
-  string: ['a string', (value) => typeof value === 'string'],
-  integer: ['an integer', Number.isSafeInteger],
-  boolean: ['a boolean', (value) => typeof value === 'boolean'],
-  object: ['an object', isObject],
-}
-
-const positive: Kind = [
-  'a positive integer',
-  (value) => Number.isSafeInteger(value) && Number(value) > 0,
-]
-
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?$/
-const dateTime: Kind = [
-  'an ISO 8601 date-time',
-  (value) => DATE_TIME.test(String(value)) && !Number.isNaN(Date.parse(String(value))),
-]
 
-/** A JWT (RFC 7519): three parts if signed, five if encrypted. The first one is a JSON object. */
-const jwt: Kind = [
-  'a JWT',
-  (value) => {
+/** The kinds of values in an answer, and whether a value is of the kind. */
+const KINDS = {
+  'a string': (value: unknown) => typeof value === 'string',
+  'an integer': Number.isSafeInteger,
+  'a positive integer': (value: unknown) => Number.isSafeInteger(value) && Number(value) > 0,
+  'a boolean': (value: unknown) => typeof value === 'boolean',
+  'an object': isObject,
+  'an ISO 8601 date-time': (value: unknown) =>
+    DATE_TIME.test(String(value)) && !Number.isNaN(Date.parse(String(value))),
+  /** RFC 7519: three parts if signed, five if encrypted. The first one is a JSON object. */
+  'a JWT': (value: unknown) => {
     const parts = typeof value === 'string' ? value.split('.') : []
     const isWritten = parts.every((part) => /^[\w-]*$/.test(part))
     return isWritten && [3, 5].includes(parts.length) && isObject(decodePart(parts[0]))
   },
-]
+}
+type Kind = keyof typeof KINDS
+
+const TYPES: { readonly [type: string]: Kind } = {
+  string: 'a string',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+}
 
 /** Fields for which the specification has another rule than the schemas of tillkit. */
-const SPECIFIED: { readonly [field: string]: Kind | undefined } = {
-  access_token: jwt,
-  token: jwt,
-  ttl_seconds: positive,
-  expires_in_seconds: positive,
+const SPECIFIED: { readonly [field: string]: Kind } = {
+  access_token: 'a JWT',
+  token: 'a JWT',
+  ttl_seconds: 'a positive integer',
+  expires_in_seconds: 'a positive integer',
   // The specification has two lists of platforms, and leaves open which one counts.
-  platform: TYPES.string,
+  platform: 'a string',
 }
 
 /**
@@ -46,15 +42,21 @@ const SPECIFIED: { readonly [field: string]: Kind | undefined } = {
  * patterns and lengths, because they are limits of tillkit. Returns the mistakes.
  */
 export function mistakesOf(value: unknown, reference: Schema, path = ''): string[] {
-  const { type, items, properties = {}, additionalProperties, ...schema } = resolve(reference)
+  const schema = resolve(reference)
+  const { type = typeof schema.const, items, properties = {}, enum: listed } = schema
   const place = path || 'the body'
   if (items) {
     if (!Array.isArray(value)) return [`${place} is not an array`]
     return value.flatMap((each, index) => mistakesOf(each, items, `${path}[${index}]`))
   }
-  if (type !== 'object' || additionalProperties !== false || !isObject(value)) {
-    const [name, isKind] = SPECIFIED[path.split('.').at(-1) ?? ''] ?? kindOf({ type, ...schema })
-    return isKind(value) ? [] : [`${place} is not ${name}`]
+  if (type !== 'object' || schema.additionalProperties !== false || !isObject(value)) {
+    const specified = SPECIFIED[path.split('.').at(-1) ?? '']
+    if (listed && !specified) {
+      return listed.includes(value) ? [] : [`${place} is not one of ${listed.join(', ')}`]
+    }
+    const typed = schema.format === 'date-time' ? 'an ISO 8601 date-time' : TYPES[type]
+    const kind = specified ?? typed
+    return kind && KINDS[kind](value) ? [] : [`${place} is not ${kind ?? `of type ${type}`}`]
   }
   const under = (name: string) => (path === '' ? name : `${path}.${name}`)
   const extra = Object.keys(value).filter((name) => !Object.hasOwn(properties, name))
@@ -68,20 +70,18 @@ export function mistakesOf(value: unknown, reference: Schema, path = ''): string
   ]
 }
 
-function kindOf(schema: Omit<Schema, 'type'> & { readonly type: string | undefined }): Kind {
-  const { enum: values, format, type = typeof schema.const } = schema
-  if (values) return [`one of ${values.join(', ')}`, (value) => values.includes(value)]
-  if (format === 'date-time') return dateTime
-  return TYPES[type] ?? [`of type ${type}`, () => false]
+/** The JSON value of a text; undefined if it is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The JSON value in a part of a JWT. */
 export function decodePart(part = ''): unknown {
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString())
-  } catch {
-    return undefined
-  }
+  return parseJson(Buffer.from(part, 'base64url').toString())
 }
 
 export type Fields = { readonly [name: string]: unknown }

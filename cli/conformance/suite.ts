@@ -1,11 +1,4 @@
-import {
-  type Answer,
-  type ClientOptions,
-  createClient,
-  Mismatch,
-  NoAnswer,
-  NotRun,
-} from './client.ts'
+import { type Answer, createClient, cut, Mismatch, NotRun } from './client.ts'
 import { type Row, runRow } from './rows.ts'
 import { conformanceRows } from './table.ts'
 import { createWorld, type Keys, type World } from './world.ts'
@@ -54,8 +47,7 @@ const TOTAL_MS = 300_000
 export async function runSuite(options: SuiteOptions): Promise<Report> {
   const { timeout, only, signal, onProgress } = options
   const url = options.url.replace(/\/+$/, '')
-  const limits: ClientOptions = { url, timeout, totalTime: TOTAL_MS }
-  const world = createWorld(createClient({ ...limits, signal }), options)
+  const world = createWorld(createClient({ url, timeout, totalTime: TOTAL_MS, signal }), options)
   const rows = conformanceRows().filter(({ endpoint }) => only?.includes(endpoint) ?? true)
   const checks: Finding[] = []
   let restored = true
@@ -69,7 +61,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
     }
   } finally {
     // These requests ignore the abort signal, so that an interrupted run restores the project too.
-    restored = await world.restore(createClient({ ...limits, totalTime: timeout }))
+    restored = await world.restore(createClient({ url, timeout, totalTime: timeout }))
   }
   const counts = countOutcomes(checks)
   const conforms = counts.failed + counts.not_run === 0
@@ -92,13 +84,13 @@ async function check(row: Row, world: World, silent: Set<number>): Promise<Findi
   } catch (error) {
     if (error instanceof NotRun) return { ...finding, outcome: 'not_run', reason: error.message }
     if (!(error instanceof Mismatch)) throw error
-    const isLost = error instanceof NoAnswer
-    if (isLost && error.endpoint !== endpoint) {
-      const reason = `needs endpoint ${error.endpoint}, which does not answer: ${error.got}`
+    const { noAnswer, got } = error
+    if (noAnswer && noAnswer.endpoint !== endpoint) {
+      const reason = `needs endpoint ${noAnswer.endpoint}, which does not answer: ${got}`
       return { ...finding, outcome: 'not_run', reason }
     }
-    if (isLost && error.isTimeout) silent.add(endpoint)
-    const outcome = isOpen && !isLost ? 'noted' : 'failed'
+    if (noAnswer?.isTimeout) silent.add(endpoint)
+    const outcome = isOpen && !noAnswer ? 'noted' : 'failed'
     return { ...finding, outcome, ...redact(error, world.secrets) }
   }
 }
@@ -108,15 +100,14 @@ const MAX_GOT = 400
 
 /** Replaces secrets by shell variables. Single quotes enclose each secret in a command. */
 function redact({ expected, got, request }: Mismatch, secrets: World['secrets']) {
-  const replace = (text: string, shown: (name: string) => string) => {
+  const replace = (text: string, shown = (name: string) => name) => {
     let redacted = text.replace(JWT, '$TOKEN')
     for (const [secret, name] of secrets) redacted = redacted.replaceAll(secret, () => shown(name))
     return redacted
   }
-  const plain = replace(got, (name) => name)
   return {
-    expected: replace(expected, (name) => name),
-    got: plain.length <= MAX_GOT ? plain : `${plain.slice(0, MAX_GOT)}…`,
+    expected: replace(expected),
+    got: cut(replace(got), MAX_GOT),
     request: replace(request, (name) => `'"${name}"'`),
   }
 }
@@ -150,7 +141,7 @@ async function assertReachable({ call, newSession, session }: World, url: string
 /** The status of each answer; where there is none, the reason. */
 function statusesOf(requests: readonly Promise<Answer>[]): Promise<(number | string)[]> {
   const reasonOf = (error: unknown) => {
-    if (error instanceof NoAnswer) return error.got
+    if (error instanceof Mismatch) return error.got
     throw error
   }
   return Promise.all(requests.map((request) => request.then(({ status }) => status, reasonOf)))

@@ -23,7 +23,7 @@ const DEVICE = {
 /** The rows that the three endpoints with a token in their answer share. */
 function tokenRows({ row }: Tools): Row[] {
   return [
-    row('returns a token that endpoint 5 accepts', 'Authentication: rule 2', ['2XX'], {
+    row('returns a token that endpoint 5 accepts', 'Authentication: rule 2', {
       async judge({ endpoint, body }, { call, store }) {
         const value = valueAt(body, ...(TOKENS[endpoint] ?? []))
         if (typeof value !== 'string') return // the first row reports it
@@ -58,16 +58,12 @@ function sessionRows(number: 2 | 3, ownRows: EndpointRows['rows'] = () => []): E
       json: { ...newSession(), device_info: DEVICE, dlscheme: 'conformance' },
     }),
     unusual: (user_id) => ({ user_id }),
-    rows: (tools) => [
+    rows: (tools, open) => [
       ...tokenRows(tools),
-      tools.row('returns two times that agree', 'Resources: Session', ['2XX'], {
-        judge: expectAgreement,
-      }),
-      ...ownRows(tools),
-    ],
-    open: ({ accepts, refuses }) => [
-      accepts('the public key in the header alone', ': public_key', { public_key: undefined }),
-      refuses('a public key that differs from the header', ': public_key', {
+      tools.row('returns two times that agree', 'Resources: Session', { judge: expectAgreement }),
+      ...ownRows(tools, open),
+      open.accepts('the public key in the header alone', ': public_key', { public_key: undefined }),
+      open.refuses('a public key that differs from the header', ': public_key', {
         public_key: 'another-key',
       }),
     ],
@@ -113,8 +109,11 @@ async function newConfig({ original }: World) {
   return { ...(isObject(config) ? config : {}), custom_settings: CONFIG.custom_settings }
 }
 
-/** A refusal of a record that the caller may not know. */
-const REFUSED_ACCESS = { statuses: ['400', '401'] }
+const ACCESS = 'Errors: 400, 401'
+
+/** The row about the status of a new project or store. */
+const returnsActive = ({ returns }: Tools) =>
+  returns('the status active by default', 'States', { status: undefined }, { status: 'active' })
 
 const STORE_KEYS = 'Resources: Store, store_config keys'
 const COMMON = { currency: 'EUR', webhook_enabled: false, webhook_url: 'https://shop.example/hook' }
@@ -142,7 +141,7 @@ const TABLE: readonly EndpointRows[] = [
   },
 
   sessionRows(2, ({ row }) => [
-    row('lists a new store, with store_id as id', 'Resources: Store, store_id', ['2XX'], {
+    row('lists a new store, with store_id as id', 'Resources: Store, store_id', {
       async call({ createStore, newSession }) {
         const changed = [await createStore({ store_type: 'custom', is_sandbox: true })]
         return { json: newSession(), changed }
@@ -167,29 +166,25 @@ const TABLE: readonly EndpointRows[] = [
       },
     }),
     unusual: (display_name) => ({ display_name }),
-    rows: ({ accepts, refuses }) => [
+    rows: ({ accepts, refuses }, open) => [
       ...['4.99', '-499', 'free', ''].map((price) =>
         refuses(`the price ${JSON.stringify(price)}`, PRICE, { price }),
       ),
       refuses('an array as meta', 'Resources: Item, meta', { meta: ['a'] }),
       refuses('an unknown store', 'Errors: 400', ({ unique }) => ({ store_id: unique() })),
-      refuses(
-        'a name that its store has',
-        UNIQUENESS,
-        async ({ item }) => {
+      {
+        ...refuses('a name that its store has', UNIQUENESS, async ({ item }) => {
           const { name, store_id } = (await item()).sent
           return { name, store_id }
-        },
-        { fields: ['name'] },
-      ),
+        }),
+        fields: ['name'],
+      },
       accepts('a name that another store has', UNIQUENESS, async ({ item, createStore }) => {
         const { name } = (await item()).sent
         return { name, store_id: await createStore() }
       }),
-    ],
-    open: ({ refuses }) => [
-      refuses('a name with a space', NAME, ({ unique }) => ({ name: `${unique()} 100` })),
-      refuses('a name with letters that are not Latin', NAME, ({ unique }) => ({
+      open.refuses('a name with a space', NAME, ({ unique }) => ({ name: `${unique()} 100` })),
+      open.refuses('a name with letters that are not Latin', NAME, ({ unique }) => ({
         name: `${unique()}_золото`,
       })),
     ],
@@ -199,14 +194,14 @@ const TABLE: readonly EndpointRows[] = [
     number: 5,
     request: async ({ item }) => listQuery((await item()).sent.store_id),
     unusual: listQuery,
-    rows: ({ row, refuses }) => [
-      row('lists an item with the values that were sent', 'Resources: Item', ['2XX'], {
+    rows: ({ row, refuses }, open) => [
+      row('lists an item with the values that were sent', 'Resources: Item', {
         async judge(answer, { item }) {
           const created = await item()
           expectItem(answer, created, findItem(answer, created.id))
         },
       }),
-      row('lists no item of another store', ': purpose', ['2XX'], {
+      row('lists no item of another store', ': purpose', {
         changes: async ({ createStore }) => listQuery(await createStore()),
         async judge(answer, { item }) {
           const { id } = await item()
@@ -214,10 +209,8 @@ const TABLE: readonly EndpointRows[] = [
         },
       }),
       refuses('a request without store_id', ': query parameter', { query: '' }),
-    ],
-    open: ({ refuses }) => [
-      refuses('an unknown store', 'Errors: 400', ({ unique }) => listQuery(unique())),
-      refuses('a store of another project', 'Errors: 400', async ({ foreign }) =>
+      open.refuses('an unknown store', 'Errors: 400', ({ unique }) => listQuery(unique())),
+      open.refuses('a store of another project', 'Errors: 400', async ({ foreign }) =>
         listQuery((await foreign()).store_id),
       ),
     ],
@@ -226,37 +219,21 @@ const TABLE: readonly EndpointRows[] = [
   {
     number: 6,
     request: async ({ item }) => itemPath((await item()).id),
-    rows: ({ row, refuses }) => [
-      row(
-        'returns an item that was created without optional fields',
-        ': 200 response body',
-        ['2XX'],
-        {
-          changes: async ({ createItem }) => itemPath((await createItem()).id),
-          judge: expectFields,
-        },
-      ),
-      row('returns the values that were sent', 'Resources: Item', ['2XX'], {
+    rows: ({ row, refuses }, open) => [
+      row('returns an item that was created without optional fields', ': 200 response body', {
+        changes: async ({ createItem }) => itemPath((await createItem()).id),
+        judge: expectFields,
+      }),
+      row('returns the values that were sent', 'Resources: Item', {
         judge: async (answer, { item }) => expectItem(answer, await item(), answer.body),
       }),
-      refuses('an unknown item with 404', ': errors', ({ unique }) => itemPath(unique()), {
-        statuses: ['404'],
-      }),
-      refuses(
-        'a malformed id with 400 or 404',
-        ': errors',
-        { item_id: '%zz' },
-        {
-          statuses: ['400', '404'],
-        },
-      ),
-    ],
-    open: ({ refuses }) => [
-      refuses(
-        'an item of another project with 404',
+      refuses('an unknown item', ': errors', ({ unique }) => itemPath(unique()), '404'),
+      refuses('a malformed id', ': errors', { item_id: '%zz' }, '400', '404'),
+      open.refuses(
+        'an item of another project',
         ': errors',
         async ({ foreign }) => itemPath((await foreign()).item_id),
-        { statuses: ['404'] },
+        '404',
       ),
     ],
   },
@@ -269,16 +246,15 @@ const TABLE: readonly EndpointRows[] = [
       const file = `transaction_id,sku,purchased_at\n${unique()},${name},2026-01-31T12:00:00Z\n`
       return { form: { store_id, file } }
     },
-    rows: ({ row }) => [
-      row('refuses a JSON body', ': content type', REFUSED_IMPORT, {
+    rows: ({ row }, open) => [
+      row('refuses a JSON body', ': content type', {
+        statuses: REFUSED_IMPORT,
         call: async ({ store }) => ({ json: { store_id: await store(), file: 'a' } }),
       }),
-    ],
-    open: ({ accepts, refuses }) => [
-      accepts('a file with the columns of tillkit', ': CSV column layout', {}),
-      refuses('a file without known columns', ': errors', { file: 'a,b\n1,2\n' }),
-      refuses('an unknown store', ': errors', ({ unique }) => ({ store_id: unique() })),
-      refuses('a store of another project', ': errors', async ({ foreign }) => ({
+      open.accepts('a file with the columns of tillkit', ': CSV column layout', {}),
+      open.refuses('a file without known columns', ': errors', { file: 'a,b\n1,2\n' }),
+      open.refuses('an unknown store', ': errors', ({ unique }) => ({ store_id: unique() })),
+      open.refuses('a store of another project', ': errors', async ({ foreign }) => ({
         store_id: (await foreign()).store_id,
       })),
     ],
@@ -290,24 +266,17 @@ const TABLE: readonly EndpointRows[] = [
       json: { ...(await newProject()), status: 'active', dlscheme: 'conformance', config: CONFIG },
     }),
     unusual: (name) => ({ name }),
-    rows: ({ refuses }) => [
+    rows: ({ refuses }, open) => [
       refuses(
-        'an unknown account with 400 or 401',
+        'an unknown account',
         'Resources: Project, account_id',
         ({ unique }) => ({ account_id: unique() }),
-        REFUSED_ACCESS,
+        ...['400', '401'],
       ),
-    ],
-    open: ({ refuses, returns }) => [
-      refuses('a bundle_id that is no reverse domain', 'Resources: Project, bundle_id', {
+      open.refuses('a bundle_id that is no reverse domain', 'Resources: Project, bundle_id', {
         bundle_id: 'not a domain',
       }),
-      returns(
-        'the status active by default',
-        'States',
-        { status: undefined },
-        { status: 'active' },
-      ),
+      returnsActive(open),
     ],
   },
 
@@ -318,16 +287,16 @@ const TABLE: readonly EndpointRows[] = [
       return { json: { id, name: world.unique(), platform, config: await newConfig(world) } }
     },
     unusual: (name) => ({ name }),
-    rows: ({ row, refuses }) => [
-      row('returns the public key', ': 200 response body', ['2XX'], {
+    rows: ({ row, refuses }, open) => [
+      row('returns the public key', ': 200 response body', {
         judge: (answer, { public_key }) => expectValues(answer, { public_key }),
       }),
-      row('changes the fields that are sent', ': request body', ['2XX'], {
+      row('changes the fields that are sent', ': request body', {
         async judge({ body }, { call }, { json }) {
           expectValues(await call(9, { json: { id: valueAt(body, 'id') } }), json as object)
         },
       }),
-      row('keeps the fields that are left out', ': request body', ['2XX'], {
+      row('keeps the fields that are left out', ': request body', {
         async call(world) {
           const id = await world.project()
           await world.call(9, { json: { id, config: await newConfig(world) } })
@@ -339,25 +308,18 @@ const TABLE: readonly EndpointRows[] = [
           expectValues(answer, { id, account_id, bundle_id, platform, config })
         },
       }),
-      row('changes the name that endpoint 2 returns', ': purpose', ['2XX'], {
+      row('changes the name that endpoint 2 returns', ': purpose', {
         async judge(_, { call, newSession }, { json }) {
           const project = { id: valueAt(json, 'id'), name: valueAt(json, 'name') }
           expectValues(await call(2, { json: newSession() }), { project })
         },
       }),
-      refuses(
-        'an unknown project with 400 or 401',
-        'Errors: 400, 401',
-        ({ unique }) => ({ id: unique() }),
-        REFUSED_ACCESS,
-      ),
-    ],
-    open: ({ refuses }) => [
-      refuses(
-        'another project of the account with 400 or 401',
-        'Errors: 400, 401',
+      refuses('an unknown project', ACCESS, ({ unique }) => ({ id: unique() }), '400', '401'),
+      open.refuses(
+        'another project of the account',
+        ACCESS,
         async ({ foreign }) => ({ id: (await foreign()).project_id }),
-        REFUSED_ACCESS,
+        ...['400', '401'],
       ),
     ],
   },
@@ -367,13 +329,12 @@ const TABLE: readonly EndpointRows[] = [
     request: async ({ newStore }) => ({
       json: {
         ...(await newStore()),
-        is_sandbox: true,
-        status: 'active',
+        ...{ is_sandbox: true, status: 'active' },
         store_config: { currency: 'EUR', test_mode: true },
       },
     }),
     unusual: (status) => ({ status }),
-    rows: ({ row, refuses, returns }) => [
+    rows: ({ row, refuses, returns }, open) => [
       ...Object.entries(STORE_CONFIGS).map(([store_type, store_config]) => {
         const values = { store_type, store_config }
         return returns(`the values that were sent for ${store_type}`, STORE_KEYS, values, values)
@@ -384,30 +345,21 @@ const TABLE: readonly EndpointRows[] = [
         { is_sandbox: undefined },
         { is_sandbox: false },
       ),
-      row('generates a store_id', ': store_id', ['2XX'], {
+      row('generates a store_id', ': store_id', {
         changes: { store_id: undefined },
         judge: (answer) => expect(valueAt(answer.body, 'store_id') !== '', 'a store_id', answer),
       }),
       refuses('an unknown project', 'Errors: 400', ({ unique }) => ({ project_id: unique() })),
-    ],
-    open: ({ refuses, returns }) => [
-      refuses('a store_id that exists', ': store_id', async ({ store }) => ({
+      open.refuses('a store_id that exists', ': store_id', async ({ store }) => ({
         store_id: await store(),
       })),
-      ...['app_store', 'epic_game_store', 'steam'].map((platform) =>
-        refuses(
-          `the iap platform ${platform}, which is not supported yet`,
-          STORE_KEYS,
-          { store_type: 'iap', store_config: { platform } },
-          { fields: ['store_config.platform'] },
-        ),
-      ),
-      returns(
-        'the status active by default',
-        'States',
-        { status: undefined },
-        { status: 'active' },
-      ),
+      ...['app_store', 'epic_game_store', 'steam'].map((platform) => ({
+        ...open.refuses(`the iap platform ${platform}, which is not supported yet`, STORE_KEYS, {
+          ...{ store_type: 'iap', store_config: { platform } },
+        }),
+        fields: ['store_config.platform'],
+      })),
+      returnsActive(open),
     ],
   },
 ]
@@ -417,10 +369,7 @@ export function toolsOf(number: number): Tools {
   return createTools(TABLE[number - 1] as EndpointRows)
 }
 
-let rows: readonly Row[] | undefined
-
-/** The rows of all endpoints. They are made at the first call, because they need the document. */
+/** The rows of all endpoints. */
 export function conformanceRows(): readonly Row[] {
-  rows ??= TABLE.flatMap(rowsOf)
-  return rows
+  return TABLE.flatMap(rowsOf)
 }

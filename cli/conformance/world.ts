@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Answer, type Call, type Credential, NoAnswer, NotRun, type Send } from './client.ts'
-import { CREDENTIALS, type CredentialKind, endpointOf } from './endpoints.ts'
+import { type Answer, type Call, type Credential, Mismatch, NotRun, type Send } from './client.ts'
+import { type CredentialKind, endpointOf, variableOf } from './endpoints.ts'
 import { type Fields, isObject, valueAt } from './shape.ts'
 
 export interface Keys {
@@ -31,9 +31,9 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const unique = () => `${prefix}_${++created}`
 
   const credentialOf = async (kind: CredentialKind): Promise<Credential> => {
-    const { shown } = CREDENTIALS[kind]
-    if (kind === 'token') return { value: await token(), shown }
-    return { value: kind === 'accountKey' ? account_key : public_key, shown }
+    const values = { accountKey: account_key, publicKey: public_key }
+    const value = kind === 'token' ? await token() : values[kind]
+    return { value, shown: variableOf(kind) }
   }
   /** Sends a request. Adds the valid credential of the endpoint unless `parts` has a credential. */
   const call = async (endpoint: number, parts: Call = {}): Promise<Answer> => {
@@ -143,5 +143,5 @@ function need({ status, body }: Answer, endpoint: number, ...path: string[]): st
 }
 
 function ignoreNoAnswer(error: unknown): undefined {
-  if (!(error instanceof NoAnswer)) throw error
+  if (!(error instanceof Mismatch)) throw error
 }

@@ -67,26 +67,22 @@ function ownTools(number: number) {
   return {
     /** A valid request with these changes is answered with 200. */
     accepts: (title: string, changes: Changes, more: Partial<OwnRow> = {}): OwnRow => ({
-      ...row(title, 'tillkit', ['200'], { changes }),
+      ...row(title, 'tillkit', { statuses: ['200'], changes }),
       ...more,
     }),
     /** This request is answered with 200. */
     acceptsCall: (title: string, call: Call, more: Partial<OwnRow> = {}): OwnRow => ({
-      ...row(title, 'tillkit', ['200'], { call: async () => call }),
+      ...row(title, 'tillkit', { statuses: ['200'], call: async () => call }),
       ...more,
     }),
     /** A valid request with these changes gets 400, which names the changed fields. */
-    refuses: (
-      what: string,
-      changes: Changes,
-      { fields, ...more }: Partial<OwnRow> = {},
-    ): OwnRow => ({
-      ...refuses(what, 'tillkit', changes, fields ? { fields } : {}),
+    refuses: (what: string, changes: Changes, more: Partial<OwnRow> = {}): OwnRow => ({
+      ...refuses(what, 'tillkit', changes),
       ...more,
     }),
     /** A valid request with another credential gets the status of a missing one. */
     refusesCredential: (what: string, value: string, more: Partial<OwnRow> = {}): OwnRow => ({
-      ...row(`refuses ${what}`, 'tillkit', [refusal]),
+      ...row(`refuses ${what}`, 'tillkit', { statuses: [refusal] }),
       call: async (world) => ({ ...(await request(world)), credential: { value, shown: what } }),
       ...more,
     }),
