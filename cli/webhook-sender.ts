@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import {
   type DeliveryFailure,
@@ -49,83 +50,65 @@ export function startSender(
     return startWebhooks(till, { allowPrivate: data.allowPrivate, onError, onFailure })
   }
   const results: { [R in DeliveryResult]: number } = { ...NO_RESULTS }
-  let isClosing = false
-  let notice: NodeJS.Timeout | undefined
-  let restart: NodeJS.Timeout | undefined
-  let isStarted = false
-  let isLooking = false
-  let isFailing = false
+  const closing = new AbortController()
+  const { signal } = closing
   let thread: Worker | undefined
+  let notice: NodeJS.Timeout | undefined
+  let isFailing = false
 
   /** Reports the first of several failures. */
-  const report = (error: unknown): undefined => {
-    if (!isFailing) onError(error)
-    isFailing = true
-  }
-
-  const startWhenNeeded = async () => {
-    if (isStarted || isLooking) return
-    isLooking = true
-    const isNeeded = await till.outbox.hasEndpoints().catch(report)
-    isLooking = false
-    if (isNeeded !== undefined) isFailing = false
-    if (isClosing || !isNeeded) return
-    clearInterval(look)
-    isStarted = true
+  const hasEndpoints = async (): Promise<boolean> => {
     try {
-      start()
+      const has = await till.outbox.hasEndpoints()
+      isFailing = false
+      return has
+    } catch (error) {
+      if (!isFailing) onError(error)
+      isFailing = true
+      return false
+    }
+  }
+  /** Resolves when the thread has ended. */
+  const runThread = async () => {
+    const before = { ...results }
+    try {
+      thread = new Worker(file, { workerData: { ...data, env: { ...data.env } } })
+      thread.on('message', (message: FromThread) => {
+        if ('error' in message) return onError(new Error(message.error))
+        if ('failure' in message) return onFailure?.(message.failure)
+        for (const [name, count] of Object.entries(message.results)) {
+          const result = name as DeliveryResult
+          results[result] = before[result] + count
+        }
+      })
+      await once(thread, 'exit')
     } catch (error) {
       onError(error)
     }
+    thread = undefined
   }
-
-  const start = () => {
-    const before = { ...results }
-    const started = new Worker(file, { workerData: { ...data, env: { ...data.env } } })
-    thread = started
-    started.on('message', (message: FromThread) => {
-      if ('error' in message) return onError(new Error(message.error))
-      if ('failure' in message) return onFailure?.(message.failure)
-      for (const [name, count] of Object.entries(message.results)) {
-        const result = name as DeliveryResult
-        results[result] = before[result] + count
-      }
-    })
-    started.on('error', onError)
-    started.once('exit', () => {
-      thread = undefined
-      if (!isClosing) restart = setTimeout(start, RESTART_MS)
-    })
+  const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => {})
+  const run = async () => {
+    while (!signal.aborted && !(await hasEndpoints())) await pause(LOOK_MS)
+    while (!signal.aborted) {
+      await runThread()
+      await pause(RESTART_MS)
+    }
   }
   const post = (message: ToThread) => thread?.postMessage(message)
   const removeListener = till.outbox.onChange(() => {
-    notice ??= setTimeout(() => {
+    notice ??= globalThis.setTimeout(() => {
       notice = undefined
       post('changed')
-      void startWhenNeeded()
     }, NOTICE_MS)
   })
+  const running = run()
   const close = async () => {
-    isClosing = true
+    if (!signal.aborted) post('close')
+    closing.abort()
     removeListener()
     clearTimeout(notice)
-    clearTimeout(restart)
-    clearInterval(look)
-    if (!thread) return
-    const ended = once(thread, 'exit')
-    post('close')
-    await ended
+    await running
   }
-  const look = setInterval(startWhenNeeded, LOOK_MS)
-  void startWhenNeeded()
-  let closed: Promise<void> | undefined
-  const closeOnce = () => {
-    closed ??= close()
-    return closed
-  }
-  return {
-    results,
-    close: closeOnce,
-    [Symbol.asyncDispose]: closeOnce,
-  }
+  return { results, close, [Symbol.asyncDispose]: close }
 }
