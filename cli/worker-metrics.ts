@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
 
 /** The messages between the workers and their parent: requests for metrics, and metrics. */
@@ -7,7 +8,8 @@ type ToParent = { readonly ask: 'all' } | { readonly own: readonly Family[] }
 type ToWorker = { readonly ask: 'own' } | { readonly all: readonly Family[] }
 
 /** How long the parent waits for metrics. It reports the previous metrics of a late worker. */
-const TIMEOUT_MS = 1_000
+const WAIT_MS = 200
+const TIMEOUT_MS = 2_000
 
 /**
  * Runs in the parent: sends the metrics of all workers to each worker that asks. Includes the last
@@ -15,29 +17,18 @@ const TIMEOUT_MS = 1_000
  */
 export function serveWorkerMetrics(own: () => readonly Family[]): void {
   const latest = new Map<Worker, readonly Family[]>()
-  const unanswered = new Set<Worker>()
   let ended: readonly Family[] = []
   let restarts = 0
   let pending: Promise<readonly Family[]> | undefined
-  let finish = () => {}
 
   const collect = async () => {
     for (const worker of Object.values(cluster.workers ?? {})) {
-      if (!worker?.isConnected()) continue
-      unanswered.add(worker)
-      send(worker, { ask: 'own' })
+      if (worker?.isConnected()) send(worker, { ask: 'own' })
     }
-    await new Promise<void>((resolve) => {
-      finish = resolve
-      setTimeout(resolve, TIMEOUT_MS).unref()
-    })
+    await setTimeout(WAIT_MS, undefined, { ref: false })
     pending = undefined
     const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', restarts)
     return [...sumFamilies([ended, ...latest.values()]), ...own(), restarted]
-  }
-  const markAnswered = (worker: Worker) => {
-    unanswered.delete(worker)
-    if (unanswered.size === 0) finish()
   }
 
   cluster.on('message', (worker, message: ToParent) => {
@@ -46,14 +37,12 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
       pending.then((all) => send(worker, { all }))
     } else if (!worker.isDead()) {
       latest.set(worker, message.own)
-      markAnswered(worker)
     }
   })
   cluster.on('exit', (worker, code) => {
     if (code !== 0) restarts++ // a worker that was stopped has exit code 0
     ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
     latest.delete(worker)
-    markAnswered(worker)
   })
 }
 
@@ -65,7 +54,7 @@ export const poolMetrics: PoolMetrics = (own) => {
     else answers.emit('all', message.all)
   })
   return async () => {
-    const answer = once(answers, 'all', { signal: AbortSignal.timeout(2 * TIMEOUT_MS) })
+    const answer = once(answers, 'all', { signal: AbortSignal.timeout(TIMEOUT_MS) })
     send(process, { ask: 'all' })
     const [all] = await answer
     return all
