@@ -27,7 +27,7 @@ export function parseArguments(
   }
   const [operand = '', ...extra] = positionals
   const missing = Object.entries(specs)
-    .filter(([name, spec]) => spec.required && !spec.findDefault && values[name] === undefined)
+    .filter(([name, spec]) => spec.required && values[name] === undefined)
     .map(([name, { value }]) => `--${name} ${value}`)
   if (command.operand && operand === '') missing.unshift(command.operand)
   if (missing.length > 0) throw new UsageError(formatMissing(missing))

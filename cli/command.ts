@@ -15,19 +15,25 @@ export interface OptionSpec {
   readonly required?: boolean
   /** The environment variable that is used when the option is left out. */
   readonly variable?: string
-  /** Finds a required value in the database when neither the option nor its variable gives one. */
-  readonly findDefault?: (till: Till) => Promise<string>
+  /** Names the account that the command acts for; found in the database when left out. */
+  readonly isCaller?: true
   /** The option may be repeated. */
   readonly multiple?: boolean
   /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
-  /** The values that shell completion offers. */
+  /** The values that shell completion offers. Without `parse`, the library accepts only these. */
   readonly choices?: readonly string[]
+  /** The library's field for the value, unless it has the name that `fieldOf` makes. */
+  readonly field?: string
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
 
-type Value<S extends OptionSpec> = S extends { parse: ValueParser<infer T> } ? T : string
+type Value<S extends OptionSpec> = S extends { parse: ValueParser<infer T> }
+  ? T
+  : S extends { choices: readonly (infer T)[] }
+    ? T
+    : string
 
 type Values<O extends OptionSpecs> = {
   readonly [K in keyof O]: O[K] extends { multiple: true }
@@ -39,23 +45,40 @@ type Values<O extends OptionSpecs> = {
       : boolean
 }
 
-/** An account for the commands that require `--account`, or `--project` beside it. */
-type AccountOf<O extends OptionSpecs> = O extends
-  | { account: { required: true } }
-  | { account: OptionSpec; project: { required: true } }
-  ? Account
-  : undefined
+/** The name of the library's field: `store_id` for `--store ID`, `display_name` for `--display-name`. */
+export function fieldOf(name: string, { field, value }: OptionSpec): string {
+  if (field) return field
+  const words = name.replaceAll('-', '_')
+  return value === 'ID' && !words.endsWith('_id') ? `${words}_id` : words
+}
+
+type Words<N extends string> = N extends `${infer A}-${infer B}` ? `${A}_${Words<B>}` : N
+type FieldOf<N extends string, S> = S extends { field: infer F extends string }
+  ? F
+  : S extends { value: 'ID' }
+    ? N extends `${string}-id`
+      ? Words<N>
+      : `${Words<N>}_id`
+    : Words<N>
+
+type Input<O extends OptionSpecs> = {
+  readonly [N in keyof O & string as O[N] extends { isCaller: true }
+    ? never
+    : FieldOf<N, O[N]>]: Values<O>[N]
+}
 
 /** The input of a command: its options, the till, the storage and the settings. */
 export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly options: Values<O>
+  /** The options, except the caller, under the names of the library's fields. */
+  readonly input: Input<O>
   /** The operand; '' for a command without one. */
   readonly operand: string
   /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
-  /** The account of the options, or the owner of the project. */
-  readonly account: AccountOf<O>
+  /** The account of the options, or the owner of the project, or the only account. */
+  readonly account: O extends { account: { isCaller: true } } ? Account : undefined
   /** The storage behind `till`. */
   readonly storage: Storage
   /** The database: a path, a PostgreSQL URL, or `memory:`. */
@@ -99,7 +122,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   /** Whether the command needs no database. It then gets no `till` and no `storage`. */
   readonly needsNoDatabase?: boolean
   readonly options: O
-  run(invocation: Invocation<O>): Promise<void>
+  /** Resolves to the record to print; to nothing if it has printed its result. */
+  run(invocation: Invocation<O>): Promise<unknown>
 }
 
 /**

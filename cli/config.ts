@@ -1,6 +1,6 @@
 import { DEFAULT_QUOTAS, PLATFORMS } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
-import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
+import { milliseconds, oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -40,30 +40,29 @@ export function readConfig(environment: Environment) {
     const text = set(name)
     return text === undefined ? undefined : parser(text, name)
   }
+  const quota = (name: string) => parse(`TILLKIT_QUOTA_${name}`, wholeNumber())
   const secret = set('TILLKIT_TOKEN_SECRET')
   if (secret !== undefined && Buffer.byteLength(secret) < 32) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
   }
-  const lifetime = parse('TILLKIT_TOKEN_LIFETIME', wholeNumber(60, 86_400))
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
     /** The lifetime of a token in milliseconds. */
-    tokenLifetime: lifetime === undefined ? undefined : 1000 * lifetime,
+    tokenLifetime: parse('TILLKIT_TOKEN_LIFETIME', milliseconds(60, 86_400)),
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     /** The master keys, newest first. */
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
     lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
     quotas: {
-      projects: parse('TILLKIT_QUOTA_PROJECTS', wholeNumber()) ?? DEFAULT_QUOTAS.projects,
-      storesPerProject:
-        parse('TILLKIT_QUOTA_STORES', wholeNumber()) ?? DEFAULT_QUOTAS.storesPerProject,
-      items: parse('TILLKIT_QUOTA_ITEMS', wholeNumber()) ?? DEFAULT_QUOTAS.items,
-      purchases: parse('TILLKIT_QUOTA_PURCHASES', wholeNumber()) ?? DEFAULT_QUOTAS.purchases,
-      configBytes: parse('TILLKIT_QUOTA_CONFIG', wholeNumber()) ?? DEFAULT_QUOTAS.configBytes,
+      projects: quota('PROJECTS') ?? DEFAULT_QUOTAS.projects,
+      storesPerProject: quota('STORES') ?? DEFAULT_QUOTAS.storesPerProject,
+      items: quota('ITEMS') ?? DEFAULT_QUOTAS.items,
+      purchases: quota('PURCHASES') ?? DEFAULT_QUOTAS.purchases,
+      configBytes: quota('CONFIG') ?? DEFAULT_QUOTAS.configBytes,
     },
     webhooks: {
       retries: parse('TILLKIT_WEBHOOK_RETRIES', secondsList),
@@ -73,8 +72,7 @@ export function readConfig(environment: Environment) {
 }
 
 const MAX_SECONDS = 30 * 86_400
-/** Parses whole seconds. Returns milliseconds. */
-const seconds: ValueParser<number> = (text, name) => 1000 * wholeNumber(1, MAX_SECONDS)(text, name)
+const seconds = milliseconds(1, MAX_SECONDS)
 const secondsList: ValueParser<number[]> = (text, name) =>
   text.split(',').map((each) => seconds(each.trim(), name))
 

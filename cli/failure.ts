@@ -1,5 +1,5 @@
 import { type ErrorDetail, TillError } from '../lib/index.ts'
-import type { Command } from './command.ts'
+import { type Command, fieldOf, type OptionSpecs } from './command.ts'
 import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
@@ -46,10 +46,10 @@ export async function reportFailure(
 const OPTION_CODES = ['required', 'invalid', 'unsupported']
 
 /** Whether all mistakes that the library found are in the command's options. */
-function isInvalidOption(error: unknown, options: object): boolean {
+function isInvalidOption(error: unknown, options: OptionSpecs): boolean {
   if (!(error instanceof TillError) || error.code !== 'invalid_request') return false
   const isOption = ({ code, field = '' }: ErrorDetail) =>
-    OPTION_CODES.includes(code) && Object.hasOwn(options, optionOf(field)[0])
+    OPTION_CODES.includes(code) && optionOf(field, options) !== undefined
   return error.details.length > 0 && error.details.every(isOption)
 }
 
@@ -64,7 +64,7 @@ function isExpected(error: unknown): error is Error {
 }
 
 /** The message and details of an error. Names the options instead of the library's fields. */
-function formatReason(error: Error, options: object): string {
+function formatReason(error: Error, options: OptionSpecs): string {
   if (!(error instanceof TillError)) return describeSystemError(error)
   const { details, total, cause } = error
   const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
@@ -79,39 +79,25 @@ function formatReason(error: Error, options: object): string {
   return [error.message, ...lines].join('\n  ')
 }
 
-function placeOf({ line, column, field = '' }: ErrorDetail, options: object): string {
+function placeOf({ line, column, field = '' }: ErrorDetail, options: OptionSpecs): string {
   if (line !== undefined) return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
-  const [name, ...within] = optionOf(field)
   if (field === 'endpoint_id') return 'The endpoint' // an operand, which has no name
-  if (!Object.hasOwn(options, name)) return field
-  return `--${[name, ...within].join(': ')}`
-}
-
-/** The library's fields that differ in name from their options. */
-const OPTION_NAMES: { readonly [field: string]: string } = {
-  account_id: 'account',
-  project_id: 'project',
-  store_id: 'store',
-  user_id: 'user',
-  import_id: 'import',
-  store_type: 'type',
-  store_config: 'config',
-  gracePeriod: 'grace',
-  priceUnit: 'price-unit',
-  scopes: 'scope',
-  'project.name': 'project',
-  'project.bundle_id': 'bundle-id',
+  return optionOf(field, options) ?? field
 }
 
 /**
- * Returns the option for a field, and the path within its value: `config` and `currency` for the
- * field `config.currency`.
+ * Returns the option for a field, with the path within its value: `--config: currency` for the field
+ * `config.currency`.
  */
-function optionOf(field: string): readonly [name: string, ...within: string[]] {
-  const whole = OPTION_NAMES[field]
-  if (whole) return [whole]
+function optionOf(field: string, options: OptionSpecs): string | undefined {
   const [, name = '', within] = /^(\w+)(?:\[\d+\])?\.?(.*)$/s.exec(field) ?? []
-  return [OPTION_NAMES[name] ?? name.replaceAll('_', '-'), ...(within ? [within] : [])]
+  const nameOf = (wanted: string) =>
+    Object.entries(options).find(([each, spec]) => fieldOf(each, spec) === wanted)?.[0]
+  const whole = nameOf(field)
+  if (whole) return `--${whole}`
+  const option = nameOf(name) ?? name
+  if (!Object.hasOwn(options, option)) return undefined
+  return `--${within ? `${option}: ${within}` : option}`
 }
 
 /** The problem document (RFC 9457) for an error, without a request id. */

@@ -42,9 +42,7 @@ ${columns(commands.map(({ name, summary }) => [name, summary]))}
 
 /** Formats the help of one command. */
 export function formatCommandHelp(command: Command): string {
-  const required = Object.entries(command.options).filter(
-    ([, { required, findDefault }]) => required && !findDefault,
-  )
+  const required = Object.entries(command.options).filter(([, { required }]) => required)
   const usage = [
     `tillkit ${command.name}`,
     ...(command.operand ? [command.operand] : []),
@@ -69,8 +67,8 @@ function formatOptions(options: OptionSpecs): string {
   )
 }
 
-function formatNote({ required, findDefault, variable }: OptionSpec): string {
-  const notes = [...(required && !findDefault ? ['required'] : []), ...(variable ? [variable] : [])]
+function formatNote({ required, variable }: OptionSpec): string {
+  const notes = [...(required ? ['required'] : []), ...(variable ? [variable] : [])]
   return notes.length === 0 ? '' : ` (${notes.join(', or ')})`
 }
 

@@ -29,17 +29,14 @@ function createCommand({ name: operation, cli: [name, summary] }: Known): Comman
       ...{ name, summary, example: `${example} sword --store main`, operand: 'SKU' },
       options: STORE_OPTIONS,
       async run(invocation) {
-        const { till, account, output } = invocation
         const { id } = await findItem(invocation)
-        output.record(await till.items[verb](account, id))
+        return invocation.till.items[verb](invocation.account, id)
       },
     })
   }
   return command({
     ...{ name, summary, example: `${example} prj_1/main`, operand: ENDPOINT },
     options: ACCOUNT_OPTION,
-    async run({ till, account, operand, output }) {
-      output.record(await till.webhooks[verb as 'pause'](account, operand))
-    },
+    run: ({ till, account, operand }) => till.webhooks[verb as 'pause'](account, operand),
   })
 }

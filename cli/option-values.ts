@@ -20,6 +20,11 @@ export function wholeNumber(min = 0, max = LARGEST): ValueParser<number> {
   }
 }
 
+/** Parses whole seconds. Returns milliseconds. */
+export function milliseconds(min: number, max: number): ValueParser<number> {
+  return (text, name) => 1000 * wholeNumber(min, max)(text, name)
+}
+
 export function oneOf<const T extends string>(...values: readonly T[]): ValueParser<T> {
   return (text, name) => {
     const found = values.find((value) => value === text)

@@ -1,12 +1,5 @@
-import {
-  PURCHASE_STATUSES,
-  type PurchaseSelection,
-  type PurchaseStatus,
-  type SummaryKey,
-  type Till,
-} from '../lib/index.ts'
-import type { Command, Invocation, OptionSpecs } from './command.ts'
-import { UsageError } from './command-errors.ts'
+import { PURCHASE_STATUSES, type SummaryKey } from '../lib/index.ts'
+import type { Command, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
@@ -24,21 +17,11 @@ export const COMMON_OPTIONS = {
 export const ACCOUNT_OPTION = {
   account: {
     value: 'ID',
-    required: true,
     variable: 'TILLKIT_ACCOUNT',
-    findDefault: findOnlyAccount,
+    isCaller: true,
     help: 'the account; not needed when there is only one',
   },
 } as const satisfies OptionSpecs
-
-/** The id of the only account. Throws a UsageError when there are none or several. */
-async function findOnlyAccount(till: Till): Promise<string> {
-  const { accounts } = await till.accounts.list({ limit: 2 })
-  const [only, other] = accounts
-  if (!only) throw new UsageError('There is no account: tillkit account create --name NAME')
-  if (!other) return only.account_id
-  throw new UsageError('--account ID is missing, and there are several: tillkit account list')
-}
 
 export const PROJECT_OPTION = {
   project: { value: 'ID', required: true, help: 'the project' },
@@ -49,6 +32,7 @@ export const PROJECT_OPTIONS = {
   account: {
     value: 'ID',
     variable: 'TILLKIT_ACCOUNT',
+    isCaller: true,
     help: 'the account that owns the project; not needed',
   },
   ...PROJECT_OPTION,
@@ -79,6 +63,11 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
+/** The option of the commands that write a file. */
+export const OUT_OPTION = {
+  out: { value: 'FILE', help: 'write to this file instead of standard output' },
+} as const satisfies OptionSpecs
+
 export const SELECTION_OPTIONS = {
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
@@ -104,18 +93,6 @@ export const SUMMARY_OPTIONS = {
   },
   ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
-
-/** The library's selection for the values of `SELECTION_OPTIONS`. */
-export function selectionOf({
-  user: user_id,
-  sku,
-  status,
-  import: import_id,
-  from,
-  to,
-}: Invocation<typeof SELECTION_OPTIONS>['options']): Omit<PurchaseSelection, 'store_id'> {
-  return { user_id, sku, status: status as PurchaseStatus | undefined, import_id, from, to }
-}
 
 /** All options of a command, the common ones included. */
 export function optionsOf({ options, databaseOption, needsNoDatabase }: Command): OptionSpecs {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
+import { printFile } from './output.ts'
 import { interruptible } from './signals.ts'
 import { describeSystemError } from './system-errors.ts'
 
@@ -38,6 +39,19 @@ export function createOutputFile(
     throw new UsageError(`${option}: ${describeSystemError(error)}`)
   }
   return { write: (text) => replaceFile(io, text, path) }
+}
+
+/**
+ * Creates the function that writes an export to the file of `--out`, and says so, or else to
+ * standard output. `name` says what was exported.
+ */
+export function createExport(io: Io, out: string | undefined, db: string) {
+  const file = out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
+  return async (text: AsyncIterable<string>, name = () => 'all'): Promise<void> => {
+    if (!file) return printFile(text, io.stdout)
+    await file.write(text)
+    io.stderr.write(`Exported ${name()} to ${out}\n`)
+  }
 }
 
 /** The files that SQLite uses for a database. */

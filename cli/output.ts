@@ -7,16 +7,31 @@ import { escapeLines, formatJson, formatValue, WIDTH, wrap } from './text.ts'
 export type Output = ReturnType<typeof createOutput>
 
 /** Prints the result of a command, as text or as one JSON document. */
-export function createOutput(stdout: OutputStream, json: boolean) {
+export function createOutput(
+  { stdout, stderr }: { readonly [S in 'stdout' | 'stderr']: OutputStream },
+  json: boolean,
+) {
   const write = (text: string) => void stdout.write(`${text}\n`)
   const width = stdout.isTTY ? stdout.columns || WIDTH : Number.POSITIVE_INFINITY
+  /** Prints one line for each record, with the named fields as columns that fit the terminal. */
+  const table = (rows: readonly object[], columns: readonly string[], narrowing: Narrowing = []) =>
+    write(json ? formatJson(rows) : formatTable(rows, columns, narrowing, width))
   return {
     json,
     /** Prints one record, a line for each field. */
     record: (record: object) => write(json ? formatJson(record) : formatRecord(record)),
-    /** Prints one line for each record, with the named fields as columns that fit the terminal. */
-    table(rows: readonly object[], columns: readonly string[], narrowing: Narrowing = []): void {
-      write(json ? formatJson(rows) : formatTable(rows, columns, narrowing, width))
+    table,
+    /** Prints a page of a list: with --json the page, else a table of its `rows`. */
+    page(
+      page: { readonly next?: string },
+      rows: readonly object[],
+      columns: readonly string[],
+      narrowing: Narrowing,
+      more = 'There are more:',
+    ) {
+      if (json) return write(formatJson(page))
+      table(rows, columns, narrowing)
+      if (page.next) stderr.write(`${more} --cursor ${page.next}\n`)
     },
     /** Prints a table of any number of records. With --json, streams them. */
     async list(

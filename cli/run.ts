@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
-import { createTill, type Till } from '../lib/index.ts'
+import { type Account, createTill, type Till } from '../lib/index.ts'
 import { type ParsedArguments, parseArguments } from './arguments.ts'
-import type { Command, Invocation } from './command.ts'
+import { type Command, fieldOf, type Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
 import { COMPLETE, complete } from './completion.ts'
@@ -42,9 +42,11 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const db = named ?? set.db
   const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
   const config = { ...set, db, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
-  const output = createOutput(io.stdout, options.json === true)
+  const output = createOutput(io, options.json === true)
   const given = { operand, args, config, env, io, output, db }
-  if (command.needsNoDatabase) return command.run({ ...given, options } as unknown as Invocation)
+  if (command.needsNoDatabase) {
+    return void (await command.run({ ...given, options } as unknown as Invocation))
+  }
   const wasThere = existsSync(db)
   const { makesDatabase: create = false, upgradesDatabase: upgrade = false } = command
   const storage = await openStorage(db, { create, upgrade })
@@ -52,11 +54,15 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const till = createTill({ storage, ...tillOptions(config) })
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
-    const found = await findDefaults(command, options, till)
     assertChange(command, options)
-    const account = await findAccount(command, found, till)
-    const all = { ...given, options: found, till, account, storage, isNew } as unknown as Invocation
-    await withStoreHint(till, found, () => command.run(all))
+    const account = await findAccount(command, options, till)
+    const input = inputOf(command, options)
+    const all = { ...given, options, input, till, account, storage, isNew }
+    const invocation = all as unknown as Invocation
+    const record = (await withStoreHint(invocation, () => command.run(invocation))) as
+      | object
+      | undefined
+    if (record) output.record(record)
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error
   } finally {
@@ -64,17 +70,9 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   }
 }
 
-/** Adds the options that were left out and get their values from the database. */
-async function findDefaults(
-  command: Command,
-  options: ParsedArguments['options'],
-  till: Till,
-): Promise<ParsedArguments['options']> {
-  const found: { [name: string]: unknown } = { ...options }
-  for (const [name, { findDefault }] of Object.entries(command.options)) {
-    if (findDefault && found[name] === undefined) found[name] = await findDefault(till)
-  }
-  return found
+function inputOf({ options: specs }: Command, options: ParsedArguments['options']) {
+  const given = Object.entries(specs).filter(([, { isCaller }]) => !isCaller)
+  return Object.fromEntries(given.map(([name, spec]) => [fieldOf(name, spec), options[name]]))
 }
 
 function assertChange({ changes }: Command, options: ParsedArguments['options']): void {
@@ -84,15 +82,20 @@ function assertChange({ changes }: Command, options: ParsedArguments['options'])
   throw new UsageError(`Nothing to change: give ${names.join(', ')} or ${last}`)
 }
 
-/** The account that `--account` names, else the owner of the project that `--project` names. */
+/** The account that `--account` names, else the owner of the project, else the only account. */
 async function findAccount(
-  command: Command,
+  { options: specs }: Command,
   { account, project }: ParsedArguments['options'],
   till: Till,
-) {
-  if (!('account' in command.options)) return undefined
+): Promise<Account | undefined> {
   if (account !== undefined) return till.accounts.get(account as string)
-  return project === undefined ? undefined : till.accounts.ownerOf(project as string)
+  if (!specs.account?.isCaller) return undefined
+  if (specs.project?.required) return till.accounts.ownerOf(project as string)
+  const { accounts } = await till.accounts.list({ limit: 2 })
+  const [only, other] = accounts
+  if (!only) throw new UsageError('There is no account: tillkit account create --name NAME')
+  if (!other) return only
+  throw new UsageError('--account ID is missing, and there are several: tillkit account list')
 }
 
 function findCommand(args: readonly string[]): Command | undefined {

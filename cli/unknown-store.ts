@@ -1,5 +1,5 @@
-import { type ErrorDetail, excerpt, type Till, TillError } from '../lib/index.ts'
-import type { ParsedArguments } from './arguments.ts'
+import { type ErrorDetail, excerpt, TillError } from '../lib/index.ts'
+import type { Invocation } from './command.ts'
 import { suggest } from './suggestion.ts'
 
 /** The maximum number of stores that are compared with an unknown one. */
@@ -7,23 +7,17 @@ const MAX_COMPARED = 1_000
 /** If the account has at most this many stores, the error names them. */
 const MAX_NAMED = 5
 
-type Options = ParsedArguments['options']
-
 /**
  * Runs a command. If it fails because there is no store with the id of `--store`, the error repeats
  * the id, and names the nearest store, a few stores, or the command that lists them.
  */
-export async function withStoreHint(
-  till: Till,
-  options: Options,
-  work: () => Promise<void>,
-): Promise<void> {
+export async function withStoreHint<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
   try {
-    await work()
+    return await work()
   } catch (error) {
-    const { store } = options
+    const { store } = invocation.options
     if (typeof store !== 'string' || !isUnknownStore(error)) throw error
-    const hint = hintFor(store, await storesOf(till, options))
+    const hint = hintFor(store, await storesOf(invocation))
     const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${hint}`
     const detail = { field: 'store_id', code: 'unknown', message }
     throw new TillError('invalid_request', `store_id ${message}`, [detail])
@@ -43,9 +37,8 @@ function hintFor(store: string, known: readonly string[]): string {
   return known.length === 0 ? 'it has none yet' : `it has ${known.join(', ')}`
 }
 
-async function storesOf(till: Till, { account: id, project }: Options): Promise<string[]> {
-  const account =
-    typeof id === 'string' ? await till.accounts.get(id) : await till.accounts.ownerOf(`${project}`)
+async function storesOf({ till, account: caller, options }: Invocation): Promise<string[]> {
+  const account = caller ?? (await till.accounts.ownerOf(`${options.project}`))
   const found: string[] = []
   for await (const { id: project_id } of till.projects.all(account)) {
     for await (const { store_id } of till.stores.all(account, { project_id })) {

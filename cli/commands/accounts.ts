@@ -3,88 +3,85 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
 
-const accountCreate = command({
-  name: 'account create',
-  summary: 'Create an account; its key is shown only once',
-  example: "tillkit account create --name 'My studio'",
-  makesDatabase: true,
-  options: {
-    name: { value: 'NAME', required: true, help: 'what the account is called' },
-    project: { value: 'NAME', help: 'the name of a first project; its public key is shown too' },
-    'bundle-id': { value: 'ID', help: 'of the project, in reverse-domain form: com.example.game' },
-    platform: { value: 'P', choices: PLATFORMS, help: 'of the project: mobile, web, desktop, …' },
-  },
-  async run({ till, options, output, db, isNew, io }) {
-    if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
-    const { name, project, 'bundle-id': bundle_id, platform } = options
-    const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
-    const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
-    if (project === undefined || bundle_id === undefined || platform === undefined) {
-      if (missing.length < 3)
-        throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
-      output.record(await till.accounts.create({ name }))
-      return
-    }
-    const first = { name: project, bundle_id, platform }
-    const created = await till.accounts.create({ name, project: first })
-    if (output.json) return output.record(created)
-    const { project: { id = '', public_key = '' } = {}, ...account } = created
-    output.record({ ...account, project_id: id, public_key })
-  },
-})
-
-const accountList = command({
-  name: 'account list',
-  summary: 'List all accounts',
-  example: 'tillkit account list --json',
-  options: {},
-  async run({ till, output }) {
-    await output.list(
-      till.accounts.all(),
-      ['account_id', 'name', 'created_at'],
-      ['name…', 'created_at…'],
-    )
-  },
-})
-
-const accountKeysAdd = command({
-  name: 'account keys add',
-  summary: 'Add a key to an account; it is shown only once',
-  example: "tillkit account keys add --account acc_1 --name 'Game server'",
-  options: { ...ACCOUNT_OPTION, name: { value: 'NAME', help: 'what the key is for' } },
-  async run({ till, account, options, output }) {
-    output.record(await till.accounts.addKey(account, { name: options.name }))
-  },
-})
-
-const accountKeysList = command({
-  name: 'account keys list',
-  summary: 'List the ids of the keys of an account',
-  example: 'tillkit account keys list --account acc_1',
-  options: ACCOUNT_OPTION,
-  async run({ till, account, output }) {
-    const keys = await till.accounts.listKeys(account)
-    const columns = ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at']
-    output.table(keys, columns, ['name…', 'created_at…', 'revoked_at…'])
-  },
-})
-
-const accountKeysRevoke = command({
-  name: 'account keys revoke',
-  summary: 'Revoke a key of an account, at once',
-  example: 'tillkit account keys revoke key_1 --account acc_1',
-  operand: 'KEY_ID',
-  options: ACCOUNT_OPTION,
-  async run({ till, account, operand, output }) {
-    await till.accounts.revokeKey(account, operand)
-    output.record({ account_id: account.account_id, key_id: operand, revoked: true })
-  },
-})
-
 export const accountCommands = [
-  accountCreate,
-  accountList,
-  accountKeysAdd,
-  accountKeysList,
-  accountKeysRevoke,
+  command({
+    name: 'account create',
+    summary: 'Create an account; its key is shown only once',
+    example: "tillkit account create --name 'My studio'",
+    makesDatabase: true,
+    options: {
+      name: { value: 'NAME', required: true, help: 'what the account is called' },
+      project: {
+        value: 'NAME',
+        field: 'project.name',
+        help: 'the name of a first project; its public key is shown too',
+      },
+      'bundle-id': {
+        value: 'ID',
+        field: 'project.bundle_id',
+        help: 'of the project, in reverse-domain form: com.example.game',
+      },
+      platform: { value: 'P', choices: PLATFORMS, help: 'of the project: mobile, web, desktop, …' },
+    },
+    async run({ till, options, output, db, isNew, io }) {
+      if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
+      const { name, project, 'bundle-id': bundle_id, platform } = options
+      const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
+      const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
+      if (project === undefined || bundle_id === undefined || platform === undefined) {
+        if (missing.length < 3)
+          throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
+        return till.accounts.create({ name })
+      }
+      const first = { name: project, bundle_id, platform }
+      const created = await till.accounts.create({ name, project: first })
+      const { project: { id = '', public_key = '' } = {}, ...account } = created
+      return output.json ? created : { ...account, project_id: id, public_key }
+    },
+  }),
+
+  command({
+    name: 'account list',
+    summary: 'List all accounts',
+    example: 'tillkit account list --json',
+    options: {},
+    run: ({ till, output }) =>
+      output.list(
+        till.accounts.all(),
+        ['account_id', 'name', 'created_at'],
+        ['name…', 'created_at…'],
+      ),
+  }),
+
+  command({
+    name: 'account keys add',
+    summary: 'Add a key to an account; it is shown only once',
+    example: "tillkit account keys add --account acc_1 --name 'Game server'",
+    options: { ...ACCOUNT_OPTION, name: { value: 'NAME', help: 'what the key is for' } },
+    run: ({ till, account, options: { name } }) => till.accounts.addKey(account, { name }),
+  }),
+
+  command({
+    name: 'account keys list',
+    summary: 'List the ids of the keys of an account',
+    example: 'tillkit account keys list --account acc_1',
+    options: ACCOUNT_OPTION,
+    async run({ till, account, output }) {
+      const keys = await till.accounts.listKeys(account)
+      const columns = ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at']
+      output.table(keys, columns, ['name…', 'created_at…', 'revoked_at…'])
+    },
+  }),
+
+  command({
+    name: 'account keys revoke',
+    summary: 'Revoke a key of an account, at once',
+    example: 'tillkit account keys revoke key_1 --account acc_1',
+    operand: 'KEY_ID',
+    options: ACCOUNT_OPTION,
+    async run({ till, account, operand }) {
+      await till.accounts.revokeKey(account, operand)
+      return { account_id: account.account_id, key_id: operand, revoked: true }
+    },
+  }),
 ]

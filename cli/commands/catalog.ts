@@ -2,86 +2,78 @@ import { CATALOG_SCHEMA } from '../../lib/index.ts'
 import { CATALOG_OPTIONS, printPlan, readRequest, withStoreHint } from '../catalog-file.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { PROJECT_OPTION } from '../options.ts'
-import { printFile } from '../output.ts'
-import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { OUT_OPTION, PROJECT_OPTION } from '../options.ts'
+import { createExport } from '../output-file.ts'
 import { warnOfWebhook } from '../warnings.ts'
 
-const catalogExport = command({
-  name: 'catalog export',
-  summary: 'Write a project with its stores and items as a catalog file',
-  example: 'tillkit catalog export --project prj_1 --out catalog.json',
-  options: {
-    ...PROJECT_OPTION,
-    out: { value: 'FILE', help: 'write to this file instead of standard output' },
-  },
-  async run({ till, options, output, db, io }) {
-    const { project, out } = options
-    if (output.json) throw new UsageError('catalog export writes JSON already: leave out --json')
-    const file =
-      out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
-    const account = await till.accounts.ownerOf(project)
-    const text = till.catalog.export(account, { project_id: project })
-    if (!file) return printFile(text, io.stdout)
-    await file.write(text)
-    io.stderr.write(`Exported the catalog to ${out}\n`)
-  },
-})
+export const catalogCommands = [
+  command({
+    name: 'catalog export',
+    summary: 'Write a project with its stores and items as a catalog file',
+    example: 'tillkit catalog export --project prj_1 --out catalog.json',
+    options: { ...PROJECT_OPTION, ...OUT_OPTION },
+    async run({ till, options, output, db, io }) {
+      if (output.json) throw new UsageError('catalog export writes JSON already: leave out --json')
+      const write = createExport(io, options.out, db)
+      const project_id = options.project
+      const account = await till.accounts.ownerOf(project_id)
+      await write(till.catalog.export(account, { project_id }), () => 'the catalog')
+    },
+  }),
 
-const catalogPlan = command({
-  name: 'catalog plan',
-  summary: 'Show what a catalog file would change',
-  example: 'tillkit catalog plan catalog.json --check',
-  operand: 'FILE|-',
-  options: { ...CATALOG_OPTIONS, check: { help: 'exit with 1 when there are differences' } },
-  async run(invocation) {
-    const { till, options, output } = invocation
-    const { account, request } = await readRequest(invocation)
-    const plan = await withStoreHint(request, () => till.catalog.plan(account, request))
-    printPlan(output, plan, request.ignored_columns ?? [])
-    if (options.check && plan.changes.length > 0) throw new CommandFailure('')
-  },
-})
+  command({
+    name: 'catalog plan',
+    summary: 'Show what a catalog file would change',
+    example: 'tillkit catalog plan catalog.json --check',
+    operand: 'FILE|-',
+    options: { ...CATALOG_OPTIONS, check: { help: 'exit with 1 when there are differences' } },
+    async run(invocation) {
+      const { till, options, output } = invocation
+      const { account, request } = await readRequest(invocation)
+      const plan = await withStoreHint(request, () => till.catalog.plan(account, request))
+      printPlan(output, plan, request.ignored_columns ?? [])
+      if (options.check && plan.changes.length > 0) throw new CommandFailure('')
+    },
+  }),
 
-const catalogApply = command({
-  name: 'catalog apply',
-  summary: 'Make all changes of a catalog file, or none',
-  example: 'tillkit catalog apply catalog.json',
-  storesSecrets: true,
-  operand: 'FILE|-',
-  options: {
-    ...CATALOG_OPTIONS,
-    digest: { value: 'D', help: 'the digest of the plan: refuse when the catalog changed since' },
-  },
-  async run(invocation) {
-    const { till, options, output, io } = invocation
-    const { account, request } = await readRequest(invocation)
-    const { digest } = options
-    const plan = await withStoreHint(request, () =>
-      till.catalog.apply(account, { ...request, digest }),
-    )
-    output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
-    printPlan(output, plan, request.ignored_columns ?? [])
-    for (const { kind, store_id = '' } of plan.changes) {
-      if (kind === 'item') continue
-      const isStore = kind === 'store'
-      const record = isStore
-        ? till.stores.get(account, store_id)
-        : till.projects.get(account, plan.project_id)
-      await warnOfWebhook(till, io, account, await record)
-    }
-  },
-})
+  command({
+    name: 'catalog apply',
+    summary: 'Make all changes of a catalog file, or none',
+    example: 'tillkit catalog apply catalog.json',
+    storesSecrets: true,
+    operand: 'FILE|-',
+    options: {
+      ...CATALOG_OPTIONS,
+      digest: { value: 'D', help: 'the digest of the plan: refuse when the catalog changed since' },
+    },
+    async run(invocation) {
+      const { till, options, output, io } = invocation
+      const { account, request } = await readRequest(invocation)
+      const { digest } = options
+      const plan = await withStoreHint(request, () =>
+        till.catalog.apply(account, { ...request, digest }),
+      )
+      output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
+      printPlan(output, plan, request.ignored_columns ?? [])
+      for (const { kind, store_id = '' } of plan.changes) {
+        if (kind === 'item') continue
+        const isStore = kind === 'store'
+        const record = isStore
+          ? till.stores.get(account, store_id)
+          : till.projects.get(account, plan.project_id)
+        await warnOfWebhook(till, io, account, await record)
+      }
+    },
+  }),
 
-const catalogSchema = command({
-  name: 'catalog schema',
-  summary: 'Print the JSON Schema of a catalog file',
-  example: 'tillkit catalog schema',
-  needsNoDatabase: true,
-  options: {},
-  async run({ io }) {
-    io.stdout.write(`${JSON.stringify(CATALOG_SCHEMA, null, 2)}\n`)
-  },
-})
-
-export const catalogCommands = [catalogExport, catalogPlan, catalogApply, catalogSchema]
+  command({
+    name: 'catalog schema',
+    summary: 'Print the JSON Schema of a catalog file',
+    example: 'tillkit catalog schema',
+    needsNoDatabase: true,
+    options: {},
+    async run({ io }) {
+      io.stdout.write(`${JSON.stringify(CATALOG_SCHEMA, null, 2)}\n`)
+    },
+  }),
+]

@@ -8,118 +8,114 @@ import { createElapsed, createStatusLine } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { formatValue } from '../text.ts'
 
-const upgrade = command({
-  name: 'upgrade',
-  summary: 'Upgrade the database of an earlier tillkit',
-  description: 'Make a backup first: the earlier version cannot open the database afterwards.',
-  example: 'tillkit upgrade --db tillkit.db',
-  upgradesDatabase: true,
-  options: {},
-  async run({ output }) {
-    if (output.json) output.record({ upgraded: true })
-    output.line('The database is up to date')
-  },
-})
+export const databaseCommands = [
+  command({
+    name: 'upgrade',
+    summary: 'Upgrade the database of an earlier tillkit',
+    description: 'Make a backup first: the earlier version cannot open the database afterwards.',
+    example: 'tillkit upgrade --db tillkit.db',
+    upgradesDatabase: true,
+    options: {},
+    async run({ output }) {
+      if (output.json) output.record({ upgraded: true })
+      output.line('The database is up to date')
+    },
+  }),
 
-const auditList = command({
-  name: 'audit list',
-  summary: 'List who changed what and when, oldest first',
-  example: 'tillkit audit list --account acc_1 --limit 20',
-  options: {
-    account: { value: 'ID', help: 'only entries of this account' },
-    follow: { help: 'print a cursor that continues later, also after the last page' },
-    ...PAGE_OPTIONS,
-  },
-  async run({ till, options, output, io }) {
-    const { account: account_id, follow, limit, cursor } = options
-    const query = { account_id, limit, cursor }
-    const page = follow
-      ? await till.operations.followAudit(query)
-      : await till.operations.listAudit(query)
-    if (output.json) return output.record(page)
-    const columns = ['at', 'actor', 'action', 'subject', 'account_id', 'request_id']
-    output.table(page.entries, columns, ['request_id', 'account_id', 'actor…', 'at…'])
-    if (follow) io.stderr.write(`To continue: --follow --cursor ${page.next}\n`)
-    else if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
-  },
-})
+  command({
+    name: 'audit list',
+    summary: 'List who changed what and when, oldest first',
+    example: 'tillkit audit list --account acc_1 --limit 20',
+    options: {
+      account: { value: 'ID', help: 'only entries of this account' },
+      follow: { help: 'print a cursor that continues later, also after the last page' },
+      ...PAGE_OPTIONS,
+    },
+    async run({ till, input: { follow, ...query }, output }) {
+      const page = follow
+        ? await till.operations.followAudit(query)
+        : await till.operations.listAudit(query)
+      const columns = ['at', 'actor', 'action', 'subject', 'account_id', 'request_id']
+      const narrowing = ['request_id', 'account_id', 'actor…', 'at…']
+      const more = follow ? 'To continue: --follow' : undefined
+      output.page(page, page.entries, columns, narrowing, more)
+    },
+  }),
 
-const auditArchive = command({
-  name: 'audit archive',
-  summary: 'Move old audit entries into a file, also while a server runs',
-  example: 'tillkit audit archive --before 2026-01-01 --out audit-2025.jsonl',
-  options: {
-    before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
-    out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },
-  },
-  async run({ till, options, output, db, io }) {
-    const { before, out } = options
-    createOutputFile(io, '--out', out, databaseFiles(db))
-    const line = createStatusLine(io.stderr)
-    const onProgress = (archived: number) =>
-      line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
-    const outcome = `the archive is not complete: repeat the command to continue ${out}`
-    const archived = await interruptible(io, outcome, (signal) =>
-      till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
-    ).finally(line.end)
-    output.record({ archived, file: out })
-  },
-})
+  command({
+    name: 'audit archive',
+    summary: 'Move old audit entries into a file, also while a server runs',
+    example: 'tillkit audit archive --before 2026-01-01 --out audit-2025.jsonl',
+    options: {
+      before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
+      out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },
+    },
+    async run({ till, options: { before, out }, db, io }) {
+      createOutputFile(io, '--out', out, databaseFiles(db))
+      const line = createStatusLine(io.stderr)
+      const onProgress = (archived: number) =>
+        line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
+      const outcome = `the archive is not complete: repeat the command to continue ${out}`
+      const archived = await interruptible(io, outcome, (signal) =>
+        till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
+      ).finally(line.end)
+      return { archived, file: out }
+    },
+  }),
 
-const backup = command({
-  name: 'backup',
-  summary: 'Copy the database into a new file, also while a server runs',
-  example: 'tillkit backup till-backup.db',
-  operand: 'FILE',
-  options: {},
-  async run({ till, operand, output, db, io }) {
-    createOutputFile(io, 'FILE', operand, databaseFiles(db))
-    const elapsed = createElapsed(io.stderr, 'Copying')
-    await till.operations.backup(operand).finally(elapsed.end)
-    output.record({ backup: operand })
-    const files = databaseFiles(db).map(formatValue).join(', ')
-    output.line(
-      `To restore it: stop the servers, move ${files} away (if they exist), copy the backup to ${formatValue(db)}, start the servers`,
-    )
-  },
-})
+  command({
+    name: 'backup',
+    summary: 'Copy the database into a new file, also while a server runs',
+    example: 'tillkit backup till-backup.db',
+    operand: 'FILE',
+    options: {},
+    async run({ till, operand, output, db, io }) {
+      createOutputFile(io, 'FILE', operand, databaseFiles(db))
+      const elapsed = createElapsed(io.stderr, 'Copying')
+      await till.operations.backup(operand).finally(elapsed.end)
+      output.record({ backup: operand })
+      const files = databaseFiles(db).map(formatValue).join(', ')
+      output.line(
+        `To restore it: stop the servers, move ${files} away (if they exist), copy the backup to ${formatValue(db)}, start the servers`,
+      )
+    },
+  }),
 
-const copy = command({
-  name: 'copy',
-  summary: 'Copy all data into another database, and compare the two',
-  example: 'tillkit copy --from tillkit.db --to postgres://till@localhost/till',
-  databaseOption: 'from',
-  options: {
-    from: { value: 'DB', required: true, help: 'the database to read' },
-    to: { value: 'DB', required: true, help: 'an empty database, or that of an unfinished copy' },
-  },
-  async run({ storage, options, output, io }) {
-    if (options.from === options.to) throw new UsageError('--from and --to are the same database')
-    const target = await openStorage(options.to, { create: true, forCopy: true, upgrade: false })
-    const line = createStatusLine(io.stderr)
-    try {
-      const inventory = await copyStorage(storage, target, (step, kind, count) => {
-        line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
-      }).finally(line.end)
-      output.record({ ...inventory.counts, checksum: inventory.checksum })
-    } finally {
-      await target.close()
-    }
-  },
-})
+  command({
+    name: 'copy',
+    summary: 'Copy all data into another database, and compare the two',
+    example: 'tillkit copy --from tillkit.db --to postgres://till@localhost/till',
+    databaseOption: 'from',
+    options: {
+      from: { value: 'DB', required: true, help: 'the database to read' },
+      to: { value: 'DB', required: true, help: 'an empty database, or that of an unfinished copy' },
+    },
+    async run({ storage, options, io }) {
+      if (options.from === options.to) throw new UsageError('--from and --to are the same database')
+      const target = await openStorage(options.to, { create: true, forCopy: true, upgrade: false })
+      const line = createStatusLine(io.stderr)
+      try {
+        const inventory = await copyStorage(storage, target, (step, kind, count) => {
+          line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
+        }).finally(line.end)
+        return { ...inventory.counts, checksum: inventory.checksum }
+      } finally {
+        await target.close()
+      }
+    },
+  }),
 
-const check = command({
-  name: 'check',
-  summary: 'Check the whole database for damage',
-  example: 'tillkit check --db till-backup.db',
-  options: {},
-  async run({ till, output, io }) {
-    const elapsed = createElapsed(io.stderr, 'Checking')
-    const problems = await till.operations.check().finally(elapsed.end)
-    if (output.json) output.record({ sound: problems.length === 0, problems })
-    if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
-    output.line('The database is sound')
-  },
-})
-
-export const databaseCommands = [upgrade, auditList, auditArchive, backup, copy, check]
+  command({
+    name: 'check',
+    summary: 'Check the whole database for damage',
+    example: 'tillkit check --db till-backup.db',
+    options: {},
+    async run({ till, output, io }) {
+      const elapsed = createElapsed(io.stderr, 'Checking')
+      const problems = await till.operations.check().finally(elapsed.end)
+      if (output.json) output.record({ sound: problems.length === 0, problems })
+      if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
+      output.line('The database is sound')
+    },
+  }),
+]

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { command } from '../command.ts'
 import { serverUrl } from '../option-values.ts'
+import { OUT_OPTION } from '../options.ts'
 import { createOutputFile } from '../output-file.ts'
 
 export const openapi = command({
@@ -14,7 +15,7 @@ export const openapi = command({
       parse: serverUrl,
       help: 'the URL of the server, for clients that read the document',
     },
-    out: { value: 'FILE', help: 'write to this file instead of standard output' },
+    ...OUT_OPTION,
   },
   async run({ options, io }) {
     const { url, out } = options

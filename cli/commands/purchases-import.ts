@@ -27,7 +27,7 @@ export const purchasesImport = command({
   operand: 'FILE|-',
   options: {
     ...STORE_OPTIONS,
-    'dry-run': { help: 'check the file and store nothing' },
+    'dry-run': { field: 'dryRun', help: 'check the file and store nothing' },
     preset: {
       value: 'NAME',
       choices: PRESET_NAMES,
@@ -41,6 +41,7 @@ export const purchasesImport = command({
     },
     'price-unit': {
       value: 'UNIT',
+      field: 'priceUnit',
       choices: ['minor', 'major'],
       help: 'minor (499, the default) or major (4.99)',
     },
@@ -55,6 +56,7 @@ export const purchasesImport = command({
       help: 'a CSV file with the columns vendor_sku and item',
     },
     'refunds-only': {
+      field: 'refundsOnly',
       help: 'only advance the statuses of stored purchases, and compare only the ids',
     },
     'skus-template': {
@@ -63,12 +65,12 @@ export const purchasesImport = command({
     },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, account, operand, options, output, db, io }) {
+  async run({ till, account, operand, input, output, db, io }) {
     const { stream, size } = openInput(operand, io)
-    const map = options.map && Object.fromEntries(options.map)
+    const { report: reportPath, skus_template: path, map, layout, ...request } = input
+    const { dryRun, store_id } = request
     const report =
-      options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
-    const path = options['skus-template']
+      reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db)
     const template = path === undefined ? undefined : createSkusTemplate(operand, path)
     // Text output names each unknown SKU once, which takes a second read of the file. JSON output
     // names the SKU of each row. So does an import from standard input, which cannot be read twice.
@@ -80,16 +82,12 @@ export const purchasesImport = command({
       addAbortSignal(signal, stream)
       try {
         const result = await till.purchases.import(account, {
-          store_id: options.store,
+          ...request,
           file: stream,
           fileName: operand === '-' ? undefined : basename(operand),
-          dryRun: options['dry-run'] || template !== undefined,
-          preset: options.preset,
-          layout: options.layout as LayoutFile | undefined,
-          skus: options.skus,
-          refundsOnly: options['refunds-only'],
-          map,
-          priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
+          dryRun: dryRun || template !== undefined,
+          layout: layout as LayoutFile | undefined,
+          map: map && Object.fromEntries(map),
           onProgress: progress.update,
           onMistake(mistake) {
             report?.add(mistake)
@@ -97,12 +95,12 @@ export const purchasesImport = command({
           },
         })
         progress.finish(result.rows)
-        if (!template) printResult(output, result, options['dry-run'])
+        if (!template) printResult(output, result, dryRun)
       } catch (error) {
         progress.end()
         if (!unknown || !(error instanceof TillError)) throw error
         skus = template ? await unknown.list() : []
-        if (skus.length === 0) throw await unknown.summarize(error, till, account, options.store)
+        if (skus.length === 0) throw await unknown.summarize(error, till, account, store_id)
       } finally {
         progress.end()
         if (!signal.aborted) await report?.write()
@@ -111,7 +109,6 @@ export const purchasesImport = command({
     if (template) {
       await template.write(skus)
       output.record({ skus_template: path, skus: skus.length })
-      return
     }
   },
 })

@@ -1,7 +1,7 @@
 import {
   formatAmount,
+  PURCHASE_STATUSES,
   type PurchaseInput,
-  type PurchaseStatus,
   type PurchaseSummary,
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
@@ -9,165 +9,155 @@ import { UsageError } from '../command-errors.ts'
 import { json } from '../option-values.ts'
 import {
   ACCOUNT_OPTION,
+  OUT_OPTION,
   PAGE_OPTIONS,
   SELECTION_OPTIONS,
   STORE_OPTIONS,
   SUMMARY_OPTIONS,
-  selectionOf,
 } from '../options.ts'
-import { printFile } from '../output.ts'
-import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createExport } from '../output-file.ts'
 import { createElapsed, createStatusLine } from '../progress.ts'
 import { withSkuHint } from '../unknown-skus.ts'
 
-const purchasesRecord = command({
-  name: 'purchases record',
-  summary: 'Record one purchase; repeat it safely with the same transaction id',
-  example: `tillkit purchases record --store main --transaction-id T-1 \\
-  --sku sword --purchased-at 2026-01-31T12:00:00Z`,
-  options: {
-    ...STORE_OPTIONS,
-    'transaction-id': { value: 'ID', required: true, help: 'unique in the store' },
-    sku: { value: 'SKU', required: true, help: 'the name of an item of the store' },
-    'purchased-at': { value: 'TIME', required: true, help: 'with its zone: 2026-01-31T12:00:00Z' },
-    user: { value: 'ID', help: 'the user who bought it' },
-    quantity: { value: 'N', help: 'default 1' },
-    price: { value: 'DIGITS', help: 'in minor units: 499 for 4.99' },
-    currency: { value: 'CODE', help: "default with a price: the store's currency" },
-    status: { value: 'S', help: 'purchased (the default), pending, refunded or cancelled' },
-    metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
-    'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
-  },
-  async run({ till, account, options, output }) {
-    const { sku, store: store_id } = options
-    const purchase = {
-      store_id,
-      transaction_id: options['transaction-id'],
-      sku,
-      purchased_at: options['purchased-at'],
-      user_id: options.user,
-      quantity: options.quantity,
-      price: options.price,
-      currency: options.currency,
-      status: options.status as PurchaseStatus | undefined, // the library validates the status
-      metadata: options.metadata,
-      expires_at: options['expires-at'],
-    } satisfies Record<keyof PurchaseInput, unknown>
-    const record = () => till.purchases.record(account, purchase)
-    const recorded = await withSkuHint({ till, account, store_id, sku }, record)
-    if (output.json) return output.record(recorded)
-    output.record({ outcome: recorded.outcome, ...recorded.purchase })
-  },
-})
-
-const purchasesList = command({
-  name: 'purchases list',
-  summary: 'List the purchases of a store in order of import, or find one by its id',
-  example: 'tillkit purchases list --store main --user player-1 --status refunded',
-  options: {
-    ...ACCOUNT_OPTION,
-    store: {
-      value: 'ID',
-      variable: 'TILLKIT_STORE',
-      help: 'the store; without it, --transaction-id searches all stores',
+export const purchaseCommands = [
+  command({
+    name: 'purchases record',
+    summary: 'Record one purchase; repeat it safely with the same transaction id',
+    example:
+      'tillkit purchases record --store main --transaction-id T-1 \\\n  --sku sword --purchased-at 2026-01-31T12:00:00Z',
+    options: {
+      ...STORE_OPTIONS,
+      'transaction-id': { value: 'ID', required: true, help: 'unique in the store' },
+      sku: { value: 'SKU', required: true, help: 'the name of an item of the store' },
+      'purchased-at': {
+        value: 'TIME',
+        required: true,
+        help: 'with its zone: 2026-01-31T12:00:00Z',
+      },
+      user: { value: 'ID', help: 'the user who bought it' },
+      quantity: { value: 'N', help: 'default 1' },
+      price: { value: 'DIGITS', help: 'in minor units: 499 for 4.99' },
+      currency: { value: 'CODE', help: "default with a price: the store's currency" },
+      status: {
+        value: 'S',
+        choices: PURCHASE_STATUSES,
+        help: 'purchased (the default), pending, refunded or cancelled',
+      },
+      metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
+      'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
     },
-    'transaction-id': { value: 'ID', help: 'only the purchase with this id' },
-    ...SELECTION_OPTIONS,
-    ...PAGE_OPTIONS,
-  },
-  async run({ till, account, options, output, io }) {
-    const { store: store_id, 'transaction-id': transaction_id, limit, cursor } = options
-    const selection = { store_id, transaction_id, ...selectionOf(options) }
-    const page = await till.purchases.list(account, { ...selection, limit, cursor })
-    const { purchases, next } = page
-    if (output.json) return output.record(page)
-    output.table(
-      purchases,
-      [
-        ...(store_id === undefined ? ['store_id'] : []),
-        ...'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
-        ...(purchases.some(({ expires_at }) => expires_at) ? ['expires_at'] : []),
-      ],
-      ['purchased_at…', 'expires_at…', 'quantity', 'user_id', 'currency', 'price'],
-    )
-    if (next) io.stderr.write(`There are more: --cursor ${next}\n`)
-  },
-})
+    async run({ till, account, input, output }) {
+      const { sku, store_id } = input satisfies Record<keyof PurchaseInput, unknown>
+      const record = () => till.purchases.record(account, input)
+      const recorded = await withSkuHint({ till, account, store_id, sku }, record)
+      return output.json ? recorded : { outcome: recorded.outcome, ...recorded.purchase }
+    },
+  }),
 
-const purchasesOwned = command({
-  name: 'purchases owned',
-  summary: 'List what a user owns in a store, by item',
-  example: 'tillkit purchases owned --user player-1 --store main',
-  options: {
-    ...STORE_OPTIONS,
-    user: { value: 'ID', required: true, help: 'the user' },
-    ...PAGE_OPTIONS,
-  },
-  async run({ till, account, options, output, io }) {
-    const { store: store_id, user: user_id, limit, cursor } = options
-    const page = await till.purchases.owned(account, { store_id, user_id, limit, cursor })
-    if (output.json) return output.record(page)
-    const columns = ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at']
-    output.table(page.owned, columns, ['first_purchased_at…', 'last_purchased_at…'])
-    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
-  },
-})
+  command({
+    name: 'purchases list',
+    summary: 'List the purchases of a store in order of import, or find one by its id',
+    example: 'tillkit purchases list --store main --user player-1 --status refunded',
+    options: {
+      ...ACCOUNT_OPTION,
+      store: {
+        value: 'ID',
+        variable: 'TILLKIT_STORE',
+        help: 'the store; without it, --transaction-id searches all stores',
+      },
+      'transaction-id': { value: 'ID', help: 'only the purchase with this id' },
+      ...SELECTION_OPTIONS,
+      ...PAGE_OPTIONS,
+    },
+    async run({ till, account, input, output }) {
+      const page = await till.purchases.list(account, input)
+      const { purchases } = page
+      output.page(
+        page,
+        purchases,
+        [
+          ...(input.store_id === undefined ? ['store_id'] : []),
+          ...'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
+          ...(purchases.some(({ expires_at }) => expires_at) ? ['expires_at'] : []),
+        ],
+        ['purchased_at…', 'expires_at…', 'quantity', 'user_id', 'currency', 'price'],
+      )
+    },
+  }),
 
-const purchasesExport = command({
-  name: 'purchases export',
-  summary: 'Export the purchases of a store as CSV, which can be imported',
-  example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
-  options: {
-    ...STORE_OPTIONS,
-    ...SELECTION_OPTIONS,
-    out: { value: 'FILE', help: 'write to this file instead of standard output' },
-  },
-  async run({ till, account, options, output, db, io }) {
-    if (output.json) {
-      throw new UsageError('purchases export writes CSV: use purchases list for --json')
-    }
-    const { out } = options
-    const file =
-      out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
-    const csv = till.purchases.export(account, { store_id: options.store, ...selectionOf(options) })
-    if (!file) return printFile(csv, io.stdout)
-    const line = createStatusLine(io.stderr)
-    let purchases = -1 // the first chunk is the header, not a purchase
-    const counted = async function* () {
-      for await (const chunk of csv) {
-        purchases++
-        line.update(() => `exported: ${purchases.toLocaleString('en-US')}`)
-        yield chunk
+  command({
+    name: 'purchases owned',
+    summary: 'List what a user owns in a store, by item',
+    example: 'tillkit purchases owned --user player-1 --store main',
+    options: {
+      ...STORE_OPTIONS,
+      user: { value: 'ID', required: true, help: 'the user' },
+      ...PAGE_OPTIONS,
+    },
+    async run({ till, account, input, output }) {
+      const page = await till.purchases.owned(account, input)
+      const columns = ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at']
+      output.page(page, page.owned, columns, ['first_purchased_at…', 'last_purchased_at…'])
+    },
+  }),
+
+  command({
+    name: 'purchases export',
+    summary: 'Export the purchases of a store as CSV, which can be imported',
+    example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
+    options: { ...STORE_OPTIONS, ...SELECTION_OPTIONS, ...OUT_OPTION },
+    async run({ till, account, input: { out, ...selection }, output, db, io }) {
+      if (output.json) {
+        throw new UsageError('purchases export writes CSV: use purchases list for --json')
       }
-    }
-    await file.write(counted()).finally(line.end)
-    const rows = purchases === 1 ? '1 purchase' : `${purchases.toLocaleString('en-US')} purchases`
-    io.stderr.write(`Exported ${rows} to ${out}\n`)
-  },
-})
+      const write = createExport(io, out, db)
+      const csv = till.purchases.export(account, selection)
+      if (out === undefined) return write(csv)
+      const line = createStatusLine(io.stderr)
+      let purchases = -1 // the first chunk is the header, not a purchase
+      const counted = async function* () {
+        for await (const chunk of csv) {
+          purchases++
+          line.update(() => `exported: ${purchases.toLocaleString('en-US')}`)
+          yield chunk
+        }
+      }
+      const name = () => {
+        line.end()
+        return purchases === 1 ? '1 purchase' : `${purchases.toLocaleString('en-US')} purchases`
+      }
+      await write(counted(), name).finally(line.end)
+    },
+  }),
 
-const purchasesSummary = command({
-  name: 'purchases summary',
-  summary: 'Count purchases, revenue, refunds and buyers by month, item and currency',
-  example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
-  options: SUMMARY_OPTIONS,
-  async run({ till, account, options, output, io }) {
-    const { store: store_id, sandbox, by } = options
-    const query = { store_id, sandbox, by, ...selectionOf(options) }
-    const elapsed = createElapsed(io.stderr, 'Reading purchases')
-    const summary = await till.purchases.summarize(account, query).finally(elapsed.end)
-    if (output.json) return output.record(summary)
-    const rows = summary.map((row) => ({
-      ...row,
-      revenue: formatTotal(row.revenue, row.currency),
-      refunds: formatTotal(row.refunded_total, row.currency),
-      ' ': barOf(row, summary),
-    }))
-    const groups = Object.keys(summary[0] ?? {}).filter((name) => GROUPS.includes(name))
-    const columns = [...groups, 'purchased', 'refunded', 'revenue', ...(by ? MORE : []), ' ']
-    output.table(rows, columns, NARROWING)
-  },
-})
+  command({
+    name: 'purchases summary',
+    summary: 'Count purchases, revenue, refunds and buyers by month, item and currency',
+    example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
+    options: SUMMARY_OPTIONS,
+    async run({ till, account, input, output, io }) {
+      const elapsed = createElapsed(io.stderr, 'Reading purchases')
+      const summary = await till.purchases.summarize(account, input).finally(elapsed.end)
+      if (output.json) return summary
+      const rows = summary.map((row) => ({
+        ...row,
+        revenue: formatTotal(row.revenue, row.currency),
+        refunds: formatTotal(row.refunded_total, row.currency),
+        ' ': barOf(row, summary),
+      }))
+      const groups = Object.keys(summary[0] ?? {}).filter((name) => GROUPS.includes(name))
+      const columns = [
+        ...groups,
+        'purchased',
+        'refunded',
+        'revenue',
+        ...(input.by ? MORE : []),
+        ' ',
+      ]
+      return output.table(rows, columns, NARROWING)
+    },
+  }),
+]
 
 const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
 const MORE = ['refunds', 'buyers']
@@ -185,11 +175,3 @@ function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
   const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))
   return largest === 0 ? '' : '#'.repeat(Math.round((Number(row.revenue) / largest) * BAR_WIDTH))
 }
-
-export const purchaseCommands = [
-  purchasesRecord,
-  purchasesList,
-  purchasesOwned,
-  purchasesExport,
-  purchasesSummary,
-]

@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import {
   WEBHOOK_DELIVERY_STATES,
   type WebhookDelivery,
-  type WebhookDeliveryState,
   type WebhookEndpoint,
   type WebhookFailure,
 } from '../../lib/index.ts'
@@ -14,37 +13,139 @@ import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { quote } from '../text.ts'
 import { warnOfUnsigned } from '../warnings.ts'
 
-const webhooksList = command({
-  name: 'webhooks list',
-  summary: 'List the webhook endpoints with their states, lags and last failures',
-  example: 'tillkit webhooks list --project prj_1',
-  options: {
-    ...ACCOUNT_OPTION,
-    project: { value: 'ID', help: 'only the endpoints of this project and its stores' },
-    ...PAGE_OPTIONS,
-  },
-  async run({ till, account, options, output, io }) {
-    const { project: project_id, limit, cursor } = options
-    const page = await till.webhooks.list(account, { project_id, limit, cursor })
-    if (output.json) return output.record(page)
-    output.table(
-      page.endpoints.map(endpointRow),
-      'endpoint_id state signed cursor lag lag_seconds url last_failure'.split(' '),
-      ['lag_seconds', 'cursor', 'url…', 'last_failure…', 'signed'],
-    )
-    for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
-      warnOfUnsigned(io, endpoint_id, url, is_signed)
-      const { unconfirmed_url, unconfirmed_is_signed, unconfirmed_at } = endpoint
-      if (unconfirmed_url === undefined) continue
-      const what = unconfirmed_url === url ? 'same URL' : 'new URL'
-      const secret = unconfirmed_is_signed ? 'new secret' : 'no secret'
-      const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
-      const time = unconfirmed_at ? ` --set-at ${unconfirmed_at}` : ''
-      output.line(`A session set (${what}, ${secret}): ${command}${time}`)
-    }
-    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
-  },
-})
+export const webhookCommands = [
+  command({
+    name: 'webhooks list',
+    summary: 'List the webhook endpoints with their states, lags and last failures',
+    example: 'tillkit webhooks list --project prj_1',
+    options: {
+      ...ACCOUNT_OPTION,
+      project: { value: 'ID', help: 'only the endpoints of this project and its stores' },
+      ...PAGE_OPTIONS,
+    },
+    async run({ till, account, input, output, io }) {
+      const page = await till.webhooks.list(account, input)
+      output.page(
+        page,
+        page.endpoints.map(endpointRow),
+        'endpoint_id state signed cursor lag lag_seconds url last_failure'.split(' '),
+        ['lag_seconds', 'cursor', 'url…', 'last_failure…', 'signed'],
+      )
+      if (output.json) return
+      for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
+        warnOfUnsigned(io, endpoint_id, url, is_signed)
+        const { unconfirmed_url, unconfirmed_is_signed, unconfirmed_at } = endpoint
+        if (unconfirmed_url === undefined) continue
+        const what = unconfirmed_url === url ? 'same URL' : 'new URL'
+        const secret = unconfirmed_is_signed ? 'new secret' : 'no secret'
+        const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
+        const time = unconfirmed_at ? ` --set-at ${unconfirmed_at}` : ''
+        output.line(`A session set (${what}, ${secret}): ${command}${time}`)
+      }
+    },
+  }),
+
+  command({
+    name: 'webhooks log',
+    summary: 'List the messages of an endpoint, newest first; the log keeps 30 days',
+    example: 'tillkit webhooks log prj_1/main --state failed',
+    operand: ENDPOINT,
+    options: {
+      ...ACCOUNT_OPTION,
+      state: {
+        value: 'S',
+        choices: WEBHOOK_DELIVERY_STATES,
+        help: 'only waiting, delivered or failed messages',
+      },
+      ...PAGE_OPTIONS,
+    },
+    async run({ till, account, operand: endpoint_id, input, output }) {
+      const page = await till.webhooks.log(account, { ...input, endpoint_id })
+      output.page(
+        page,
+        page.deliveries.map(deliveryRow),
+        'sequence type state attempts at next_at result webhook_id'.split(' '),
+        ['webhook_id', 'next_at', 'at…', 'result…'],
+      )
+    },
+  }),
+
+  command({
+    name: 'webhooks test',
+    summary: 'Send a webhook.test event to an endpoint',
+    example: 'tillkit webhooks test prj_1/main',
+    operand: ENDPOINT,
+    options: ACCOUNT_OPTION,
+    async run({ till, account, operand: endpoint_id, output, io }) {
+      const findLatest = async () => {
+        const { deliveries } = await till.webhooks.log(account, { endpoint_id, limit: 100 })
+        return deliveries.find(({ type }) => type === 'webhook.test')
+      }
+      const before = await findLatest()
+      const endpoint = await till.webhooks.test(account, endpoint_id)
+      output.record(endpoint)
+      if (endpoint.state !== 'active') {
+        io.stderr.write(
+          `The endpoint is ${endpoint.state}: the event waits until webhooks resume\n`,
+        )
+        return
+      }
+      for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
+        await setTimeout(POLL_MS)
+        const latest = await findLatest()
+        if (!latest || latest.webhook_id === before?.webhook_id) continue
+        const result = formatFailure(latest)
+        const text = `The event is ${latest.state}: ${result}`
+        if (latest.state === 'delivered') return void io.stderr.write(`${text}\n`)
+        if (result) throw new CommandFailure(text)
+      }
+      throw new CommandFailure(
+        `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve`,
+      )
+    },
+  }),
+
+  command({
+    name: 'webhooks replay',
+    summary: 'Send the events from a number or a time on again',
+    example: 'tillkit webhooks replay prj_1/main --since 2026-01-31T12:00:00Z',
+    operand: ENDPOINT,
+    options: {
+      ...ACCOUNT_OPTION,
+      from: { value: 'SEQUENCE', parse: wholeNumber(), help: 'the number of the first event' },
+      since: { value: 'TIME', help: 'the time of the first event, or a day: 2026-01-31' },
+    },
+    async run({ till, account, operand: endpoint_id, options: { from, since } }) {
+      if ((from === undefined) === (since === undefined)) {
+        throw new UsageError('Either --from or --since is required')
+      }
+      return till.webhooks.replay(account, { endpoint_id, from, since })
+    },
+  }),
+
+  ...operationCommands('webhooks'),
+
+  command({
+    name: 'webhooks confirm',
+    summary: 'Activate a webhook URL that a session set',
+    example: 'tillkit webhooks confirm prj_1 --url https://shop.example/hook',
+    operand: ENDPOINT,
+    options: {
+      ...ACCOUNT_OPTION,
+      url: { value: 'URL', help: 'the expected URL; fails if another one waits meanwhile' },
+      'set-at': {
+        value: 'TIME',
+        help: 'the time that webhooks list printed; fails if the URL or secret was set again',
+      },
+    },
+    async run({ till, account, operand, options, output, io }) {
+      const { url, 'set-at': unconfirmed_at } = options
+      const endpoint = await till.webhooks.confirm(account, operand, { url, unconfirmed_at })
+      output.record(endpoint)
+      warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
+    },
+  }),
+]
 
 function endpointRow(endpoint: WebhookEndpoint): object {
   const { reason, state, is_signed, last_failure } = endpoint
@@ -56,34 +157,6 @@ function endpointRow(endpoint: WebhookEndpoint): object {
   }
 }
 
-const webhooksLog = command({
-  name: 'webhooks log',
-  summary: 'List the messages of an endpoint, newest first; the log keeps 30 days',
-  example: 'tillkit webhooks log prj_1/main --state failed',
-  operand: ENDPOINT,
-  options: {
-    ...ACCOUNT_OPTION,
-    state: {
-      value: 'S',
-      choices: WEBHOOK_DELIVERY_STATES,
-      help: 'only waiting, delivered or failed messages',
-    },
-    ...PAGE_OPTIONS,
-  },
-  async run({ till, account, operand: endpoint_id, options, output, io }) {
-    const { limit, cursor } = options
-    const state = options.state as WebhookDeliveryState | undefined // validated by the library
-    const page = await till.webhooks.log(account, { endpoint_id, state, limit, cursor })
-    if (output.json) return output.record(page)
-    output.table(
-      page.deliveries.map(deliveryRow),
-      'sequence type state attempts at next_at result webhook_id'.split(' '),
-      ['webhook_id', 'next_at', 'at…', 'result…'],
-    )
-    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
-  },
-})
-
 function deliveryRow(delivery: WebhookDelivery): object {
   const { at = '', next_at = '' } = delivery
   return { ...delivery, at, next_at, result: formatFailure(delivery) }
@@ -93,89 +166,7 @@ function deliveryRow(delivery: WebhookDelivery): object {
 const WAIT_MS = 3_000
 const POLL_MS = 100
 
-const webhooksTest = command({
-  name: 'webhooks test',
-  summary: 'Send a webhook.test event to an endpoint',
-  example: 'tillkit webhooks test prj_1/main',
-  operand: ENDPOINT,
-  options: ACCOUNT_OPTION,
-  async run({ till, account, operand: endpoint_id, output, io }) {
-    const findLatest = async () => {
-      const { deliveries } = await till.webhooks.log(account, { endpoint_id, limit: 100 })
-      return deliveries.find(({ type }) => type === 'webhook.test')
-    }
-    const before = await findLatest()
-    const endpoint = await till.webhooks.test(account, endpoint_id)
-    output.record(endpoint)
-    if (endpoint.state !== 'active') {
-      io.stderr.write(`The endpoint is ${endpoint.state}: the event waits until webhooks resume\n`)
-      return
-    }
-    for (let waited = 0; waited < WAIT_MS; waited += POLL_MS) {
-      await setTimeout(POLL_MS)
-      const latest = await findLatest()
-      if (!latest || latest.webhook_id === before?.webhook_id) continue
-      const result = formatFailure(latest)
-      const text = `The event is ${latest.state}: ${result}`
-      if (latest.state === 'delivered') return void io.stderr.write(`${text}\n`)
-      if (result) throw new CommandFailure(text)
-    }
-    throw new CommandFailure(
-      `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve`,
-    )
-  },
-})
-
-const webhooksReplay = command({
-  name: 'webhooks replay',
-  summary: 'Send the events from a number or a time on again',
-  example: 'tillkit webhooks replay prj_1/main --since 2026-01-31T12:00:00Z',
-  operand: ENDPOINT,
-  options: {
-    ...ACCOUNT_OPTION,
-    from: { value: 'SEQUENCE', parse: wholeNumber(), help: 'the number of the first event' },
-    since: { value: 'TIME', help: 'the time of the first event, or a day: 2026-01-31' },
-  },
-  async run({ till, account, operand: endpoint_id, options, output }) {
-    const { from, since } = options
-    if ((from === undefined) === (since === undefined)) {
-      throw new UsageError('Either --from or --since is required')
-    }
-    output.record(await till.webhooks.replay(account, { endpoint_id, from, since }))
-  },
-})
-
-const webhooksConfirm = command({
-  name: 'webhooks confirm',
-  summary: 'Activate a webhook URL that a session set',
-  example: 'tillkit webhooks confirm prj_1 --url https://shop.example/hook',
-  operand: ENDPOINT,
-  options: {
-    ...ACCOUNT_OPTION,
-    url: { value: 'URL', help: 'the expected URL; fails if another one waits meanwhile' },
-    'set-at': {
-      value: 'TIME',
-      help: 'the time that webhooks list printed; fails if the URL or secret was set again',
-    },
-  },
-  async run({ till, account, operand, options, output, io }) {
-    const { url, 'set-at': unconfirmed_at } = options
-    const endpoint = await till.webhooks.confirm(account, operand, { url, unconfirmed_at })
-    output.record(endpoint)
-    warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
-  },
-})
-
 /** Formats the answer's status or the error of an attempt to deliver a webhook. */
 function formatFailure({ status, error }: Omit<WebhookFailure, 'at'>): string {
   return error ?? (status === undefined ? '' : `status ${status}`)
 }
-
-export const webhookCommands = [
-  webhooksList,
-  webhooksLog,
-  webhooksTest,
-  webhooksReplay,
-  ...operationCommands('webhooks'),
-  webhooksConfirm,
-]

@@ -13,7 +13,8 @@ function print(
   const sent: string[] = []
   const write = (text: string) => sent.push(text)
   const stream = columns === 'pipe' ? { write } : { isTTY: true, columns, write }
-  createOutput(stream as unknown as OutputStream, false).table(...table)
+  const stdout = stream as unknown as OutputStream
+  createOutput({ stdout, stderr: stdout }, false).table(...table)
   return sent.join('').trimEnd().split('\n')
 }
 
@@ -120,7 +121,7 @@ const HOSTILE = 'a\u009b2J\u202eb\rc\u007f\u2028'
 test('JSON has no character that changes the terminal, and keeps its value', async () => {
   const sent: string[] = []
   const stream = { write: (text: string) => sent.push(text) > 0 } as unknown as OutputStream
-  const output = createOutput(stream, true)
+  const output = createOutput({ stdout: stream, stderr: stream }, true)
   async function* rows() {
     yield { name: HOSTILE }
   }
