@@ -5,21 +5,14 @@ import { parseMinorUnits } from '../../lib/domain/item.ts'
 import { character, fc } from '../support/seeds.ts'
 
 const amounts: readonly [amount: string, currency: string, digits: string | undefined][] = [
-  ['4.99', 'USD', '499'],
-  ['1,234.50', 'USD', '123450'],
   ['-1,234.5', 'EUR', undefined],
   ['1 234.50', 'USD', '123450'],
   ["1'234'567.50", 'USD', '123456750'],
   ["1'234,567.50", 'USD', undefined],
-  ['500', 'JPY', '500'],
   ['500.00', 'JPY', '500'],
-  ['1.234', 'KWD', '1234'],
   ['1.2', 'CLF', '12000'],
-  ['0', 'USD', '0'],
   ['0.00', 'USD', '0'],
-  ['0.05', 'USD', '5'],
   ['1.990', 'USD', '199'],
-  ['90071992547409.91', 'USD', '9007199254740991'],
   ['1.999', 'USD', undefined],
   ['0.5', 'JPY', undefined],
   ['1,23.00', 'USD', undefined],

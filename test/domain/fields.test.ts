@@ -6,7 +6,6 @@ import {
   currency,
   deepLinkScheme,
   freeForm,
-  isText,
   linkUrl,
   list,
   oneOf,
@@ -23,41 +22,26 @@ import { problemsOf, shown } from './problems.ts'
 describe('parseObject', () => {
   const fields = { name: required(text(1, 5)), size: optional(oneOf(['s', 'm'])) }
 
-  test('returns the known fields, and omits a missing optional one', () => {
-    for (const input of [{ name: 'a', size: 's' }, { name: 'a' }]) {
-      assert.deepEqual(parseObject(input, fields), input)
-    }
-  })
-
   test('refuses every unknown field, and names the known ones', () => {
     const input = JSON.parse('{"name":"a","sise":"s","constructor":1,"__proto__":{}}')
 
+    const unknown = ['sise: unknown', 'constructor: unknown', '__proto__: unknown']
     assert.deepEqual(
       problemsOf(() => parseObject(input, fields)),
-      ['sise: unknown', 'constructor: unknown', '__proto__: unknown'],
+      unknown,
     )
     assert.throws(() => parseObject({ name: 'a', sise: 's' }, fields), {
       message: 'sise is unknown. The fields are name, size',
     })
   })
 
-  test('names every bad field at once, and their number or the single one in its message', () => {
+  test('counts the bad fields in its message, or names the single one', () => {
     const bad = { code: 'invalid_request', kind: 'invalid', message: '2 fields are invalid' }
-    const rows: [input: unknown, ...problems: string[]][] = [
-      [{ size: 'xl' }, 'name: required', 'size: invalid'],
-      [{ name: null, size: null }, 'name: invalid', 'size: invalid'],
-    ]
-    for (const input of [undefined, null, 'text', 7, true, [], [{ name: 'a' }]]) {
-      rows.push([input, 'The input must be an object'])
-    }
-    for (const [input, ...problems] of rows) {
-      assert.deepEqual(
-        problemsOf(() => parseObject(input, fields)),
-        problems,
-      )
-    }
     assert.throws(() => parseObject({ size: 'xl' }, fields), bad)
     assert.throws(() => parseObject({}, fields), { message: 'name is required' })
+    for (const input of [undefined, null, 'text', 7, true, [], [{ name: 'a' }]]) {
+      assert.throws(() => parseObject(input, fields), { message: 'The input must be an object' })
+    }
   })
 
   test('lists the first hundred bad fields, and the total number', () => {
@@ -100,11 +84,6 @@ describe('text', () => {
   })
 })
 
-test('isText is true only for whole characters without U+0000', () => {
-  assert.equal(isText('\ud83d\ude00'), true)
-  for (const bad of [...LONE_SURROGATES, '\0', new String('a')]) assert.equal(isText(bad), false)
-})
-
 describe('a rule for', () => {
   rule(
     'a bundle id',
@@ -144,20 +123,11 @@ describe('a rule for', () => {
   )
 })
 
-test('a list names each bad entry by its index', () => {
-  const found = problems(list(currency, 9), ['USD', 'usd', 'EUR', null])
-
-  assert.deepEqual(found, ['f[1]: invalid', 'f[3]: invalid'])
-})
-
 test('a configuration keeps unknown keys, and names each bad known key by its path', () => {
   const rule = config({ webhook_url: linkUrl, currency })
-  const value = { currency: 'USD', anything: [{ else: null }] }
-  assert.deepEqual(rule(value, 'f', []), value)
   const inherited = config({ constructor: currency, toString: currency })
   const rows: [rule: Rule<unknown>, value: unknown, ...problems: string[]][] = [
-    [rule, value],
-    [rule, {}],
+    [rule, { currency: 'USD', anything: [{ else: null }] }],
     [rule, { webhook_url: 'ftp', currency: null }, 'f.webhook_url: invalid', 'f.currency: invalid'],
     [rule, { currency: 7, x: '\0' }, 'f: invalid'], // only its free-form content
     [inherited, {}],
