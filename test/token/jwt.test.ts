@@ -25,12 +25,8 @@ const claims: Claims = {
 }
 
 describe('signToken', () => {
-  test('creates the same token as jose for the same members in the same order, and signs no other claim', async () => {
-    const expected = await new jose.SignJWT({ ...claims })
-      .setProtectedHeader(header)
-      .sign(key.secret)
-
-    assert.equal(signToken({ ...claims, admin: true } as Claims, key), expected)
+  test('signs no other claim', () => {
+    assert.equal(signToken({ ...claims, admin: true } as Claims, key), signToken(claims, key))
   })
 
   const badClaims: Record<string, object> = {
@@ -54,116 +50,59 @@ describe('signToken', () => {
   })
 })
 
-describe('verifyToken and keys', () => {
-  test('accepts tokens of every key in the ring', () => {
-    assert.deepEqual(verify(signToken(claims, key)), claims)
-    assert.deepEqual(verify(signToken(claims, olderKey)), claims)
-  })
+// The tests with jose below cover keys, claims and times that jose refuses too.
+describe('verifyToken', () => {
+  const whole = JSON.stringify(claims)
 
-  test('refuses the token of a key that left the ring, or of another secret under a known kid', () => {
-    assert.equal(verifyToken(signToken(claims, olderKey), [key], expected), undefined)
-    assert.equal(verifyToken(signToken(claims, key), [], expected), undefined)
-    assert.equal(verify(signToken(claims, { ...key, secret: Buffer.alloc(32, 'x') })), undefined)
-    assert.equal(verify(signToken(claims, { ...olderKey, kid: key.kid })), undefined)
-  })
-
-  test('looks up the kid by name only, even __proto__', () => {
-    const odd: SigningKey = { kid: '__proto__', secret: Buffer.alloc(32, 'odd') }
-
-    assert.deepEqual(verifyToken(signToken(claims, odd), [key, odd], expected), claims)
-  })
-})
-
-describe('verifyToken and tokens of other tools', () => {
-  test('accepts JSON with white space, escapes and exponents', () => {
-    const payload = JSON.stringify({ ...claims, sub: 'a/"\\é', iat: 0 }, null, 2)
+  test('accepts JSON with white space, escapes and exponents, and omits unknown claims', () => {
+    const payload = JSON.stringify({ ...claims, sub: 'a/"\\é', iat: 0, '"sub"': ['"'] }, null, 2)
       .replace('a/', '\\u0061\\/')
       .replace('"iat": 0', '"\\u0069at": 1.8e9')
 
-    assert.equal(verify(forge(header, payload))?.sub, 'a/"\\é')
-    assert.equal(verify(forge(header, payload))?.iat, now)
+    assert.deepEqual(verify(forge(header, payload)), { ...claims, sub: 'a/"\\é' })
   })
 
-  test('omits unknown claims, as RFC 7519 section 4 requires', () => {
-    const more = { ...claims, admin: true, nested: [{ '"sub"': ['"', { sub: 'x' }] }] }
-
-    assert.deepEqual(verify(forge({ ...header, cty: 'x', x5c: ['y'] }, more)), claims)
-  })
-})
-
-describe('verifyToken and headers', () => {
-  // The test with jose below covers the other headers that are refused.
-  const badHeaders: Record<string, object | string> = {
-    'names the algorithm in an array': { ...header, alg: ['HS256'] },
-    'has b64 in crit': { ...header, crit: ['b64'], b64: false },
-    'has the kid in an object': { ...header, kid: { toString: 'k2' } },
-    'has a kid with a quote': { ...header, kid: "k2' OR '1'='1" },
-    'has a long kid': { ...header, kid: 'k2'.repeat(200) },
-    'repeats alg': '{"alg":"none","alg":"HS256","typ":"JWT","kid":"k2"}',
-    'repeats kid, once escaped': '{"alg":"HS256","typ":"JWT","kid":"k1","\\u006bid":"k2"}',
-    'is an array': '["HS256","JWT","k2"]',
-    'is null': 'null',
-    'is text': '"HS256"',
-    'is empty': '',
-    'has a BOM': `\ufeff${JSON.stringify(header)}`,
-    'has something after it': `${JSON.stringify(header)}{}`,
-    'is longer than the limit before verification': { ...header, pad: 'x'.repeat(512) },
+  /** Changes of the JSON of a header or a payload. The signature is valid. */
+  const bad: { readonly [what: string]: (json: string) => string } = {
+    'an array': (json) => `[${json}]`,
+    'a string': (json) => JSON.stringify(json),
+    null: () => 'null',
+    nothing: () => '',
+    'cut JSON': (json) => json.slice(0, -1),
+    'a trailing comma': (json) => json.replace(/}$/, ',}'),
+    'something after it': (json) => `${json}{}`,
+    'a BOM': (json) => `\ufeff${json}`,
+    'a repeated member': (json) => json.replace('{', '{"alg":"none","sub":"admin",'),
+    'a repeated member at its end': (json) => json.replace(/}$/, ',"kid":"k2","sub":"admin"}'),
+    'a repeated member, once escaped': (json) =>
+      json.replace('{', '{"\\u006bid":"k1","s\\u0075b":"admin",'),
+    'a repeated member with the same value': (json) =>
+      json.replace('{', '$&"typ":"JWT","iss":"tillkit",'),
+    'a repeated member, first an object': (json) =>
+      json.replace('{', '{"kid":{"a":1},"exp":{"a":1},'),
+    'a repeated unknown member': (json) => json.replace('{', '{"a":1,"a":2,'),
+    'a hidden quote before a repeated member': (json) =>
+      json.replace('{', '{"sub":"\\\\\\"","kid":"\\\\\\"",'),
   }
-  test('refuses a bad header', () => {
-    for (const [what, bad] of Object.entries(badHeaders)) {
-      assert.equal(verify(forge(bad, claims)), undefined, what)
+  test('refuses a bad header and a bad payload', () => {
+    const good = JSON.stringify(header)
+    for (const [what, change] of Object.entries(bad)) {
+      assert.equal(verify(forge(change(good), whole)), undefined, what)
+      assert.equal(verify(forge(good, change(whole))), undefined, what)
     }
-  })
-})
-
-describe('verifyToken and claims', () => {
-  test('refuses times that are no plain JSON number', () => {
-    const odd = ['NaN', '1e999', '-1e999', '01800000001', '9007199254740993', '', '[1800000001]']
-    for (const name of ['iat', 'exp']) {
-      const json = JSON.stringify({ ...claims, [name]: 0 })
-      for (const time of odd) {
-        const payload = json.replace(`"${name}":0`, `"${name}":${time}`)
-        assert.equal(verify(forge(header, payload)), undefined, time)
-      }
+    const b64 = { ...header, crit: ['b64'], b64: false }
+    for (const other of [b64, { ...header, alg: ['HS256'] }, { ...header, pad: 'x'.repeat(512) }]) {
+      assert.equal(verify(forge(other, claims)), undefined)
     }
   })
 
-  test('refuses another issuer', () => {
-    assert.equal(verify(forge(header, { ...claims, iss: 'Tillkit' })), undefined)
-    assert.equal(verifyToken(signToken(claims, key), keys, { iss: '', now }), undefined)
-  })
-
-  test('a token is valid until less than 5 s after exp, and before iat', () => {
-    assert.notEqual(verify(signToken({ ...claims, exp: now - 4 }, key)), undefined)
-    for (const exp of [now - 5, now - 3600]) {
-      assert.equal(verify(signToken({ ...claims, exp }, key)), undefined)
-    }
-    assert.equal(verify(forge(header, { ...claims, exp: -1 })), undefined)
+  test('accepts a token until less than 5 s after exp, and before iat', () => {
     const issued = { ...claims, iat: now + 3600, exp: now + 7200 } // the clock stepped back
-    assert.notEqual(verify(signToken(issued, key)), undefined)
-  })
-
-  const whole = JSON.stringify(claims)
-  const badPayloads: Record<string, string> = {
-    'repeats sub': whole.replace('{', '{"sub":"admin",'),
-    'repeats sub at its end': whole.replace('}', ',"sub":"admin"}'),
-    'repeats sub, once escaped': whole.replace('{', '{"s\\u0075b":"admin",'),
-    'repeats exp with the same value': whole.replace('{', `{"exp":${claims.exp},`),
-    'repeats exp, first an object': whole.replace('{', '{"exp":{"a":1},'),
-    'repeats an unknown claim': whole.replace('{', '{"a":1,"a":2,'),
-    'hides a quote before a repeated sub': whole.replace('{', '{"sub":"\\\\\\"",'),
-    'is an array': `[${whole}]`,
-    'is a string': JSON.stringify(whole),
-    'is null': 'null',
-    'is empty': '',
-    'is cut': whole.slice(0, -1),
-    'has a trailing comma': whole.replace('}', ',}'),
-    'has something after it': `${whole}x`,
-    'has a BOM': `\ufeff${whole}`,
-  }
-  test('refuses a bad payload', () => {
-    for (const [what, payload] of Object.entries(badPayloads)) {
-      assert.equal(verify(forge(header, payload)), undefined, what)
+    for (const good of [issued, { ...claims, exp: now - 4 }]) {
+      assert.deepEqual(verify(signToken(good, key)), good)
+    }
+    for (const exp of [now - 5, -1]) {
+      assert.equal(verify(signToken({ ...claims, exp }, key)), undefined)
     }
   })
 
@@ -194,19 +133,12 @@ describe('verifyToken and encodings', () => {
   const odd = signed({ ...header, cty: '~~~???ÿ' }, { ...claims, sub: '~~~???ÿ~~~???' }, 2)
   const [oddHeader = '', oddPayload = '', oddSignature = ''] = odd.split('.')
 
-  test('accepts the canonical encoding', () => {
-    assert.equal(verify(odd)?.sub, '~~~???ÿ~~~???')
-    assert.match(oddHeader + oddPayload, /-.*_|_.*-/)
-  })
-
   const spellings: Record<string, (segment: string) => string> = {
     padding: (segment) => `${segment}${'='.repeat(-segment.length & 3)}`,
     'excess padding': (segment) => `${segment}===`,
     'the plain alphabet': (segment) => segment.replaceAll('-', '+').replaceAll('_', '/'),
     'a space before it': (segment) => ` ${segment}`,
     'a line break after it': (segment) => `${segment}\n`,
-    'a tab within': (segment) => `${segment.slice(0, 8)}\t${segment.slice(8)}`,
-    'a NUL after it': (segment) => `${segment}\0`,
     'a character that decoders skip': (segment) => `${segment.slice(0, 8)}*${segment.slice(8)}`,
     'a character beyond ASCII with the same low byte': (segment) =>
       String.fromCharCode(segment.charCodeAt(0) + 0x100) + segment.slice(1),
@@ -214,30 +146,27 @@ describe('verifyToken and encodings', () => {
     'a character that does not complete a byte': (segment) =>
       `${segment}${'A'.repeat((5 - segment.length) & 3)}`,
   }
-  test('refuses another spelling in any segment, signed or not', () => {
+  test('refuses another spelling in a segment that is signed', () => {
+    assert.equal(verify(odd)?.sub, '~~~???ÿ~~~???')
+    assert.match(oddHeader + oddPayload, /-.*_|_.*-/)
     for (const [what, spell] of Object.entries(spellings)) {
-      const bad = [oddHeader, oddPayload, oddSignature].map(spell)
-      const [badHeader = '', badPayload = '', badSignature = ''] = bad
-      const tokens = [
-        [badHeader, oddPayload, oddSignature],
-        [oddHeader, badPayload, oddSignature],
-        [oddHeader, oddPayload, badSignature],
-      ].map((parts) => parts.join('.'))
-      tokens.push(sign(badHeader, oddPayload), sign(oddHeader, badPayload))
-      const changed = tokens.filter((token) => token !== odd)
+      const changed = [
+        sign(spell(oddHeader), oddPayload),
+        sign(oddHeader, spell(oddPayload)),
+        `${oddHeader}.${oddPayload}.${spell(oddSignature)}`,
+      ].filter((token) => token !== odd)
 
       assert.ok(changed.length > 0, `${what} changes at least one segment`)
       for (const token of changed) assert.equal(verify(token), undefined, what)
     }
   })
 
-  test('refuses a token with any one character replaced, removed or doubled', () => {
+  test('refuses a token with any one character replaced or removed', () => {
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \0é'
     for (let at = 0; at < odd.length; at++) {
-      const [before, after] = [odd.slice(0, at), odd.slice(at + 1)]
-      for (const put of ['', `${odd[at]}${odd[at]}`, ...letters]) {
-        if (put !== odd[at])
-          assert.equal(verify(before + put + after), undefined, `${put} at ${at}`)
+      for (const put of ['', ...letters]) {
+        const changed = odd.slice(0, at) + put + odd.slice(at + 1)
+        if (changed !== odd) assert.equal(verify(changed), undefined, `${put} at ${at}`)
       }
     }
   })
@@ -247,14 +176,10 @@ describe('verifyToken and structure', () => {
   const token = signToken(claims, key)
   const [first = '', second = '', third = ''] = token.split('.')
   const malformed = [
-    ...['', '..', first, `${first}.${second}`, `${first}.${second}.`, `${token}.`, `.${token}`],
-    ...[`${token}.${third}`, `${token}.${second}.${third}`, `${token}AAAA`, `Bearer ${token}`],
+    ...['', '..', first, `${first}.${second}`, `${first}.${second}.`, `.${token}`],
+    ...[`${token}.${third}`, `${token}.${second}.${third}`, `Bearer ${token}`],
     sign(first, `${second.slice(0, 9)}.${second.slice(9)}`), // a dot in a payload that is signed
-    withSignature(token, hmac(second)), // of the payload alone
-    withSignature(token, Buffer.from(third, 'base64url').toString('hex')),
-    withSignature(token, 'é'.repeat(43)),
-    withSignature(token, 'é'.repeat(21)),
-    JSON.stringify({ protected: first, payload: second, signature: third }),
+    ...[hmac(second), 'é'.repeat(43), 'é'.repeat(21)].map((mac) => `${first}.${second}.${mac}`),
     ...['A'.repeat(1 << 20), '.'.repeat(1 << 20)],
   ]
   test('refuses a token of other segments', () => {
@@ -264,29 +189,22 @@ describe('verifyToken and structure', () => {
   test('accepts 8192 characters and refuses more, even with a valid signature', () => {
     const long = (size: number) => forge(header, { ...claims, pad: 'x'.repeat(size) })
     const sizes = Array.from({ length: 20 }, (_, n) => long(5860 + n))
-    const [longest, next] = [
-      sizes.findLast((t) => t.length <= 8192),
-      sizes.find((t) => t.length > 8192),
-    ]
+    const longest = sizes.findLast(({ length }) => length <= 8192) ?? ''
+    const next = sizes.find(({ length }) => length > 8192) ?? ''
 
-    assert.deepEqual(verify(longest ?? ''), claims)
-    assert.equal(verify(next ?? ''), undefined)
-    assert.equal(verify(long(1 << 20)), undefined)
+    assert.deepEqual(verify(longest), claims)
+    for (const token of [next, long(1 << 20)]) assert.equal(verify(token), undefined)
   })
 
   test('returns undefined for arbitrary text, and never throws', () => {
     const text = fc.string({ unit: character, maxLength: 200 })
     const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
+    const any = fc.oneof(
+      text,
+      segments.map((parts) => parts.join('.')),
+    )
     fc.assert(
-      fc.property(
-        fc.oneof(
-          text,
-          segments.map((parts) => parts.join('.')),
-        ),
-        (any) => {
-          assert.equal(verify(any), undefined)
-        },
-      ),
+      fc.property(any, (token) => assert.equal(verify(token), undefined)),
       { numRuns: 500 },
     )
   })
@@ -310,21 +228,7 @@ describe('a token that was verified before', () => {
     assert.deepEqual(again(token), claims)
   })
 
-  test('is refused when it is changed, expired, of another issuer or without its key', () => {
-    for (const more of ['=', '.', 'A', ' ', '\n', '\0', `.${third}`, token]) {
-      assert.equal(again(token + more), undefined)
-      assert.equal(again(more + token), undefined)
-    }
-    for (const bad of [
-      ...[
-        `${second}.${first}.${third}`,
-        `${first}.${third}.${second}`,
-        `${first}.${first}.${third}`,
-      ],
-      ...['é', '€', '\ud800'].map((wide) => token.slice(0, -1) + wide),
-    ]) {
-      assert.equal(again(bad), undefined)
-    }
+  test('is refused when it is expired, of another issuer or without its key', () => {
     for (const bad of [{ now: claims.exp + 5 }, { now: Number.NaN }, { iss: 'other' }]) {
       assert.equal(again(token, { ...expected, ...bad }), undefined)
       assert.deepEqual(again(token), claims)
@@ -391,27 +295,20 @@ test('createMac returns the same HMAC-SHA-256 as createHmac for any secret and t
 })
 
 describe('verifyToken compared with jose', () => {
-  test('any claims signed here verify in jose as the same claims', async () => {
-    await fc.assert(
-      fc.asyncProperty(anyClaims, async (some) => {
-        const token = signToken(some, key)
-        const { payload } = await jose.jwtVerify(token, key.secret, judgeOptions)
-        assert.deepEqual(payload, { ...some })
-        assert.deepEqual(verify(token), some)
-      }),
-      { numRuns: 200 },
-    )
-  })
+  const joseSign = (payload: object) =>
+    new jose.SignJWT({ ...payload }).setProtectedHeader(header).sign(key.secret)
 
-  test('any claims signed by jose verify here as the same claims', async () => {
+  test('jose signs the same token for any claims, and their order does not matter', async () => {
     await fc.assert(
       fc.asyncProperty(anyClaims, fc.infiniteStream(fc.nat()), async (some, order) => {
+        const token = signToken(some, key)
+        assert.equal(await joseSign(some), token)
+        assert.deepEqual(verify(token), some)
         const shuffled = Object.entries(some)
           .map((entry) => ({ entry, at: order.next().value }))
           .sort((a, b) => a.at - b.at)
-        const payload = Object.fromEntries(shuffled.map(({ entry }) => entry))
-        const token = await new jose.SignJWT(payload).setProtectedHeader(header).sign(key.secret)
-        assert.deepEqual(verify(token), some)
+        const other = await joseSign(Object.fromEntries(shuffled.map(({ entry }) => entry)))
+        assert.deepEqual(verify(other), some)
       }),
       { numRuns: 200 },
     )
@@ -581,10 +478,6 @@ function signed(headerPart: object, payload: object, over: number): string {
 function sign(headerSegment: string, payloadSegment: string, secret = key.secret): string {
   const input = `${headerSegment}.${payloadSegment}`
   return `${input}.${hmac(input, secret)}`
-}
-
-function withSignature(token: string, signature: string): string {
-  return token.slice(0, token.lastIndexOf('.') + 1) + signature
 }
 
 function hmac(input: string, secret = key.secret): string {
