@@ -77,14 +77,8 @@ test('a word without a status, and a column that the file lacks, are errors', ()
 })
 
 const MARKS: readonly [decimal: string, unit: string, cell: string, price: number | undefined][] = [
-  ['.', 'major', '1,234.50', 123450],
-  ['.', 'major', '1 234 567.5', 123456750],
-  ['.', 'major', '1\u00a0234.50', 123450],
-  ['.', 'major', "1'234.50", 123450],
   ['.', 'major', '1,500', 150000],
   ['.', 'major', '1,50', undefined],
-  ['.', 'major', '12,34,567.00', undefined],
-  ['.', 'major', '1.234,50', undefined],
   [',', 'major', '1.234,50', 123450],
   [',', 'major', '1 234,5', 123450],
   [',', 'major', '4,99', 499],
@@ -257,16 +251,10 @@ test('the layouts of docs/import.md read files of Gumroad and PayPal', () => {
       '01/16/2024,10:22:33,PST,Payment Refund,Completed,USD,"-1,009.99",8A,gold,7A,,Debit',
     ],
   ]
-  const [gumroad, paypal, refunds] = layouts
-  const found = [gumroad, paypal].map((layout, i) => readWith(layout, files[i] ?? []))
-  assert.equal(parseLayoutChoice({ layout: refunds, refundsOnly: true }).layout?.name, 'layout')
-  assert.deepEqual(
-    found.map(({ errors, passedOver }) => [errors, passedOver]),
-    [
-      [[], 1],
-      [[], 1],
-    ],
-  )
+  const found = files.map((file, i) => readWith(layouts[i], file))
+  const refunds = parseLayoutChoice({ layout: layouts[2], refundsOnly: true })
+  assert.equal(refunds.layout?.name, 'layout')
+  for (const { errors, passedOver } of found) assert.deepEqual([errors, passedOver], [[], 1])
   assert.deepEqual(
     found.flatMap(({ purchases }) => purchases.map((each) => Object.values(each))),
     [
