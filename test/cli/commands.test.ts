@@ -87,6 +87,10 @@ const FILES = {
   'juni.csv': [HEADER, SALE, 'T-3,gold,2024-01-15T10:00:00Z,bob,1,'],
 }
 const BAD = `${HEADER}\nT-1,silver,2026-01-31T12:00:00Z,,4.99,\n`
+const RECORD =
+  'purchases record --store main --transaction-id R-1 --sku gold --user cid --quantity 2 ' +
+  '--purchased-at 2024-01-15T10:00:00Z --price 499'
+const OWNED = 'purchases owned --store main --user cid'
 
 const IMPORTS: readonly Step[] = [
   [
@@ -122,6 +126,14 @@ const IMPORTS: readonly Step[] = [
   [0, 'imports undo IMPORT --force', /^removed +2\nrestored +1\n/m, { typed: 'yes\n' }],
   [0, 'imports show IMPORT', /^undone_at +20/m],
   [0, 'purchases import FOLDER/mai.csv --store main', /^added +2$/m],
+
+  [0, `${RECORD} --metadata {"a":1}`, /^outcome +added$[\s\S]*^metadata +\{"a":1\}$/m],
+  [0, `${RECORD} --json`, /"outcome": "skipped"[\s\S]*"currency": "USD"/],
+  // In all stores of the account.
+  [0, 'purchases list --transaction-id R-1', /^store_id +transaction_id.*\nmain +R-1 +gold.*\n$/],
+  [0, OWNED, /^gold +2 +2024-01-15T10:00:00\.000Z +2024-01-15T10:00/m],
+  [0, `${RECORD} --status refunded`, /^outcome +updated$/m],
+  [0, `${OWNED} --json`, /"owned": \[\]/],
 
   [0, 'users export ann --project PROJECT', /"user_id":"ann"[\s\S]*"T-1"/],
   [

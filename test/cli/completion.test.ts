@@ -15,13 +15,24 @@ function textsFor(...words: string[]): string[] {
   return lines.map((line) => line.replace(/\t.*/, ''))
 }
 
-test('the words of a command are completed', () => {
-  const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0]))]
-  assert.deepEqual(textsFor(''), firstWords)
-  assert.deepEqual(textsFor('pro'), ['project'])
-  assert.deepEqual(textsFor('project', 's'), ['show'])
-  assert.deepEqual(textsFor('account', 'keys', ''), ['add', 'list', 'revoke'])
-  assert.deepEqual(textsFor('frobnicate', ''), [])
+const TYPES = ['consumable', 'non_consumable', 'subscription']
+
+test('words of commands, values of options and file names are completed', () => {
+  const firstWords = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))]
+  const rows: [words: string, texts: string[]][] = [
+    ['', firstWords],
+    ['pro', ['project']],
+    ['account keys ', ['add', 'list', 'revoke']],
+    ['frobnicate ', []],
+    ['item create --store main --type ', TYPES],
+    ['item create --store main --type n', ['non_consumable']],
+    ['item create --name ', []],
+    ['completion ', ['bash', 'zsh', 'fish']],
+    ['item list --db till', [':files']],
+    ['purchases import o', [':files']],
+    ['purchases import --dry', ['--dry-run']],
+  ]
+  for (const [words, texts] of rows) assert.deepEqual(textsFor(...words.split(' ')), texts, words)
   assert.equal(complete(['project', 's'], commands), 'show\tShow a project with its public key\n')
 })
 
@@ -30,21 +41,6 @@ test('the options of each command are completed', () => {
     const options = Object.keys(optionsOf(command)).map((name) => `--${name}`)
     assert.deepEqual(textsFor(...command.name.split(' '), '--'), options, command.name)
   }
-})
-
-test('the values of an option are completed, and nothing where any text is possible', () => {
-  const types = ['consumable', 'non_consumable', 'subscription']
-  const itemCreate = ['item', 'create', '--store', 'main', '--type']
-  assert.deepEqual(textsFor(...itemCreate, ''), types)
-  assert.deepEqual(textsFor(...itemCreate, 'n'), ['non_consumable'])
-  assert.deepEqual(textsFor('item', 'create', '--name', ''), [])
-  assert.deepEqual(textsFor('completion', ''), ['bash', 'zsh', 'fish'])
-})
-
-test('file names are completed for a file, but not in place of an option', () => {
-  assert.deepEqual(textsFor('item', 'list', '--db', 'till'), [':files'])
-  assert.deepEqual(textsFor('purchases', 'import', 'o'), [':files'])
-  assert.deepEqual(textsFor('purchases', 'import', '--dry'), ['--dry-run'])
 })
 
 test('bash completes words, and file names also with spaces', async (t) => {
@@ -65,11 +61,7 @@ test('bash completes words, and file names also with spaces', async (t) => {
     return found.split('\n').filter(Boolean)
   }
 
-  assert.deepEqual(completeInBash('item', 'create', '--type', ''), [
-    'consumable',
-    'non_consumable',
-    'subscription',
-  ])
+  assert.deepEqual(completeInBash('item', 'create', '--type', ''), TYPES)
   assert.deepEqual(completeInBash('proj'), ['project'])
   assert.deepEqual(completeInBash('frobnicate', ''), [])
   assert.deepEqual(completeInBash('item', 'list', '--db', 'till').sort(), ['till one.db', 'tills'])

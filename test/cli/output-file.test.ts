@@ -6,7 +6,6 @@ import {
   chownSync,
   closeSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,12 +14,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { join } from 'node:path'
+import { test } from 'node:test'
 import { createOutputFile } from '../../cli/output-file.ts'
 import { createIo, mayRun, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createShopFile } from '../support/served.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
@@ -29,85 +27,59 @@ const asNobody = isRoot
   ? !mayRun(NOBODY) && 'other users may not read this folder'
   : 'only root has others'
 
-/** A shop, a shared folder, and a file that must not change. */
-async function openShared(t: TestContext) {
-  const { db, ofStore } = await createShopFile(t)
-  const folder = temporaryFolder(t)
-  const victim = join(temporaryFolder(t), 'passwd')
-  writeFileSync(victim, 'kept', { mode: 0o644 })
-  const bad = join(temporaryFolder(t), 'bad.csv')
-  writeFileSync(bad, 'transaction_id,sku,purchased_at\nT-1,none,never\n')
-  const shop = [...ofStore, '--db', db]
-  return {
-    db,
-    folder,
-    victim,
-    untouched: () =>
-      assert.deepEqual(
-        [readFileSync(victim, 'utf8'), statSync(victim).mode & 0o777],
-        ['kept', 0o644],
-      ),
-    exportTo: (out: string) => tillkit(['purchases', 'export', '--out', out, ...shop]),
-    reportTo: (out: string) => tillkit(['purchases', 'import', bad, '--report', out, ...shop]),
-    shop,
-  }
-}
+const writeTo = (out: string) => tillkit(['openapi', '--out', out])
 
 test('a symbolic link at the path of the file is replaced, and none beside it is followed', {
   skip: windows,
 }, async (t) => {
-  const { folder, victim, untouched, exportTo, reportTo } = await openShared(t)
-  for (const [name, to, write, code] of [
-    ['file.csv', victim, exportTo, 0],
-    ['report.csv', victim, reportTo, 1],
-    ['device.csv', '/dev/full', exportTo, 0], // an export into it fails
-    ['nowhere.csv', join(folder, 'made.csv'), exportTo, 0],
+  const folder = temporaryFolder(t)
+  const victim = join(temporaryFolder(t), 'passwd')
+  writeFileSync(victim, 'kept', { mode: 0o644 })
+  for (const [name, to] of [
+    ['file', victim],
+    ['device', '/dev/full'], // writing into it fails
+    ['nowhere', join(folder, 'made')],
   ] as const) {
     const out = join(folder, name)
     symlinkSync(to, out)
     symlinkSync(victim, `${out}.part`) // a predictable temporary name
-    assert.equal((await write(out)).code, code, name)
+    assert.equal((await writeTo(out)).code, 0, name)
     assert.ok(lstatSync(out).isFile(), name)
     assert.equal(statSync(out).mode & 0o777, 0o600, name)
     assert.equal(readlinkSync(`${out}.part`), victim)
   }
-  untouched()
-  assert.equal(readdirSync(folder).length, 8, 'no temporary file is left, no target was created')
+  assert.equal(readFileSync(victim, 'utf8'), 'kept')
+  assert.equal(statSync(victim).mode & 0o777, 0o644)
+  assert.equal(readdirSync(folder).length, 6, 'no temporary file is left, no target was created')
 })
 
 test('a world-writable file of another user is replaced by a private one', {
   skip: asNobody,
 }, async (t) => {
-  const { folder, exportTo } = await openShared(t)
-  const out = join(folder, 'out.csv')
+  const out = join(temporaryFolder(t), 'out')
   writeFileSync(out, '')
   chmodSync(out, 0o666)
   chownSync(out, NOBODY, NOBODY)
-  assert.equal((await exportTo(out)).code, 0)
+  assert.equal((await writeTo(out)).code, 0)
   const { uid, mode } = statSync(out)
   assert.deepEqual([uid, mode & 0o777], [0, 0o600])
 })
 
 test('a directory as output file is wrong usage', async (t) => {
-  const { folder, exportTo, reportTo } = await openShared(t)
-  const path = join(folder, 'backups')
-  mkdirSync(path)
-  if (!windows) symlinkSync(path, join(folder, 'link'))
-  for (const each of windows ? [path] : [path, join(folder, 'link'), join(folder, 'none/')]) {
-    for (const write of [exportTo, reportTo]) {
-      const { code, stderr } = await write(each)
-      assert.deepEqual([code, /is a directory, not a file/.test(stderr)], [2, true], stderr)
-    }
+  const folder = temporaryFolder(t)
+  if (!windows) symlinkSync(folder, join(folder, 'link'))
+  for (const each of windows ? [folder] : [folder, join(folder, 'link'), join(folder, 'none/')]) {
+    const { code, stderr } = await writeTo(each)
+    assert.deepEqual([code, /is a directory, not a file/.test(stderr)], [2, true], stderr)
   }
 })
 
 test('an output file in a directory without write permission is wrong usage', {
   skip: asNobody,
 }, async (t) => {
-  const { folder, db, shop } = await openShared(t)
-  for (const path of [db, dirname(db)]) chownSync(path, NOBODY, NOBODY)
+  const folder = temporaryFolder(t)
   chmodSync(folder, 0o755)
-  const args = ['purchases', 'export', '--out', join(folder, 'out.csv'), ...shop]
+  const args = ['openapi', '--out', join(folder, 'out')]
   const { code, stderr } = await tillkitProcess(args, { uid: NOBODY })
   assert.deepEqual([code, /--out: .*: this user has no permission/.test(stderr)], [2, true], stderr)
 })
@@ -117,18 +89,15 @@ const linux = process.platform !== 'linux' && 'only Linux has /proc'
 test('an output to /proc/self/fd/1 is appended and replaces no file', {
   skip: linux,
 }, async (t) => {
-  const { folder, exportTo, shop } = await openShared(t)
-  const [whole, sent] = [join(folder, 'whole.csv'), join(folder, 'sent.csv')]
-  await exportTo(whole)
+  const sent = join(temporaryFolder(t), 'sent')
   writeFileSync(sent, 'before\n')
   const stdout = openSync(sent, 'a')
   t.after(() => closeSync(stdout))
-  const args = ['purchases', 'export', '--out', '/proc/self/fd/1', ...shop]
-  const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
-    stdio: ['ignore', stdout, 'inherit'],
-  })
+  const args = ['dist/cli/main.js', 'openapi', '--out', '/proc/self/fd/1']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'inherit'] })
   assert.deepEqual(await once(child, 'close'), [0, null])
-  assert.equal(readFileSync(sent, 'utf8'), `before\n${readFileSync(whole, 'utf8')}`)
+  const { stdout: document } = await tillkit(['openapi'])
+  assert.equal(readFileSync(sent, 'utf8'), `before\n${document}`)
 })
 
 test('the temporary file is private, has a new name and is deleted after an error', async (t) => {

@@ -278,30 +278,6 @@ test('a report or an export that would overwrite its source, or cannot be writte
   assert.equal((await run('list')).stdout, 'none\n')
 })
 
-test('one purchase is recorded, found by its id, and owned by its user until it is refunded', async (t) => {
-  const { run, account, db } = await setUp(t)
-  const record = (...args: string[]) =>
-    run(
-      ...['record', '--transaction-id', 'T-1', '--sku', 'gold', '--user', 'ann', '--quantity', '2'],
-      ...['--purchased-at', AT, '--price', '499', '--metadata', '{"a":1}', ...args],
-    )
-  const owned = (...args: string[]) => run('owned', '--user', 'ann', ...args)
-  const added = await record()
-  assert.match(added.stdout, /^outcome +added$/m)
-  assert.match(added.stdout, /^metadata +\{"a":1\}$/m)
-  const again = JSON.parse((await record('--json')).stdout)
-  assert.deepEqual([again.outcome, again.purchase.currency], ['skipped', 'USD'])
-
-  const list = ['purchases', 'list', '--account', account, '--db', db, '--transaction-id']
-  const { stdout } = await tillkit([...list, 'T-1']) // in all stores of the account
-  assert.match(stdout, /^store_id +transaction_id.*\nmain +T-1 +gold.*\n$/)
-  assert.equal((await run('list', '--transaction-id', 'T-9')).stdout, 'none\n')
-
-  assert.match((await owned()).stdout, /^gold +2 +2024-01-15T10:00:00\.000Z +2024-01-15T10:00/m)
-  await record('--status', 'refunded')
-  assert.deepEqual(JSON.parse((await owned('--json')).stdout).owned, [])
-})
-
 const INTERRUPTED = {
   type: 'urn:tillkit:error:interrupted',
   title: 'Interrupted',

@@ -100,8 +100,6 @@ for (const [env, said] of wrongSettings) {
 
 const wrongAsJson: readonly (readonly [line: string, said: RegExp])[] = [
   ['itm create --json', /no command/],
-  ['--json account list', /Options come after/],
-  ['account create --nmae x --json', /--nmae/],
   ['project update --project prj_x --json --config {', /not JSON/],
   ['serve --port http --json', /--port must be/],
 ]
