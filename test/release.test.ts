@@ -101,16 +101,6 @@ test('a release is checked, published and tagged', (t) => {
   assert.match(stdout, /git push origin v1\.2\.0/)
 })
 
-test('a dry run checks everything, but publishes and tags nothing', (t) => {
-  const { release, calls, tags } = createClone(t)
-
-  const { status, stdout, stderr } = release('--dry-run')
-
-  assert.equal(status, 0, stderr)
-  assert.match(stdout, /sample-1\.2\.0\.tgz: \d+ bytes/)
-  assert.deepEqual([calls(), tags()], [['checked', 'run --silent build'], ''])
-})
-
 test('everything that is not ready is named before the checks start', (t) => {
   const { release, calls, clone, git } = createClone(t, {
     'package.json': '{"name":"sample","version":"1.3.0"}',
@@ -133,62 +123,59 @@ test('everything that is not ready is named before the checks start', (t) => {
   assert.deepEqual(calls(), [''])
 })
 
-test('a tag of the remote repository counts, too', (t) => {
-  const { release, git } = createClone(t)
-  git('tag', 'v1.2.0')
-  git('push', '--quiet', 'origin', 'v1.2.0')
-  git('tag', '--delete', 'v1.2.0')
+const CHECKED = ['checked', 'run --silent build']
 
-  const { status, stderr } = release()
+interface Case {
+  readonly args?: string
+  readonly code?: number
+  readonly prints: RegExp
+  readonly calls?: readonly string[]
+  /** The script of the checks. */
+  readonly check?: string
+  readonly prepare?: (clone: ReturnType<typeof createClone>) => void
+}
 
-  assert.equal(status, 1)
-  assert.match(stderr, /The tag v1\.2\.0 exists/)
-})
+const UNTAGGED: { readonly [what: string]: Case } = {
+  'a dry run': { args: '--dry-run', code: 0, prints: /2\.0\.tgz: \d+ bytes/, calls: CHECKED },
+  'a misspelt --dry-run': { args: '--dryrun', code: 2, prints: /^Usage/ },
+  'a run of failing checks': { check: 'exit 3', prints: /bash \.ci\/run failed/ },
+  'a run of checks that change the tree': {
+    ...{ check: 'echo >> CHANGELOG.md', prints: /changes without a commit/ },
+  },
+  'a run of checks during which HEAD moves': {
+    ...{ check: 'git commit --quiet --allow-empty -m x', prints: /HEAD has moved/ },
+  },
+  'a publication that fails': {
+    prepare: ({ failPublishing }) => failPublishing(),
+    prints: /npm publish .* failed/,
+    calls: [...CHECKED, 'publish sample-1.2.0.tgz --tag latest'],
+  },
+  'a version with a tag in the remote repository': {
+    prepare: ({ git }) => git('push', '--quiet', 'origin', 'HEAD:refs/tags/v1.2.0'),
+    prints: /The tag v1\.2\.0 exists/,
+  },
+}
+for (const [what, { args, code = 1, prints, calls = [''], check, prepare }] of Object.entries(
+  UNTAGGED,
+)) {
+  test(`${what} leaves no tag`, (t) => {
+    const clone = createClone(t, check === undefined ? {} : { '.ci/run': `${check}\n` })
+    prepare?.(clone)
 
-for (const [name, script, message] of [
-  ['checks that fail', 'exit 3\n', /bash \.ci\/run failed/],
-  ['checks that change the tree', 'echo >> CHANGELOG.md\n', /changes without a commit/],
-  ['checks during which HEAD moves', 'git commit --quiet --allow-empty -m x\n', /HEAD has moved/],
-] as const) {
-  test(`${name} publish nothing`, (t) => {
-    const { release, calls, tags } = createClone(t, { '.ci/run': script })
+    const { status, stdout, stderr } = clone.release(...(args ? [args] : []))
 
-    const { status, stderr } = release()
-
-    assert.equal(status, 1)
-    assert.match(stderr, message)
-    assert.deepEqual([calls(), tags()], [[''], ''])
+    assert.equal(status, code, stderr)
+    assert.match(stdout + stderr, prints)
+    assert.deepEqual([clone.calls(), clone.tags()], [calls, ''])
   })
 }
 
-test('a publication that fails leaves no tag', (t) => {
-  const { release, calls, tags, failPublishing } = createClone(t)
-  failPublishing()
-
-  const { status, stderr } = release()
-
-  assert.equal(status, 1)
-  assert.match(stderr, /npm publish .* failed/)
-  assert.deepEqual([calls().length, tags()], [3, ''])
-})
-
 test('a version with a suffix is published under the tag next', (t) => {
-  const { release, calls } = createClone(t, {
-    'package.json': files['package.json'].replace('1.2.0', '1.2.0-rc.1'),
-    'package-lock.json': '{"version":"1.2.0-rc.1"}',
-    'CHANGELOG.md': files['CHANGELOG.md'].replace('1.2.0', '1.2.0-rc.1'),
+  const suffixed = Object.entries(files).map(([file, text]) => {
+    return [file, text.replace('1.2.0', '1.2.0-rc.1')]
   })
+  const { release, calls } = createClone(t, Object.fromEntries(suffixed))
 
   assert.equal(release().status, 0)
   assert.deepEqual(calls().slice(2), ['publish sample-1.2.0-rc.1.tgz --tag next'])
-})
-
-test('an unknown option is refused: a misspelt --dry-run must not publish', (t) => {
-  const { release, calls } = createClone(t)
-
-  const { status, stderr } = release('--dryrun')
-
-  assert.equal(status, 2)
-  assert.match(stderr, /^Usage/)
-  assert.deepEqual(calls(), [''])
 })
