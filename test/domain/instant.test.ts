@@ -24,6 +24,9 @@ describe('parseInstant', () => {
     ['1709296496', AT],
     ['1709296496789', AT + 789],
     ['0000000000', 0],
+    // The first and the last second of the valid years.
+    ['0100-01-01T01:00:00+01:00', Date.parse('0100-01-01T00:00:00Z')],
+    ['9999-12-31T22:59:59-01:00', Date.parse('9999-12-31T23:59:59Z')],
   ]
   test('reads each form of ISO 8601 with a zone, and Unix times', () => {
     for (const [text, expected] of good) assert.equal(parseInstant(text), expected, text)
@@ -33,6 +36,7 @@ describe('parseInstant', () => {
   const bad: Record<string, string[]> = {
     'without a zone': ['2024-03-01T12:34:56', '2024-03-01 12:34:56', '2024-03-01'],
     'a year that Date would read as 19xx': ['0024-03-01T12:34:56Z', '0099-12-31T23:59:59Z'],
+    'out of the valid years': ['0100-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00'],
     'a leap second and an offset of a day': ['2024-03-01T23:59:60Z', '2024-03-01T12:00:00+24:00'],
     'another form': [
       ...['', 'now', '2024-3-1T12:34:56Z', '24-03-01T12:34:56Z', '+002024-03-01T12:34:56Z'],
@@ -77,16 +81,6 @@ describe('parseInstant', () => {
       { numRuns: 500 },
     )
   })
-})
-
-test('a time that its zone moves out of the valid years is refused', () => {
-  assert.equal(parseInstant('0100-01-01T00:00:00+01:00'), undefined)
-  assert.equal(parseInstant('9999-12-31T23:59:59-01:00'), undefined)
-  for (const edge of ['0100-01-01T01:00:00+01:00', '9999-12-31T22:59:59-01:00']) {
-    const instant = parseInstant(edge) ?? Number.NaN
-
-    assert.equal(parseInstant(formatInstant(instant)), instant)
-  }
 })
 
 /** Whether Date keeps a time unchanged. It turns 30 February into a day in March. */
