@@ -195,19 +195,6 @@ describe('verifyToken and structure', () => {
     assert.deepEqual(verify(longest), claims)
     for (const token of [next, long(1 << 20)]) assert.equal(verify(token), undefined)
   })
-
-  test('returns undefined for arbitrary text, and never throws', () => {
-    const text = fc.string({ unit: character, maxLength: 200 })
-    const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
-    const any = fc.oneof(
-      text,
-      segments.map((parts) => parts.join('.')),
-    )
-    fc.assert(
-      fc.property(any, (token) => assert.equal(verify(token), undefined)),
-      { numRuns: 500 },
-    )
-  })
 })
 
 describe('a token that was verified before', () => {
@@ -269,15 +256,6 @@ describe('a token that was verified before', () => {
       { numRuns: 1000 },
     )
   })
-
-  test('is one of 12,000, although the cache holds fewer', () => {
-    const tokens = Array.from({ length: 12_000 }, (_, n) =>
-      signToken({ ...claims, jti: `j-${n}` }, seenKey),
-    )
-    for (let turn = 0; turn < 2; turn++) {
-      for (const [n, each] of tokens.entries()) assert.equal(again(each)?.jti, `j-${n}`)
-    }
-  })
 })
 
 test('createMac returns the same HMAC-SHA-256 as createHmac for any secret and text', () => {
@@ -318,10 +296,10 @@ describe('verifyToken compared with jose', () => {
     let accepted = 0
     let stricter = 0
     await fc.assert(
-      fc.asyncProperty(oddToken, async ({ token, headerMembers, claimMembers, spelling }) => {
+      fc.asyncProperty(oddToken, async ({ token, headerMembers, claimMembers }) => {
         const theirs = await verifyWithJose(token)
         const ours = verify(token)
-        const refusedByRule = stricterRules(headerMembers, claimMembers, spelling)
+        const refusedByRule = stricterRules(headerMembers, claimMembers)
 
         if (theirs === undefined) assert.equal(ours, undefined)
         else if (refusedByRule) assert.equal(ours, undefined)
@@ -360,12 +338,10 @@ async function verifyWithJose(token: string): Promise<jose.JWTPayload | undefine
 function stricterRules(
   headerMembers: Record<string, unknown>,
   claimMembers: Record<string, unknown>,
-  spelling: string,
 ): boolean {
   const texts = ['iss', 'sub', 'project_id', 'scope', 'jti'].map((name) => claimMembers[name])
   return (
     headerMembers.typ !== 'JWT' ||
-    spelling !== 'canonical' ||
     'aud' in claimMembers ||
     'nbf' in claimMembers ||
     !texts.every((text) => typeof text === 'string' && text !== '' && text.isWellFormed()) ||
@@ -418,32 +394,19 @@ const oddClaims = fc.record({
   nbf: fc.oneof({ weight: 20, arbitrary: fc.constant(undefined) }, fc.constantFrom(now, now + 9)),
   more: fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
 })
-/** Different encodings of the same members. We refuse all but the first, and jose some of them. */
-const spellers: Record<string, (segment: string, json: string) => string> = {
-  canonical: (segment) => segment,
-  padded: (segment) => `${segment}=`,
-  spaced: (segment) => `${segment} `,
-  repeating: (_, json) => encode(json.replace('{', '{"sub":"x","sub":"y",')),
-  repeatingNested: (_, json) => encode(json.replace('{', '{"more":["a",{"b":"c"}],"more":1,')),
-}
 const oddToken = fc
   .record({
     headerMembers: oddHeader.map(asWritten),
     claimMembers: oddClaims.map(asWritten),
-    spelling: fc.oneof(
-      { weight: 6, arbitrary: fc.constant('canonical') },
-      fc.constantFrom(...Object.keys(spellers)),
-    ),
     indent: fc.constantFrom(0, 2),
     secret: fc.oneof({ weight: 8, arbitrary: fc.constant('own') }, fc.constant('other')),
   })
-  .map(({ headerMembers, claimMembers, spelling, indent, secret }) => {
-    const json = JSON.stringify(claimMembers, null, indent)
-    const payload = spellers[spelling]?.(encode(json), json) ?? ''
+  .map(({ headerMembers, claimMembers, indent, secret }) => {
+    const payload = encode(JSON.stringify(claimMembers, null, indent))
     const signer = headerMembers.kid === 'k1' ? olderKey.secret : key.secret
     const secretBytes = secret === 'own' ? signer : Buffer.alloc(32, 'z')
     const token = sign(encode(JSON.stringify(headerMembers)), payload, secretBytes)
-    return { token, headerMembers, claimMembers, spelling }
+    return { token, headerMembers, claimMembers }
   })
 
 /** Removes undefined members, as JSON does. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  createFixedKeyring,
   createStoredKeyring,
   HANDOVER_MS,
   type KeyStore,
@@ -113,16 +112,6 @@ describe('a stored ring', () => {
 
     assert.deepEqual(await ring.verify(token, world.expected()), world.claims())
   })
-})
-
-test('a ring of the operator’s secret has no keys to rotate or list', async () => {
-  const ring = createFixedKeyring('a secret of thirty-two bytes or more')
-
-  await assert.rejects(
-    ring.rotate('others', async () => []),
-    { code: 'invalid_request' },
-  )
-  await assert.rejects(ring.list(), { code: 'invalid_request' })
 })
 
 /** A keyStore, a clock, and rings that share them. */
