@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseArguments } from '../../cli/arguments.ts'
 import { commands } from '../../cli/commands.ts'
-import { createOpenApi } from '../../http/index.ts'
 import { tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -262,16 +261,6 @@ test('help is printed for every way to ask for it', async () => {
     assert.deepEqual([code, stderr], [0, ''], args.join(' '))
     assert.match(stdout, said)
   }
-})
-
-test('openapi prints the document, or writes it with the URL of a server', async (t) => {
-  const out = join(temporaryFolder(t), 'openapi.json')
-  const url = 'https://shop.example'
-  const printed = await tillkit(['openapi'])
-  const written = await tillkit(['openapi', '--url', url, '--out', out])
-  assert.deepEqual([printed.code, written.code, written.stdout], [0, 0, ''])
-  assert.deepEqual(JSON.parse(printed.stdout), JSON.parse(JSON.stringify(createOpenApi())))
-  assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')).servers, [{ url }])
 })
 
 test('a command without a server starts without node:http, which would double its time', () => {

@@ -135,15 +135,3 @@ test('an untrusted certificate is named', async (t) => {
   assert.equal(code, 1)
   assert.match(stderr, /does not answer: TLS failed: self-signed certificate/)
 })
-
-test('wrong usage ends with 2', async () => {
-  for (const [args, message] of [
-    [['--url', 'shop.example'], '--url must be a URL that begins with http:// or https://'],
-    [['--url', 'http://a:b@shop.example'], '--url must have no user, query or fragment'],
-    [['--url', 'http://a', '--only', '11'], '--only must be a whole number from 1 to 10'],
-    [['--url', 'http://a', '--public-key', 'a b'], '--public-key must have'],
-  ] as const) {
-    const { code, stderr } = await tillkit(['conformance', ...args], { env: KEYS })
-    assert.deepEqual([code, stderr.startsWith(`tillkit: ${message}`)], [2, true], stderr)
-  }
-})

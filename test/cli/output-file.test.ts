@@ -27,7 +27,8 @@ const asNobody = isRoot
   ? !mayRun(NOBODY) && 'other users may not read this folder'
   : 'only root has others'
 
-const writeTo = (out: string) => tillkit(['openapi', '--out', out])
+const url = 'https://shop.example'
+const writeTo = (out: string) => tillkit(['openapi', '--url', url, '--out', out])
 
 test('a symbolic link at the path of the file is replaced, and none beside it is followed', {
   skip: windows,
@@ -48,6 +49,7 @@ test('a symbolic link at the path of the file is replaced, and none beside it is
     assert.equal(statSync(out).mode & 0o777, 0o600, name)
     assert.equal(readlinkSync(`${out}.part`), victim)
   }
+  assert.deepEqual(JSON.parse(readFileSync(join(folder, 'file'), 'utf8')).servers, [{ url }])
   assert.equal(readFileSync(victim, 'utf8'), 'kept')
   assert.equal(statSync(victim).mode & 0o777, 0o644)
   assert.equal(readdirSync(folder).length, 6, 'no temporary file is left, no target was created')

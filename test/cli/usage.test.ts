@@ -6,6 +6,7 @@ import { tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createShopFile } from '../support/served.ts'
 
+const CONFORMANCE = 'conformance --public-key p --account-key a --url'
 /** Command lines that end with 2 before a database is opened. */
 const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['item create', /: --store ID, --name SKU, --display-name NAME, --price DIGITS and --type T are/],
@@ -44,6 +45,10 @@ const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['token issue --project p --lifetime -1', /tillkit token issue --help/],
   ['token issue --project p --lifetime 1e3', /--lifetime must be a whole number/],
   ['completion tcsh', /The shell 'tcsh' must be bash, zsh or fish\n/],
+  [`${CONFORMANCE} shop.example`, /--url must be a URL that begins with http:\/\/ or https:\/\//],
+  [`${CONFORMANCE} http://a:b@shop.example`, /--url must have no user, query or fragment/],
+  [`${CONFORMANCE} http://a --only 11`, /--only must be a whole number from 1 to 10/],
+  [`${CONFORMANCE} http://a --public-key \u00e9`, /--public-key must have/],
   ['openapi --url shop.example', /--url must be a URL that begins with http/],
   ['serve --port http', /--port must be a whole number from 0 to 65535/],
   ['serve --cors-origin shop.example', /'shop\.example' is no origin/],

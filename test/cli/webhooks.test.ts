@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { tillkit } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -95,32 +94,6 @@ test('the parent of the workers sends webhooks, and its counters are in the metr
   await assertMetrics(url, ['tillkit_webhook_requests_total{result="2xx"} 20'])
   child.kill('SIGTERM')
   assert.equal((await ended).code, 0)
-})
-
-test('a server that is killed while it sends loses no event', { skip: soakOnly }, async (t) => {
-  const { db, receiver, serve, createItems } = await setUp(t)
-  const first = await serve(ARGS, ENV)
-  let left = 7
-  receiver.answer = (response) => {
-    if (--left === 0) first.child.kill('SIGKILL')
-    response.writeHead(204).end()
-  }
-  await createItems(first.api, 0, 30).catch(() => {}) // the server may be killed meanwhile
-  assert.deepEqual(await first.ended, { code: null, signal: 'SIGKILL' })
-  receiver.answer = (response) => response.writeHead(204).end()
-  const raw = await openSqliteDriver(db)
-  // As if the 45 seconds of the lease had passed.
-  raw.exec(`
-    UPDATE webhook_endpoints SET lease_until = 0;
-    UPDATE webhook_messages SET next_at = 0 WHERE state = 'waiting'`)
-  raw.close()
-
-  const second = await serve(ARGS, ENV)
-  await createItems(second.api, 30, 1)
-
-  const committed = (await second.items()).map(({ name }) => name).sort()
-  assert.ok(committed.length > 7)
-  await eventuallyHolds(() => assert.deepEqual([...itemsOf(receiver.received)].sort(), committed))
 })
 
 test('a URL that a session set waits for confirmation, and serve warns of it', async (t) => {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { fileOf } from '../support/till.ts'
+import { createShop, fileOf } from '../support/till.ts'
 import { assertNoComplaints, goTo, openTab, serveConsole, signIn, skip } from './support.ts'
 
 /** The folder for screenshots of all pages; none are taken without it. */
@@ -86,16 +86,11 @@ async function screenshot(page: Page, name: string): Promise<void> {
 /** A shop with something to see on each page. */
 async function start(t: TestContext) {
   const server = await serveConsole(t)
-  const { till, account } = server
-  const project = await till.projects.create(account, {
-    ...{ name: 'Ember Quest', bundle_id: 'com.ember.quest', platform: 'mobile' },
-    config: { webhook_url: 'http://127.0.0.1:9/hook' },
-  })
-  const store = { project_id: project.id, store_type: 'web', store_id: 'main' } as const
-  await till.stores.create(account, { ...store, store_config: { currency: 'USD' } })
-  const { id } = await till.items.create(account, {
-    ...{ store_id: 'main', name: 'gold', display_name: 'Gold', price: '499', type: 'consumable' },
-  })
+  const { till } = server
+  const { account, project, item } = await createShop(till, 'Ember Studio')
+  const config = { webhook_url: 'http://127.0.0.1:9/hook' }
+  await till.projects.update(account, { id: project.id, config })
+  const { id } = item
   await till.items.update(account, { id, price: '599' })
   const now = new Date().toISOString()
   const row = (id: number, rest: string) => `T-${id},gold,${now},player-1,${rest}\n`
@@ -111,8 +106,8 @@ async function start(t: TestContext) {
     purchases: { link: '#/purchases', title: 'Purchases', ready: /T-1/ },
     purchase: { link: '#/purchases/T-1', title: 'T-1', ready: /added/ },
     'one-player': { link: '#/player/player-1', title: 'player-1', ready: /T-1/ },
-    projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.ember\.quest/ },
-    project: { link: `#/projects/${project.id}`, title: 'Ember Quest', ready: /pk_/ },
+    projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.example\.game/ },
+    project: { link: `#/projects/${project.id}`, title: 'Game', ready: /pk_/ },
     store: { link: '#/stores/main', title: 'Store main', ready: /Return URL/ },
     webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /unsigned/ },
     webhook: { link: `#/webhooks/${project.id}`, title: 'Webhook', ready: /webhook\.test/ },
@@ -120,5 +115,5 @@ async function start(t: TestContext) {
     keys: { link: '#/keys', title: 'Keys', ready: /this tab/ },
     unknown: { link: '#/nowhere', title: 'Not found', ready: /no such page/ },
   }
-  return { ...server, pages }
+  return { url: server.url, account, pages }
 }
