@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatCount, formatTime, labelOf } from '../format.ts'
 import { Copyable } from './copy.tsx'
 
@@ -14,7 +14,8 @@ interface PageProps {
 /** A page with its title, which gets the focus when the page opens. */
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  // Before the browser paints: later it would take the focus from a person who types already.
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [])
   useEffect(() => {
     document.title = `${title} · tillkit`
   }, [title])
