@@ -2,10 +2,11 @@ import { BoundedMap } from '../lib/bounded-map.ts'
 import { bodyOf, TillError } from './errors.ts'
 import { type Answer, JSON_TYPE } from './message.ts'
 import {
-  assertCallOptions,
-  assertCreateOptions,
+  assertOptions,
   type CallOptions,
   type CreateOptions,
+  callRules,
+  createRules,
   type Settings,
 } from './options.ts'
 import { randomHex } from './random.ts'
@@ -37,7 +38,7 @@ export function createCalls(settings: Settings) {
     kind: 'init' | 'token' | 'access-token',
     options: CallOptions = {},
   ): Promise<T> => {
-    assertCallOptions(options)
+    assertOptions(options, callRules)
     const headers = { 'x-public-project-key': needed('publicKey', publicKey) }
     const request = { path: `/identity/auth/${kind}`, repeat: 'always' } as const
     if (kind === 'access-token') {
@@ -63,7 +64,7 @@ export function createCalls(settings: Settings) {
 
   /** Sends with a token. */
   const send = async (request: Request, options: CallOptions = {}): Promise<Answer> => {
-    assertCallOptions(options)
+    assertOptions(options, callRules)
     options.signal?.throwIfAborted()
     const token = await session.get(options)
     try {
@@ -85,7 +86,7 @@ export function createCalls(settings: Settings) {
 
     /** Creates a record with the account key. */
     async create(path: string, record: object, options: CreateOptions = {}) {
-      assertCreateOptions(options)
+      assertOptions(options, createRules)
       const { idempotencyKey = randomHex(), ...rest } = options
       const headers = {
         ...JSON_TYPE,

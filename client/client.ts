@@ -30,48 +30,7 @@ import type {
 import { createUpload } from './upload.ts'
 
 /** A client of one server. Every call rejects with a TillError when it fails. */
-export interface Client {
-  /** Calls with the public key. Other calls open a session when they need one. */
-  readonly sessions: {
-    /** Opens a session of the user. Returns it with the project and its stores. */
-    init(options?: CallOptions): Promise<InitializedSession>
-    /** Opens a session of the user. */
-    token(options?: CallOptions): Promise<Session>
-    /** Gets a token of the project, without a user. */
-    accessToken(options?: CallOptions): Promise<AccessToken>
-  }
-  readonly items: {
-    /** Creates an item, with the account key. */
-    create(item: NewItem, options?: CreateOptions): Promise<CreatedItem>
-    /** One page of the items of a store; without `limit`, all of them. */
-    list(query: ItemQuery, options?: CallOptions): Promise<ItemPage>
-    /** Iterates over the items of a store, and reads them page by page. */
-    all(query: Omit<ItemQuery, 'cursor'>, options?: CallOptions): AsyncGenerator<Item>
-    /** Throws `item_not_found`. */
-    get(id: string, options?: CallOptions): Promise<Item>
-  }
-  readonly projects: {
-    /** Creates a project, with the account key. */
-    create(project: NewProject, options?: CreateOptions): Promise<Project>
-    update(change: ProjectChange, options?: CallOptions): Promise<Project>
-  }
-  readonly stores: {
-    /** Creates a store, with the account key. */
-    create(store: NewStore, options?: CreateOptions): Promise<Store>
-  }
-  readonly purchases: {
-    /**
-     * Imports all rows of a CSV file or none. Throws `invalid_purchases`, whose `details` name the
-     * lines.
-     */
-    import(file: PurchaseFile, options?: CallOptions): Promise<ImportResult>
-    /**
-     * Lists what the user of the token owns in a store. Needs a token that your server got from
-     * `till.sessions.issue`: with any other, throws `insufficient_scope`.
-     */
-    owned(query: OwnedQuery, options?: CallOptions): Promise<OwnedPage>
-  }
-}
+export type Client = ReturnType<typeof createClient>
 
 const PAGE = 100
 
@@ -82,7 +41,7 @@ const PAGE = 100
  * const till = createClient({ url: 'https://shop.example', publicKey: 'pk_…', userId: 'player-1' })
  * const { items } = await till.items.list({ store_id: 'main' })
  */
-export function createClient(options: ClientOptions): Client {
+export function createClient(options: ClientOptions) {
   const calls = createCalls(parseClientOptions(options))
 
   const list = async (query: ItemQuery, options?: CallOptions): Promise<ItemPage> => {
@@ -92,29 +51,34 @@ export function createClient(options: ClientOptions): Client {
   }
 
   return {
+    /** Calls with the public key. Other calls open a session when they need one. */
     sessions: {
-      async init(options) {
+      /** Opens a session of the user. Returns it with the project and its stores. */
+      async init(options?: CallOptions): Promise<InitializedSession> {
         const requested = Date.now()
         const opened = await calls.open<InitializedSession>('init', options)
         calls.adopt(opened.session, requested)
         return opened
       },
-
-      async token(options) {
+      /** Opens a session of the user. */
+      async token(options?: CallOptions): Promise<Session> {
         const requested = Date.now()
         const session = await calls.open<Session>('token', options)
         calls.adopt(session, requested)
         return session
       },
-
-      accessToken: (options) => calls.open<AccessToken>('access-token', options),
+      /** Gets a token of the project, without a user. */
+      accessToken: (options?: CallOptions) => calls.open<AccessToken>('access-token', options),
     },
 
     items: {
-      create: async (item, options) => bodyOf(await calls.create('/items', item, options)),
+      /** Creates an item, with the account key. */
+      create: async (item: NewItem, options?: CreateOptions) =>
+        bodyOf<CreatedItem>(await calls.create('/items', item, options)),
+      /** One page of the items of a store; without `limit`, all of them. */
       list,
-
-      async *all(query, options) {
+      /** Iterates over the items of a store, and reads them page by page. */
+      async *all(query: Omit<ItemQuery, 'cursor'>, options?: CallOptions): AsyncGenerator<Item> {
         let cursor: string | undefined
         do {
           const page = await list({ limit: PAGE, ...query, cursor }, options)
@@ -122,20 +86,20 @@ export function createClient(options: ClientOptions): Client {
           cursor = page.next
         } while (cursor !== undefined)
       },
-
-      async get(id, options) {
+      /** Throws `item_not_found`. */
+      async get(id: string, options?: CallOptions): Promise<Item> {
         return (await calls.read<Item>(`/items/${encodeURIComponent(id)}`, options)).body
       },
     },
 
     projects: {
-      async create(project, options) {
+      /** Creates a project, with the account key. */
+      async create(project: NewProject, options?: CreateOptions): Promise<Project> {
         const answer = await calls.create('/projects', project, options)
         const { config, ...rest } = bodyOf<Omit<Project, 'public_key'>>(answer)
         return { ...rest, public_key: answer.header('x-public-project-key') ?? '', config }
       },
-
-      async update(change, options) {
+      async update(change: ProjectChange, options?: CallOptions): Promise<Project> {
         const request = { method: 'PUT', path: '/projects', headers: JSON_TYPE }
         const body = JSON.stringify(change)
         return bodyOf(await calls.send({ ...request, body, repeat: 'refused' }, options))
@@ -143,11 +107,17 @@ export function createClient(options: ClientOptions): Client {
     },
 
     stores: {
-      create: async (store, options) => bodyOf(await calls.create('/stores', store, options)),
+      /** Creates a store, with the account key. */
+      create: async (store: NewStore, options?: CreateOptions) =>
+        bodyOf<Store>(await calls.create('/stores', store, options)),
     },
 
     purchases: {
-      async import(file, options = {}) {
+      /**
+       * Imports all rows of a CSV file or none. Throws `invalid_purchases`, whose `details` name the
+       * lines.
+       */
+      async import(file: PurchaseFile, options: CallOptions = {}): Promise<ImportResult> {
         const { timeout = LONG_TIMEOUT } = options
         const answer = await calls.send(createUpload(file), { ...options, timeout })
         bodyOf(answer)
@@ -160,7 +130,11 @@ export function createClient(options: ClientOptions): Client {
           passed_over: count('passed-over'),
         }
       },
-      async owned(query, options) {
+      /**
+       * Lists what the user of the token owns in a store. Needs a token that your server got from
+       * `till.sessions.issue`: with any other, throws `insufficient_scope`.
+       */
+      async owned(query: OwnedQuery, options?: CallOptions): Promise<OwnedPage> {
         const request = { method: 'GET', path: pathOf('/purchases/owned', query), headers: {} }
         return bodyOf(await calls.send({ ...request, repeat: 'always' }, options))
       },

@@ -4,12 +4,13 @@ import type { Methods } from './manage-methods.ts'
 import type { ImportOptions, ImportResult, KeyInput, ListQuery } from './manage-types.ts'
 import { type Answer, JSON_TYPE } from './message.ts'
 import {
-  assertCallOptions,
-  assertChangeOptions,
-  assertCreateOptions,
+  assertOptions,
   type CallOptions,
   type ChangeOptions,
   type CreateOptions,
+  callRules,
+  changeRules,
+  createRules,
   type ManageOptions,
   parseManageOptions,
 } from './options.ts'
@@ -89,7 +90,7 @@ export function createManageClient(options: ManageOptions) {
       ) => {
         const { dryRun, preset, layout, skus, refundsOnly, ...others } = options
         const { priceUnit, map, fileName, onProgress, ...rest } = others
-        assertCallOptions(rest)
+        assertOptions(rest, callRules)
         const fields = {
           ...readingFields({ dryRun, preset, layout, skus, refundsOnly }),
           ...(priceUnit !== undefined && { price_unit: priceUnit }),
@@ -133,14 +134,13 @@ function createCall(variants: readonly Operation[], send: SendRequest) {
   const { query, body, etag, hasOwnBody, isLong, repeat, http } = first
   const count = hasOwnBody ? 2 : query || body || http.includes(':') ? 1 : 0
   const takesKey = repeat === 'with key'
-  const assertOptions =
-    etag === 'matched' ? assertChangeOptions : takesKey ? assertCreateOptions : assertCallOptions
+  const rules = etag === 'matched' ? changeRules : takesKey ? createRules : callRules
   const answerOf = (answer: Answer) =>
     etag ? { ...bodyOf<object>(answer), etag: strongTag(answer.header('etag')) } : bodyOf(answer)
   return (...given: readonly unknown[]) => {
     const [input = {}, ownBody = {}] = given.slice(0, count) as readonly Fields[]
     const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]
-    assertOptions(options)
+    assertOptions(options, rules)
     const { idempotencyKey = randomHex(), ifMatch, ...others } = options
     const rest = isLong ? { timeout: LONG_TIMEOUT, ...others } : others
     const { http } = variants.find(({ http }) => isFilled(http, input)) ?? first

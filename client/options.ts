@@ -84,17 +84,17 @@ const clientRules: { readonly [O in keyof Required<ClientOptions>]: Rule } = {
   cacheSize: integer(0, Number.MAX_SAFE_INTEGER),
 }
 
-const callRules: { readonly [O in keyof Required<CallOptions>]: Rule } = {
+export const callRules: { readonly [O in keyof Required<CallOptions>]: Rule } = {
   signal: [(value) => value instanceof AbortSignal, 'an AbortSignal'],
   timeout: timeoutRule,
 }
 
-const createRules: { readonly [O in keyof Required<CreateOptions>]: Rule } = {
+export const createRules: { readonly [O in keyof Required<CreateOptions>]: Rule } = {
   ...callRules,
   idempotencyKey: [matches(/^[ -~]{1,255}$/), '1 to 255 ASCII characters'],
 }
 
-const changeRules: { readonly [O in keyof Required<ChangeOptions>]: Rule } = {
+export const changeRules: { readonly [O in keyof Required<ChangeOptions>]: Rule } = {
   ...callRules,
   ifMatch: [matches(/^[!-~ ]+$/), 'an ETag'],
 }
@@ -128,20 +128,8 @@ function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions):
   return { url: url.replace(/\/+$/, ''), timeout, attempts }
 }
 
-export function assertCallOptions(options: CallOptions): void {
-  assertOptions(options, callRules)
-}
-
-export function assertChangeOptions(options: ChangeOptions): void {
-  assertOptions(options, changeRules)
-}
-
-export function assertCreateOptions(options: CreateOptions): void {
-  assertOptions(options, createRules)
-}
-
-// Quotes no value: it may be a key.
-function assertOptions(options: object, rules: { readonly [name: string]: Rule }): void {
+/** Throws a TypeError for a wrong or unknown option. Quotes no value: it may be a key. */
+export function assertOptions(options: object, rules: { readonly [name: string]: Rule }): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError('The options must be an object')
   }

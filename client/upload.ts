@@ -3,35 +3,24 @@ import { streamForm } from './multipart.ts'
 import type { Request } from './retry.ts'
 import type { Chunks, PurchaseFile } from './types.ts'
 
-const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
-  store_id: true,
-  file: true,
-  fileName: true,
-  dryRun: true,
-  preset: true,
-  layout: true,
-  skus: true,
-  refundsOnly: true,
-  onProgress: true,
-}
-
 /** Creates the request of an import. */
-export function createUpload(input: PurchaseFile): Request {
-  const unknown = Object.keys(input).find((name) => !Object.hasOwn(names, name))
-  if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
-  const { store_id } = input
-  const fields = { ...(store_id !== undefined && { store_id }), ...readingFields(input) }
-  return createForm('/purchases/import', fields, input)
+export function createUpload({ store_id, ...input }: PurchaseFile): Request {
+  const { file, fileName, onProgress, ...reading } = input
+  const fields = { ...(store_id !== undefined && { store_id }), ...readingFields(reading) }
+  return createForm('/purchases/import', fields, { file, fileName, onProgress })
 }
 
-/** The parts of the form that say how to read the file. */
+/** The parts of the form that say how to read the file. Throws a TypeError for an unknown field. */
 export function readingFields({
   dryRun,
   preset,
   layout,
   skus,
   refundsOnly,
-}: Partial<PurchaseFile>) {
+  ...others
+}: Pick<PurchaseFile, 'dryRun' | 'preset' | 'layout' | 'skus' | 'refundsOnly'>) {
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
   return {
     ...(dryRun && { dry_run: 'true' }),
     ...(preset !== undefined && { preset }),
