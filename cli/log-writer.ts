@@ -1,4 +1,4 @@
-import { fstatSync, writeSync } from 'node:fs'
+import { fstatSync, writeFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import type { Io, OutputStream } from './io.ts'
 
@@ -54,26 +54,16 @@ function isFile(fd: number): boolean {
   return stats.isFile() || (stats.isCharacterDevice() && !isatty(fd))
 }
 
-/** Reuses one buffer: encoding each write into a new one takes 0.15 µs more a line (bench/read). */
-const BUFFER_BYTES = 256 * 1024
-
 /** Writes without Node's stream, which writes nothing more after an error such as a full disk. */
 function createFileWrite(fd: number): Write {
-  const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
-  let isCut = false
+  let mayBeCut = false
   return (lines) => {
-    const text = isCut ? `\n${lines}` : lines
-    const fits = 3 * text.length <= buffer.length // UTF-8 takes at most 3 bytes a UTF-16 unit
-    const bytes = fits ? buffer : Buffer.from(text)
-    const end = fits ? buffer.write(text) : bytes.length
-    let written = 0
     try {
-      while (written < end) written += writeSync(fd, bytes, written, end - written)
-      isCut = false
+      writeFileSync(fd, mayBeCut ? `\n${lines}` : lines)
+      mayBeCut = false
     } catch {
-      isCut ||= written > 0
-      return false
+      mayBeCut = true
     }
-    return true
+    return !mayBeCut
   }
 }
