@@ -1,6 +1,8 @@
 import { command } from '../command.ts'
-import { UsageError } from '../command-errors.ts'
 import { COMPLETIONS } from '../completion.ts'
+import { oneOf } from '../option-values.ts'
+
+const shellOf = oneOf('bash', 'zsh', 'fish')
 
 export const completion = command({
   name: 'completion',
@@ -9,14 +11,10 @@ export const completion = command({
   operand: 'bash|zsh|fish',
   needsNoDatabase: true,
   options: {},
-  async run({ operand: shell, output, io }) {
-    if (!isShell(shell)) throw new UsageError(`The shell '${shell}' must be bash, zsh or fish`)
+  async run({ operand, output, io }) {
+    const shell = shellOf(operand, `The shell '${operand}'`)
     const script = COMPLETIONS[shell]
     if (output.json) output.record({ shell, script })
     else io.stdout.write(script)
   },
 })
-
-function isShell(text: string): text is keyof typeof COMPLETIONS {
-  return Object.hasOwn(COMPLETIONS, text)
-}
