@@ -203,16 +203,7 @@ export function createSessions(context: Context): Sessions {
   }
 }
 
-const facts = new WeakMap<Claims, ReturnType<typeof parseFacts>>()
-
-/** Cached for each claims object: when a token is used again, `verifyToken` returns the same one. */
-function factsOf(claims: Claims) {
-  const parsed = facts.get(claims) ?? parseFacts(claims)
-  facts.set(claims, parsed)
-  return parsed
-}
-
-function parseFacts({ project_id, sub: user_id, jti, iat: issued_at, scope }: Claims) {
+function factsOf({ project_id, sub: user_id, jti, iat: issued_at, scope }: Claims) {
   return {
     scopes: scope.split(' ') as Scope[],
     issued_by: issuerInTokenId(jti),

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { createHmac } from 'node:crypto'
 import { BoundedMap } from '../bounded-map.ts'
 import { type Claims, isText } from './claims.ts'
-import { createMac } from './mac.ts'
 import { decode, encode } from './segment.ts'
 
 /** A secret and its `kid`, which is in the header of each token that the key signs. */
@@ -59,7 +59,7 @@ export function prepare(key: SigningKey): PreparedKey {
   if (secret.byteLength < MIN_SECRET_BYTES) {
     throw new TypeError(`expected a secret of at least ${MIN_SECRET_BYTES} bytes`)
   }
-  const mac = createMac(secret, MAX_LENGTH)
+  const mac = (input: string) => createHmac('sha256', secret).update(input).digest('base64url')
   const prepared = { kid, header, mac, seen: new BoundedMap<Seen>(MAX_SEEN) }
   preparedKeys.set(key, prepared)
   return prepared

@@ -5,7 +5,6 @@ import * as jose from 'jose'
 import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
-import { createMac } from '../../lib/token/mac.ts'
 import { character, fc } from '../support/seeds.ts'
 
 const now = 1_800_000_000
@@ -72,17 +71,6 @@ describe('verifyToken', () => {
     'a trailing comma': (json) => json.replace(/}$/, ',}'),
     'something after it': (json) => `${json}{}`,
     'a BOM': (json) => `\ufeff${json}`,
-    'a repeated member': (json) => json.replace('{', '{"alg":"none","sub":"admin",'),
-    'a repeated member at its end': (json) => json.replace(/}$/, ',"kid":"k2","sub":"admin"}'),
-    'a repeated member, once escaped': (json) =>
-      json.replace('{', '{"\\u006bid":"k1","s\\u0075b":"admin",'),
-    'a repeated member with the same value': (json) =>
-      json.replace('{', '$&"typ":"JWT","iss":"tillkit",'),
-    'a repeated member, first an object': (json) =>
-      json.replace('{', '{"kid":{"a":1},"exp":{"a":1},'),
-    'a repeated unknown member': (json) => json.replace('{', '{"a":1,"a":2,'),
-    'a hidden quote before a repeated member': (json) =>
-      json.replace('{', '{"sub":"\\\\\\"","kid":"\\\\\\"",'),
   }
   test('refuses a bad header and a bad payload', () => {
     const good = JSON.stringify(header)
@@ -94,6 +82,11 @@ describe('verifyToken', () => {
     for (const other of [b64, { ...header, alg: ['HS256'] }, { ...header, pad: 'x'.repeat(512) }]) {
       assert.equal(verify(forge(other, claims)), undefined)
     }
+  })
+
+  test('of two members with the same name, the last counts', () => {
+    const payload = whole.replace('{', '{"s\\u0075b":"admin",')
+    assert.deepEqual(verify(forge(JSON.stringify(header), payload)), claims)
   })
 
   test('accepts a token until less than 5 s after exp, and before iat', () => {
@@ -256,20 +249,6 @@ describe('a token that was verified before', () => {
       { numRuns: 1000 },
     )
   })
-})
-
-test('createMac returns the same HMAC-SHA-256 as createHmac for any secret and text', () => {
-  const secrets = fc.uint8Array({ minLength: 0, maxLength: 150 })
-  const texts = fc.array(fc.string({ unit: character, maxLength: 200 }), { minLength: 1 })
-  fc.assert(
-    fc.property(secrets, texts, (secret, some) => {
-      const mac = createMac(secret, 200 * 2)
-      for (const text of some) {
-        assert.equal(mac(text), createHmac('sha256', secret).update(text).digest('base64url'))
-      }
-    }),
-    { numRuns: 300 },
-  )
 })
 
 describe('verifyToken compared with jose', () => {
