@@ -14,6 +14,7 @@ export interface Operation {
   readonly query?: string
   /** The schema of the body. */
   readonly body?: string
+  /** Without the error of a path parameter, such as `item_not_found` for `:item_id`. */
   readonly errors?: readonly string[]
   /** Whether the answer has an ETag; `matched` if the request may have `If-Match` too. */
   readonly etag?: 'sent' | 'matched'
@@ -57,7 +58,6 @@ export const operations = [
   }),
   op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
     summary: 'Revoke a key at once',
-    errors: ['account_key_not_found'],
   }),
 
   op('audit.list', 'GET /audit', 'listAudit', 'AuditPage', {
@@ -130,31 +130,27 @@ export const operations = [
   }),
   op('items.get', 'GET /items/:item_id', 'readItem', 'ManagedItem', {
     summary: 'Read an item',
-    errors: ['item_not_found'],
   }),
   op('items.update', 'PATCH /items/:item_id', 'changeItem', 'ManagedItem', {
     summary: 'Change the given fields of an item',
     description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
     body: 'ManagedItemChange',
-    errors: ['item_not_found', 'version_conflict'],
+    errors: ['version_conflict'],
   }),
   op('items.history', 'GET /items/:item_id/history', 'getItemHistory', 'AuditPage', {
     summary: 'List the changes of an item, newest first',
     description: 'The entry of a price change has the old and the new price in its field `data`.',
     query: 'ListQuery',
-    errors: ['item_not_found'],
   }),
   op('items.archive', 'POST /items/:item_id/archive', 'archiveItem', 'ManagedItem', {
     summary: 'Archive an item, so that lists leave it out',
     cli: ['item archive', 'Take an item out of the list of its store'],
     repeat: 'always',
-    errors: ['item_not_found'],
   }),
   op('items.restore', 'POST /items/:item_id/restore', 'restoreItem', 'ManagedItem', {
     summary: 'Restore an archived item, so that lists have it again',
     cli: ['item restore', 'Put an archived item back into the list of its store'],
     repeat: 'always',
-    errors: ['item_not_found'],
   }),
 
   op('catalog.export', 'GET /projects/:project_id/catalog', 'exportCatalog', 'CatalogFile', {
@@ -254,7 +250,6 @@ export const operations = [
   }),
   op('imports.get', 'GET /imports/:import_id', 'getImport', 'ImportRecord', {
     summary: 'Read the record of an import',
-    errors: ['import_not_found'],
   }),
   op('imports.undo', 'POST /imports/:import_id/undo', 'undoImport', 'ImportRecord', {
     summary: 'Remove the rows that an import added, and restore the statuses that it changed',
@@ -263,7 +258,7 @@ export const operations = [
     repeat: 'always',
     isLong: true,
     isReport: true,
-    errors: ['import_not_found', 'undo_refused'],
+    errors: ['undo_refused'],
   }),
 
   op('users.export', 'GET /projects/:project_id/users/:user_id', 'exportUser', 'UserExport', {
@@ -287,7 +282,6 @@ export const operations = [
   }),
   op('webhooks.get', 'GET /webhooks/:endpoint_id', 'getWebhook', 'WebhookEndpoint', {
     summary: 'Read a webhook endpoint with its lag',
-    errors: ['webhook_not_found'],
   }),
   op(
     'webhooks.deliveries',
@@ -297,7 +291,6 @@ export const operations = [
     {
       summary: 'List the messages of an endpoint, newest first',
       query: 'DeliveryQuery',
-      errors: ['webhook_not_found'],
     },
   ),
   op(
@@ -309,30 +302,25 @@ export const operations = [
       summary: 'Read the HTTP request that a delivery of a message would send now',
       description:
         'The request has no signature, and no `body` if the event is no longer stored. The `body` shows the records as they are now.',
-      errors: ['webhook_not_found'],
     },
   ),
   op('webhooks.test', 'POST /webhooks/:endpoint_id/test', 'testWebhook', 'WebhookEndpoint', {
     summary: 'Send `webhook.test` to an endpoint',
-    errors: ['webhook_not_found'],
   }),
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
     summary: 'Stop the deliveries to an endpoint',
     cli: ['webhooks pause', 'Stop sending to an endpoint, until resume'],
     repeat: 'always',
-    errors: ['webhook_not_found'],
   }),
   op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
     summary: 'Continue the deliveries to an endpoint',
     cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
     repeat: 'always',
-    errors: ['webhook_not_found'],
   }),
   op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
     summary: 'Send again the events since the `sequence` number `from` or the time `since`',
     body: 'WebhookReplay',
     hasOwnBody: true,
-    errors: ['webhook_not_found'],
   }),
   op(
     'webhooks.confirm',
@@ -343,7 +331,6 @@ export const operations = [
       summary: 'Activate a webhook URL that `PUT /api/v1/projects` has set',
       body: 'WebhookConfirmation',
       hasOwnBody: true,
-      errors: ['webhook_not_found'],
     },
   ),
 ]

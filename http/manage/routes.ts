@@ -35,6 +35,14 @@ const keyOnly: Credential<KeyedAccount> = {
   verify: (till, headers) => till.accounts.authenticate(headers['x-account-key'] ?? undefined),
 }
 
+/** The error of a record that does not exist, by the path parameter that names it. */
+const NOT_FOUND = [
+  [':key_id', 'account_key_not_found'],
+  [':item_id', 'item_not_found'],
+  [':import_id', 'import_not_found'],
+  [':endpoint_id', 'webhook_not_found'],
+] as const
+
 /** The routes of the management API, which are served only with the option `manage`. */
 export const manageRoutes = (operations satisfies readonly CheckedOperation[]).map(createRoute)
 
@@ -42,9 +50,10 @@ function createRoute(operation: CheckedOperation): AnyRoute {
   const { errors = [], etag, file, isReport, repeat } = operation
   const [method = '', path = ''] = operation.http.split(' ')
   const isRead = method === 'GET'
+  const missing = NOT_FOUND.flatMap(([name, code]) => (path.includes(name) ? [code] : []))
   const description = {
     ...operation,
-    errors: isRead ? [...errors, 'invalid_request' as const] : errors,
+    errors: [...missing, ...errors, ...(isRead ? ['invalid_request' as const] : [])],
     ...(repeat === 'with key' && { takesIdempotencyKey: true as const }),
     ...(etag && { headers: ['ETag' as const] }),
     ...(etag === 'matched' && { takesIfMatch: true as const }),
