@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomFillSync } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
@@ -12,18 +12,9 @@ export function createId(prefix: IdPrefix, now: number): string {
   for (let rest = now, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
     id = ALPHABET[rest % 32] + id
   }
-  if (used === pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  for (const end = used + ID_BYTES; used < end; used++) id += ALPHABET[(pool[used] ?? 0) & 31]
+  for (const byte of randomBytes(16)) id += ALPHABET[byte & 31]
   return `${prefix}_${id}`
 }
-
-const ID_BYTES = 16
-// Random bytes for 256 ids. Generating 4 KiB takes as long as generating 16 bytes.
-const pool = Buffer.allocUnsafeSlow(256 * ID_BYTES)
-let used = pool.length
 
 export function createAccountKey(): string {
   return `ak_${randomBytes(32).toString('base64url')}`
@@ -33,12 +24,7 @@ export function createPublicKey(): string {
   return `pk_${randomBytes(24).toString('base64url')}`
 }
 
-/** Hashes an account key for the storage. A fast hash is enough for 256 random bits. */
-export function hashAccountKey(key: string): string {
-  return hashText(key)
-}
-
-/** Hashes a text: SHA-256 as base64url. */
+/** Hashes a text: SHA-256 as base64url. For an account key it is enough: a key has 256 random bits. */
 export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { createTill, type Storage } from '../../lib/index.ts'
-import { hashAccountKey } from '../../lib/services/ids.ts'
+import { hashText } from '../../lib/services/ids.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
@@ -160,7 +160,7 @@ describe('the read cache on PostgreSQL', () => {
     /** Calls each cached method. */
     const readAll = (of: Storage) =>
       Promise.all([
-        of.findAccountByKeyHash(hashAccountKey(account_key)),
+        of.findAccountByKeyHash(hashText(account_key)),
         of.findProject(project_id),
         of.findProjectByPublicKey(public_key),
         of.findStore(account_id, 'main'),
