@@ -6,8 +6,6 @@ import type { AuditedStorage } from '../storage/port.ts'
 const DELAY_MS = 1_000
 const DAY_MS = 86_400_000
 
-export type KeyUses = ReturnType<typeof createKeyUses>
-
 /** Stores on which day each account key was used last. */
 export function createKeyUses(storage: Pick<AuditedStorage, 'noteKeyUse'>, now: () => number) {
   /** The day of the last write, counted from 1970, by key. */

@@ -2,8 +2,6 @@ import { TillError } from '../errors.ts'
 
 const MAX_WAIT_MS = 10_000
 
-export type LongCalls = ReturnType<typeof createLongCalls>
-
 /**
  * Limits how many calls that take long use a connection of the database at the same time: a third
  * of `connections`, at least one. The others wait without a connection, and the accounts take turns.

@@ -9,8 +9,6 @@ export interface NearQuota {
   readonly limit: number
 }
 
-export type RowQuotas = ReturnType<typeof createRowQuotas>
-
 /** Counts the rows of an account in the storage, up to `most` of them. */
 type CountRows = (account_id: string, most: number) => Promise<number>
 
