@@ -6,6 +6,9 @@ import type { CatalogFile } from './catalog-plan.ts'
 
 type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
+/** The maximum size of a catalog file; 100,000 items take about 30 MiB of JSON. */
+const MAX_MIB = 64
+
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
  * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for
@@ -19,32 +22,19 @@ export async function readCatalog(
   file: Chunks,
   options: ItemColumnsOptions = {},
 ): Promise<CatalogFile> {
-  let head = Buffer.alloc(0)
-  let reader: Reader | undefined
-  for await (const given of file) {
-    const chunk = typeof given === 'string' ? Buffer.from(given) : given
-    if (reader) reader.push(chunk)
-    else {
-      head = Buffer.concat([head, chunk])
-      const first = /[^\s\uFEFF]/.exec(head.toString())?.[0]
-      if (first === undefined || first === '\uFFFD') continue
-      reader = /[{[]/.test(first) ? createJsonReader() : createSpreadsheetReader(options)
-      reader.push(head)
-    }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of file) {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    bytes += chunk.length
+    if (bytes > MAX_MIB * 1024 ** 2) throw invalidFile(`A catalog takes at most ${MAX_MIB} MiB`)
   }
-  if (!reader) {
-    reader = createSpreadsheetReader(options)
-    reader.push(head)
-  }
-  return reader.end()
+  const whole = Buffer.concat(chunks)
+  const isJson = /^[\s\uFEFF]*[{[]/.test(whole.toString('utf8', 0, 1024))
+  return isJson ? { catalog: parseJson(whole) as Catalog } : readSpreadsheet(whole, options)
 }
 
-interface Reader {
-  push(chunk: Uint8Array): void
-  end(): CatalogFile
-}
-
-function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
+function readSpreadsheet(file: Uint8Array, options: ItemColumnsOptions): CatalogFile {
   const mistakes: ErrorDetail[] = []
   const stores = new Map<string, { items: CatalogFileItem[]; lines: number[] }>()
   let columns: ItemColumns | undefined
@@ -66,36 +56,14 @@ function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
     },
     error: ({ line, code, message }) => mistakes.push({ line, code, message }),
   })
+  parser.push(file)
+  parser.end()
+  const all = [...stores]
   return {
-    push: (chunk) => parser.push(chunk),
-    end() {
-      parser.end()
-      const all = [...stores]
-      return {
-        catalog: { stores: all.map(([store_id, { items }]) => ({ store_id, items })) },
-        ignored_columns: columns?.ignored ?? [],
-        lines: all.map(([, { lines }]) => lines),
-        mistakes,
-      }
-    },
-  }
-}
-
-/** The longest catalog in JSON; 100,000 items take about 30 MiB. */
-const MAX_JSON_MIB = 64
-
-function createJsonReader(): Reader {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  return {
-    push(chunk) {
-      bytes += chunk.length
-      if (bytes > MAX_JSON_MIB * 1024 ** 2) {
-        throw invalidFile(`A catalog in JSON takes at most ${MAX_JSON_MIB} MiB`)
-      }
-      chunks.push(chunk)
-    },
-    end: () => ({ catalog: parseJson(Buffer.concat(chunks)) as Catalog }),
+    catalog: { stores: all.map(([store_id, { items }]) => ({ store_id, items })) },
+    ignored_columns: columns?.ignored ?? [],
+    lines: all.map(([, { lines }]) => lines),
+    mistakes,
   }
 }
 
