@@ -1,7 +1,8 @@
 export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export type { ItemColumnsOptions } from './csv/items.ts'
-export { type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
+export { type LayoutColumns, type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
+export type { ColumnMap } from './csv/options.ts'
 export { formatSkusTemplate, MAX_SKUS_BYTES } from './csv/skus.ts'
 export type {
   Account,
@@ -12,24 +13,17 @@ export type {
 } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {
-  type Authority,
-  type AuthorityState,
-  assertAuthority,
-  type TokenOrigin,
-} from './domain/authority.ts'
-export type {
-  Catalog,
-  CatalogFileItem,
-  CatalogPlan,
-  CatalogProject,
-  CatalogStore,
-  PlannedChange,
+  CATALOG_SCHEMA,
+  type Catalog,
+  type CatalogFileItem,
+  type CatalogPlan,
+  type CatalogProject,
+  type CatalogStore,
+  type PlannedChange,
 } from './domain/catalog.ts'
-export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export { WEBHOOK_EVENTS, type WebhookEventType } from './domain/event.ts'
 export type { JsonObject, JsonSchema } from './domain/fields.ts'
-export type { IdempotencyRecord } from './domain/idempotency.ts'
 export type {
   ImportDetails,
   ImportRecord,
@@ -67,20 +61,14 @@ export {
   type ProjectKeyRotation,
 } from './domain/project.ts'
 export {
-  compareRepeat,
-  type NewPurchase,
   type OwnedItem,
   type OwnedPage,
   PURCHASE_STATUSES,
   type Purchase,
   type PurchaseField,
-  type PurchaseIdentity,
   type PurchaseStatus,
   type RecordedPurchase,
-  type Repeat,
   type StatusChange,
-  type StoredIdentity,
-  type StoredPurchase,
   UNEQUAL_FIELDS,
   type UnequalCount,
 } from './domain/purchase.ts'
@@ -94,7 +82,6 @@ export {
   type ListQuery,
   MAX_PAGE,
   type OwnedQuery,
-  type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
   type StoreQuery,
@@ -158,6 +145,7 @@ export type {
   CatalogRequest,
 } from './services/catalog-plan.ts'
 export type { ChangeEvent, ChangeListener } from './services/change-events.ts'
+export type { TillOptions, WebhookOptions } from './services/context.ts'
 export { type ChangeOptions, etagOf } from './services/etag.ts'
 export type { ImportPage, Imports } from './services/imports.ts'
 export type { Items } from './services/items.ts'
@@ -206,9 +194,4 @@ export type {
 } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { createMemoryStorage, openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
-export {
-  createTill,
-  type Till,
-  type TillOptions,
-  type WebhookOptions,
-} from './till.ts'
+export { createTill, type Till } from './till.ts'

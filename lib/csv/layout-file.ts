@@ -1,11 +1,13 @@
 import {
   currency,
-  type Fields,
   freeForm,
+  type InputOf,
   isObject,
   list,
+  object,
   oneOf,
   optional,
+  type ParsedOf,
   parseAt,
   type Rule,
   required,
@@ -14,43 +16,10 @@ import {
   withSchema,
 } from '../domain/fields.ts'
 import type { PassedOver } from '../domain/import.ts'
-import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseStatus } from '../domain/purchase.ts'
+import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseField } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { Cell, Format } from './format.ts'
-import { DATE_FORMATS, type DateFormat, isZone } from './times.ts'
-
-/** A description of a file of any vendor: JSON without code. */
-export interface LayoutFile {
-  /** The columns of each field. Several columns are joined: those of a time by a blank, those of a
-   * transaction id by `/`. */
-  readonly columns: {
-    readonly transaction_id: string | readonly string[]
-    /** Required, as `purchased_at`, unless `refundsOnly` is set. */
-    readonly sku?: string | undefined
-    readonly purchased_at?: string | readonly string[] | undefined
-    readonly user_id?: string | undefined
-    readonly quantity?: string | undefined
-    readonly price?: string | undefined
-    readonly currency?: string | undefined
-    readonly status?: string | undefined
-    readonly metadata?: string | undefined
-    readonly expires_at?: string | undefined
-  }
-  /** The status for each text of the status column, case ignored. Default: tillkit's statuses. */
-  readonly statuses?: { readonly [word: string]: PurchaseStatus } | undefined
-  /** Whether prices are in minor units (`499`, the default) or in major ones (`4.99`). */
-  readonly price_unit?: 'minor' | 'major' | undefined
-  /** The decimal mark; default `.`. */
-  readonly decimal?: '.' | ',' | undefined
-  /** How dates are written; default: ISO 8601 and Unix times. */
-  readonly date_format?: DateFormat | undefined
-  /** The IANA time zone of times without a zone. */
-  readonly zone?: string | undefined
-  /** The currency of rows without one; default: the store's. */
-  readonly currency?: string | undefined
-  /** For each column, the texts of the rows to pass over, case ignored. '' is an empty cell. */
-  readonly skip?: { readonly [column: string]: readonly string[] } | undefined
-}
+import { DATE_FORMATS, isZone } from './times.ts'
 
 /** The maximum number of bytes of a layout file. */
 export const MAX_LAYOUT_BYTES = 64 * 1024
@@ -61,26 +30,34 @@ const MAX_SKIP_COLUMNS = 32
 
 const columnName = text(1, 255)
 
-const columnNames = withSchema<readonly string[]>({}, (value, field, problems) => {
-  if (!Array.isArray(value)) return [columnName(value, field, problems)]
-  if (value.length > 0) return list(columnName, MAX_JOINED)(value, field, problems)
-  problems.push({ field, code: 'invalid', message: 'must name at least one column' })
-  return []
-})
+const columnNames = withSchema<readonly string[], string | readonly string[]>(
+  {},
+  (value, field, problems) => {
+    if (!Array.isArray(value)) return [columnName(value, field, problems)]
+    if (value.length > 0) return list(columnName, MAX_JOINED)(value, field, problems)
+    problems.push({ field, code: 'invalid', message: 'must name at least one column' })
+    return []
+  },
+)
 
-type Columns = Omit<LayoutFile['columns'], 'transaction_id' | 'purchased_at'> & {
-  readonly transaction_id: readonly string[]
-  readonly purchased_at?: readonly string[]
-}
+const oneColumn = optional(columnName)
 
 const columnFields = {
-  ...Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, optional(columnName)])),
+  ...(Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, oneColumn])) as {
+    readonly [F in PurchaseField]: typeof oneColumn
+  }),
   transaction_id: required(columnNames),
+  /** Required, as `sku`, unless `refundsOnly` is set. */
   purchased_at: optional(columnNames),
-} as Fields<Columns>
+}
+
+export interface LayoutColumns extends InputOf<typeof columnFields> {}
 
 /** A rule for an object with any keys, at most `max`, and a rule for its values. */
-function mapOf<T>(value: Rule<T>, max: number): Rule<{ readonly [key: string]: T }> {
+function mapOf<T, I>(
+  value: Rule<T, I>,
+  max: number,
+): Rule<{ readonly [key: string]: T }, { readonly [key: string]: I }> {
   return withSchema({ type: 'object' }, (input, field, problems) => {
     if (isObject(input) && Object.keys(input).length <= max) {
       const entries = Object.entries(input)
@@ -94,18 +71,21 @@ function mapOf<T>(value: Rule<T>, max: number): Rule<{ readonly [key: string]: T
   })
 }
 
-type Parsed = Omit<LayoutFile, 'columns'> & { readonly columns: Columns }
-
-const fields: Fields<Parsed> = {
-  columns: required(
-    withSchema<Columns | undefined>({ type: 'object' }, (value, field, problems) =>
-      parseAt(value, columnFields, field, problems),
-    ) as Rule<Columns>,
-  ),
+const fields = {
+  /**
+   * The columns of each field. Several columns are joined: those of a time by a blank, those of a
+   * transaction id by `/`.
+   */
+  columns: required(object<typeof columnFields, LayoutColumns>(columnFields)),
+  /** The status for each text of the status column, case ignored. Default: tillkit's statuses. */
   statuses: optional(mapOf(oneOf(PURCHASE_STATUSES), MAX_WORDS)),
-  price_unit: optional(oneOf(['minor', 'major'])),
-  decimal: optional(oneOf(['.', ','])),
+  /** Whether prices are in minor units (`499`, the default) or in major ones (`4.99`). */
+  price_unit: optional(oneOf(['minor', 'major']), () => 'minor' as const),
+  /** The decimal mark; default `.`. */
+  decimal: optional(oneOf(['.', ',']), () => '.' as const),
+  /** How dates are written; default: ISO 8601 and Unix times. */
   date_format: optional(oneOf(DATE_FORMATS)),
+  /** The IANA time zone of times without a zone. */
   zone: optional(
     rule(
       (value): value is string => typeof value === 'string' && value.length <= 64 && isZone(value),
@@ -113,12 +93,19 @@ const fields: Fields<Parsed> = {
       { type: 'string' },
     ),
   ),
+  /** The currency of rows without one; default: the store's. */
   currency: optional(currency),
-  skip: optional(mapOf(list(text(0, 255), MAX_WORDS), MAX_SKIP_COLUMNS)),
+  /** For each column, the texts of the rows to pass over, case ignored. '' is an empty cell. */
+  skip: optional(mapOf(list(text(0, 255), MAX_WORDS), MAX_SKIP_COLUMNS), () => ({})),
 }
 
+/** A description of a file of any vendor: JSON without code. */
+export interface LayoutFile extends InputOf<typeof fields> {}
+
+type Parsed = ParsedOf<typeof fields>
+
 /** A rule for a layout file, which it converts to a format. Each mistake names its key. */
-export const layoutFile = withSchema<Format | undefined>(
+export const layoutFile = withSchema<Format | undefined, LayoutFile>(
   { type: 'object' },
   (input, field, problems) => {
     const before = problems.length
@@ -141,16 +128,15 @@ function checkStatuses(
 
 const SKIPPED: PassedOver = { reason: 'skipped' }
 
-function formatOf({ columns, skip = {}, statuses, decimal = '.', ...layout }: Parsed): Format {
+function formatOf({ columns, skip, statuses, currency, ...layout }: Parsed): Format {
   const { transaction_id: ids, purchased_at: times = [] } = columns
   const named = [...(Object.values(columns).flat() as string[]), ...Object.keys(skip)]
-  const { date_format, zone } = layout
+  const { price_unit, decimal, date_format, zone } = layout
   return {
     name: 'layout',
     columns: columns as Format['columns'],
     needed: [...new Set(named)].map((column) => [column, 'is missing: the layout names it']),
-    price_unit: layout.price_unit ?? 'minor',
-    decimal,
+    ...{ price_unit, decimal },
     times: { date_format, zone },
     uses: [...ids, ...times, ...Object.keys(skip)],
     derive: () => (cell) => ({
@@ -158,7 +144,7 @@ function formatOf({ columns, skip = {}, statuses, decimal = '.', ...layout }: Pa
       purchased_at: join(times, ' ', cell),
     }),
     ...(statuses && { statuses: withLowerCaseKeys(statuses) }),
-    ...(layout.currency !== undefined && { currency: layout.currency }),
+    ...(currency !== undefined && { currency }),
     skip: Object.fromEntries(
       Object.entries(skip).map(([column, words]) => [
         column,

@@ -220,7 +220,12 @@ function createLayout(
   const derive = format.derive?.(options)
   const readStatus = format.statuses && createStatusReader(format.statuses)
   const readTime = format.times && createTimeReader(format.times)
-  const place = memoize((column: string) => names.indexOf(normalize(column)))
+  const places = new Map<string, number>()
+  const placeOf = (column: string): number => {
+    const at = places.get(column) ?? names.indexOf(normalize(column))
+    places.set(column, at)
+    return at
+  }
 
   const findSkip = (cells: readonly string[]): PassedOver | undefined => {
     for (const [at, words] of skips) {
@@ -235,7 +240,7 @@ function createLayout(
     const canonical = pickCells(cells, positions)
     if (mark >= 0 && cells[mark] === EXPORT_MARK) unguardCells(canonical)
     if (derive) {
-      const derived = derive((column) => cells[place(column)] ?? '')
+      const derived = derive((column) => cells[placeOf(column)] ?? '')
       if ('reason' in derived) return derived
       Object.assign(canonical, derived)
       for (const field of mapped) canonical[field] = cells[positionOf(field)] ?? ''
@@ -360,14 +365,4 @@ function readPrice(
     : 'must be a whole amount in minor units, like 499 for 4.99'
   wrong('price', 'invalid', expected)
   return ''
-}
-
-function memoize<T>(find: (key: string) => T): (key: string) => T {
-  const known = new Map<string, T>()
-  return (key) => {
-    const found = known.get(key)
-    if (found !== undefined) return found
-    known.set(key, find(key))
-    return find(key)
-  }
 }

@@ -1,16 +1,15 @@
 import {
-  type Fields,
-  type Given,
+  type InputOf,
   note,
+  object,
   oneOf,
   optional,
-  parseAt,
+  type ParsedOf,
   parseObject,
   required,
   text,
-  withSchema,
 } from './fields.ts'
-import { type NewProject, newProjectFields } from './project.ts'
+import { newProjectFields } from './project.ts'
 
 /** An account, which owns projects. */
 export interface Account {
@@ -40,34 +39,31 @@ export interface AccountKey {
   readonly last_used_on?: string
 }
 
-/** The input for a new key of an account. */
-export interface NewAccountKey {
+export const newKeyFields = {
   /** 1 to 255 characters. */
-  readonly name?: string | undefined
-}
-
-export const newKeyFields: Fields<Given<NewAccountKey>> = {
   name: optional(note('Says what the key is for.', text(1, 255))),
 }
 
-export interface NewAccount {
-  readonly name: string
+/** The input for a new key of an account. */
+export interface NewAccountKey extends InputOf<typeof newKeyFields> {}
+
+const { name, bundle_id, platform } = newProjectFields
+const firstProjectFields = { name, bundle_id, platform }
+
+export interface FirstProject extends InputOf<typeof firstProjectFields> {}
+
+const newAccountFields = {
+  name: required(text(1, 255)),
   /** The first project, which is created in the same transaction. */
-  readonly project?: FirstProject | undefined
+  project: optional(object<typeof firstProjectFields, FirstProject>(firstProjectFields)),
 }
 
-export type FirstProject = Pick<NewProject, 'name' | 'bundle_id' | 'platform'>
+export interface NewAccount extends InputOf<typeof newAccountFields> {}
 
-export function parseNewAccount(input: unknown, platforms: readonly string[]): NewAccount {
-  const { name, bundle_id } = newProjectFields
-  const project: Fields<FirstProject> = { name, bundle_id, platform: required(oneOf(platforms)) }
-  const fields: Fields<NewAccount> = {
-    name: required(text(1, 255)),
-    project: optional(
-      withSchema<FirstProject | undefined>({}, (value, field, problems) =>
-        parseAt(value, project, field, problems),
-      ),
-    ),
-  }
-  return parseObject(input, fields)
+export function parseNewAccount(
+  input: unknown,
+  platforms: readonly string[],
+): ParsedOf<typeof newAccountFields> {
+  const project = object({ ...firstProjectFields, platform: required(oneOf(platforms)) })
+  return parseObject(input, { ...newAccountFields, project: optional(project) })
 }

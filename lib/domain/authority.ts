@@ -42,7 +42,7 @@ export interface AuthorityState {
 
 /**
  * Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. Each
- * write of a storage of your own must call it in its transaction.
+ * write of a storage calls it in its transaction.
  */
 export function assertAuthority(
   { key_id, token, store }: Authority,

@@ -2,74 +2,158 @@ import type { ErrorDetail } from '../errors.ts'
 import type { Differences } from './differences.ts'
 import {
   boolean,
-  type Fields,
+  currency,
   freeForm,
   type Given,
   type Input,
+  type InputOf,
   isObject,
   type JsonObject,
+  type JsonSchema,
+  note,
+  object,
   oneOf,
   optional,
+  type ParsedOf,
   parseAt,
+  type Rule,
   required,
-  rule,
   text,
   withSchema,
 } from './fields.ts'
-import { ITEM, ITEM_NAMES, type ItemValues } from './item.ts'
-import type { ProjectFields } from './project.ts'
-import { STORE_TYPES, type StoreFields, type StoreType, storeId } from './store.ts'
+import { ITEM, ITEM_NAMES, type ItemInputs, type ItemValues, REQUIRED_ITEM_FIELDS } from './item.ts'
+import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
+import { status } from './status.ts'
+import { STORE_TYPES, storeId } from './store.ts'
 
-/** A project with its stores and their items, as a catalog file describes it. */
-export interface Catalog {
-  /** The URL or path of the JSON Schema, for editors. tillkit ignores it. */
-  readonly $schema?: string | undefined
-  readonly project?: CatalogProject | undefined
-  readonly stores?: readonly CatalogStore[] | undefined
+const FIXED = 'It never changes.'
+const LEFT_OUT = 'A field that is left out stays as it is.'
+
+/** The schema of a secret. */
+const secret = {
+  description: 'A reference to the environment variable that holds the secret.',
+  oneOf: [
+    { type: 'null' },
+    {
+      type: 'object',
+      properties: { env: { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_]{0,254}$' } },
+      required: ['env'],
+      additionalProperties: false,
+    },
+  ],
 }
 
-/** A field that is left out keeps its stored value. */
-export interface CatalogProject extends Input<Partial<Omit<ProjectFields, 'config'>>> {
-  readonly id?: string | undefined
-  /** Never changes. */
-  readonly bundle_id?: string | undefined
-  /** Never changes. */
-  readonly dlscheme?: string | undefined
-  /**
-   * Replaces the whole `config`. In place of each secret, it has a `SecretReference`. Secrets that
-   * are left out are kept, except `webhook_secret` if `webhook_url` changes.
-   */
-  readonly config?: JsonObject | undefined
+/** A rule for a configuration. The parser of its record checks the values later. */
+function configOf(secrets: readonly string[], others: JsonObject) {
+  const properties = { ...others, ...Object.fromEntries(secrets.map((name) => [name, secret])) }
+  return withSchema<JsonObject>({ type: 'object', properties }, freeForm)
 }
 
-/** A field that is left out keeps its stored value. */
-export interface CatalogStore extends Input<Partial<Omit<StoreFields, 'store_config'>>> {
-  readonly store_id: string
-  /** The store type. Never changes; required for a new store. */
-  readonly store_type?: StoreType | undefined
-  /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
-  readonly store_config?: JsonObject | undefined
-  readonly items?: readonly CatalogFileItem[] | undefined
+/** A rule for an array. Its entries are parsed later, one by one. */
+function arrayOf<I>({ schema }: Rule<unknown, I>): Rule<readonly unknown[], readonly I[]> {
+  return withSchema({ type: 'array', items: schema }, (value, field, problems) => {
+    if (Array.isArray(value)) return value
+    problems.push({ field, code: 'invalid', message: 'must be an array' })
+    return []
+  })
+}
+
+const ITEM_ORDER = [...new Set([...REQUIRED_ITEM_FIELDS, ...ITEM_NAMES])]
+
+const itemFields = {
+  ...Object.fromEntries(ITEM_ORDER.map((name) => [name, optional(itemRule(name))])),
+  name: required(itemRule('name')),
+  archived: optional(note('true archives the item, false restores it.', boolean)),
+}
+
+function itemRule(name: keyof typeof ITEM): Rule<unknown> {
+  const { rule, isFixed }: { readonly rule: Rule<unknown>; readonly isFixed?: true } = ITEM[name]
+  const { description } = rule.schema
+  return isFixed ? note(description ? `${description} ${FIXED}` : FIXED, rule) : rule
 }
 
 /**
  * A field that is left out keeps its stored value. In a new item, it gets its default, but
  * `display_name` is required.
  */
-export interface CatalogFileItem extends Input<Partial<Omit<ItemValues, 'name' | 'price'>>> {
+export interface CatalogFileItem extends Input<Partial<Omit<ItemInputs, 'name'>>> {
   readonly name: string
-  /** The price: digits, in minor currency units; required for a new item. */
-  readonly price?: string | undefined
   /** `false` restores an archived item, `true` archives one. */
   readonly archived?: boolean | undefined
 }
 
-/** Stands in a catalog for a secret: `env` is the name of the environment variable that has it. */
-export interface SecretReference {
-  readonly env: string
+export type ParsedItem = Given<Partial<Omit<ItemValues, 'name'>>> & {
+  readonly name: string
+  readonly archived?: boolean
 }
 
-export type ParsedItem = Given<Omit<CatalogFileItem, 'price'>> & { readonly price?: number }
+const item: Rule<unknown, CatalogFileItem> = note(
+  `${LEFT_OUT} A new item needs the first four.`,
+  object(itemFields) as Rule<unknown, CatalogFileItem>,
+)
+
+// Checks types and lengths. The parsers of projects and stores check the values later.
+const storeFields = {
+  store_id: required(storeId),
+  /** The store type. Never changes; required for a new store. */
+  store_type: optional(note(FIXED, oneOf(STORE_TYPES))),
+  is_sandbox: optional(boolean),
+  status: optional(status),
+  /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
+  store_config: optional(
+    configOf(['webhook_secret', 'shared_secret', 'api_key'], { currency: currency.schema }),
+  ),
+  items: optional(arrayOf(item)),
+}
+
+/** A field that is left out keeps its stored value. */
+export interface CatalogStore extends InputOf<typeof storeFields> {}
+
+const projectFields = {
+  id: optional(text(1, 64)),
+  name: optional(text(1, 255)),
+  /** Never changes. */
+  bundle_id: optional(note(FIXED, text(3, 155))),
+  platform: optional(withSchema<string>({ enum: PLATFORMS }, text(1, 64))),
+  status: optional(status),
+  /** Never changes. */
+  dlscheme: optional(note(FIXED, text(0, 255))),
+  /**
+   * Replaces the whole `config`. In place of each secret, it has a `SecretReference`. Secrets that
+   * are left out are kept, except `webhook_secret` if `webhook_url` changes.
+   */
+  config: optional(
+    configOf(PROJECT_SECRETS, { allowed_currencies: { type: 'array', items: currency.schema } }),
+  ),
+}
+
+/** A field that is left out keeps its stored value. */
+export interface CatalogProject extends InputOf<typeof projectFields> {}
+
+const project = note(LEFT_OUT, object(projectFields))
+
+const catalogFields = {
+  /** The URL or path of the JSON Schema, for editors. tillkit ignores it. */
+  $schema: optional(text(0, 4096)),
+  project: optional(withSchema<unknown, CatalogProject>(project.schema, (value) => value)),
+  stores: optional(arrayOf<CatalogStore>(note(LEFT_OUT, object(storeFields)))),
+}
+
+/** A project with its stores and their items, as a catalog file describes it. */
+export interface Catalog extends InputOf<typeof catalogFields> {}
+
+/** The JSON Schema (draft 2020-12) of a catalog file, for editors and validators. */
+export const CATALOG_SCHEMA: JsonSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'tillkit catalog',
+  ...object(catalogFields).schema,
+}
+
+/** A catalog with a checked structure. Configurations and items are parsed later, one by one. */
+export interface ParsedCatalog {
+  readonly project?: ParsedOf<typeof projectFields>
+  readonly stores: readonly ParsedOf<typeof storeFields>[]
+}
 
 export interface CatalogPlan {
   readonly project_id: string
@@ -105,50 +189,6 @@ export interface PlannedChange {
   readonly item?: ParsedItem
 }
 
-/** A catalog with a checked structure. Configurations and items are parsed later, one by one. */
-export interface ParsedCatalog {
-  readonly project?: Given<CatalogProject>
-  readonly stores: readonly ParsedStore[]
-}
-
-type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: readonly unknown[] }
-
-const anything = withSchema<unknown>({}, (value) => value)
-const array = rule(
-  (value): value is readonly unknown[] => Array.isArray(value),
-  'must be an array',
-  { type: 'array' },
-)
-
-const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
-  { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
-
-// Checks types and lengths. The parsers of projects and stores check the values later.
-const projectFields: Fields<Given<CatalogProject>> = {
-  id: optional(text(1, 64)),
-  name: optional(text(1, 255)),
-  bundle_id: optional(text(1, 155)),
-  platform: optional(text(1, 64)),
-  status: optional(text(1, 64)),
-  dlscheme: optional(text(0, 255)),
-  config: optional(freeForm),
-}
-
-const storeFields: Fields<ParsedStore> = {
-  store_id: required(storeId),
-  store_type: optional(oneOf(STORE_TYPES)),
-  is_sandbox: optional(boolean),
-  status: optional(text(1, 64)),
-  store_config: optional(freeForm),
-  items: optional(array, () => []),
-}
-
-const itemFields = {
-  ...Object.fromEntries(ITEM_NAMES.map((name) => [name, optional<unknown>(ITEM[name].rule)])),
-  name: required(ITEM.name.rule),
-  archived: optional(boolean),
-} as Fields<ParsedItem>
-
 /** Parses a catalog except for its items. Adds mistakes, with their JSON paths, to `problems`. */
 export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCatalog {
   const { project, stores = [] } = parseAt(input, catalogFields, '$', problems) ?? {}
@@ -164,7 +204,7 @@ export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCat
       const first = firsts.get(store_id)
       if (first === undefined) firsts.set(store_id, index)
       else if (found) problems.push(repeated(`${path}.store_id`, `$.stores[${first}]`))
-      return found ?? { store_id: '', items: [] }
+      return found ?? { store_id: '' }
     }),
   }
 }
@@ -175,12 +215,17 @@ export function parseCatalogItem(
   path: string,
   problems: ErrorDetail[],
 ): ParsedItem | undefined {
-  return parseAt(input, itemFields, path, problems)
+  return parseAt(input, itemFields, path, problems) as ParsedItem | undefined
 }
 
 /** The error for a store or item that is listed twice. */
 export function repeated(field: string, first: string): ErrorDetail {
   return { field, code: 'repeated', message: `is listed twice: first in ${first}` }
+}
+
+/** Stands in a catalog for a secret: `env` is the name of the environment variable that has it. */
+export interface SecretReference {
+  readonly env: string
 }
 
 /** The reference that an export writes in place of a secret: it names an environment variable. */

@@ -9,22 +9,40 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
  */
 type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
-/** A function that validates a value, with the schema of the values that it accepts. */
-export interface Rule<T> extends Check<T> {
+/**
+ * A function that validates a value, with the schema of the values that it accepts. `I` is the type
+ * of the value in an input, if it is not that of the result.
+ */
+export interface Rule<T, I = T> extends Check<T> {
   /** The schema may accept values that the rule rejects: JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
+  /** Is never set: `InputOf` uses its type. */
+  readonly input?: I
 }
 
-/** A rule for each field of `T`. */
-export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefined> }
+/** A rule for each field of an object. */
+export type Fields = { readonly [field: string]: Rule<unknown> }
+
+/** An input that the rules accept. A field that it may lack may also be undefined. */
+export type InputOf<F> = Pick<Inputs<F>, RequiredOf<F>> &
+  Partial<Pick<Inputs<F>, Exclude<keyof F, RequiredOf<F>>>>
+
+type Inputs<F> = { readonly [K in keyof F]: F[K] extends Rule<unknown, infer I> ? I : never }
+type RequiredOf<F> = {
+  [K in keyof F]: F[K] extends { readonly isRequired: true } ? K : never
+}[keyof F]
+
+/** A parsed input. It has the defaults of the rules. Its other fields may be missing. */
+export type ParsedOf<F> = Pick<Values<F>, Exclude<keyof F, MissingOf<F>>> &
+  Given<Partial<Pick<Values<F>, MissingOf<F>>>>
+
+type Values<F> = { readonly [K in keyof F]: F[K] extends Rule<infer T, unknown> ? T : never }
+type MissingOf<F> = { [K in keyof F]: undefined extends Values<F>[K] ? K : never }[keyof F]
 
 /** A `T` in which optional fields may be missing but never undefined. */
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
-
-/** A `T` in which all optional fields have their defaults. */
-export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
 
 /** A `T` as an input, whose optional fields may also be undefined. */
 export type Input<T> = {
@@ -37,7 +55,7 @@ export type JsonObject = { [key: string]: unknown }
  * Parses an object by a rule for each field. Throws an `invalid_request` that names every bad
  * field. An unknown field is an error, because it may be a misspelt optional one.
  */
-export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
+export function parseObject<F extends Fields>(input: unknown, fields: F): ParsedOf<F> {
   if (!isObject(input)) throw invalid('The input must be an object')
   const problems: ErrorDetail[] = []
   const parsed = parseFields(input, fields, '', problems)
@@ -49,12 +67,12 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
  * Parses an object within another, as `parseObject` does. `path` is its JSON path. Adds mistakes to
  * `problems`, and returns undefined for a bad object.
  */
-export function parseAt<T extends object>(
+export function parseAt<F extends Fields>(
   input: unknown,
-  fields: Fields<T>,
+  fields: F,
   path: string,
   problems: ErrorDetail[],
-): T | undefined {
+): ParsedOf<F> | undefined {
   if (!isObject(input)) {
     problems.push({ field: path, code: 'invalid', message: 'must be an object' })
     return undefined
@@ -64,31 +82,24 @@ export function parseAt<T extends object>(
   return problems.length > before ? undefined : parsed
 }
 
-function parseFields<T extends object>(
+function parseFields<F extends Fields>(
   input: JsonObject,
-  fields: Fields<T>,
+  fields: F,
   prefix: string,
   problems: ErrorDetail[],
-): T {
+): ParsedOf<F> {
   problems.push(...unknownFields(input, fields, prefix))
   const parsed: JsonObject = {}
-  for (const field in fields) {
-    const rule = fields[field] as Rule<unknown>
+  for (const [field, rule] of Object.entries(fields)) {
     const value = rule(input[field], prefix + field, problems)
     if (value !== undefined) parsed[field] = value
   }
-  return parsed as T
+  return parsed as ParsedOf<F>
 }
 
-/** Throws `invalid_request` when the input has a field that is not in `fields`. */
-export function assertKnown(input: object, fields: object): void {
-  const problems = unknownFields(input, fields)
-  if (problems.length > 0) throw invalidFields(problems)
-}
-
-function unknownFields(input: object, fields: object, prefix = ''): ErrorDetail[] {
+function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
   const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
-  const unknown = names.filter((name) => (input as JsonObject)[name] !== undefined)
+  const unknown = names.filter((name) => input[name] !== undefined)
   return unknown.map((name) => {
     const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
     return { field: prefix + name, code: 'unknown', message }
@@ -119,37 +130,40 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** Creates a rule from a check and its schema. */
-export function withSchema<T>(schema: JsonSchema, check: Check<T>): Rule<T> {
-  const rule = check as Check<T> & { schema: JsonSchema }
-  rule.schema = schema
-  return rule
+export function withSchema<T, I = T>(schema: JsonSchema, check: Check<T>): Rule<T, I> {
+  const copy: Check<T> = (value, field, problems) => check(value, field, problems)
+  return Object.assign(copy, { schema })
+}
+
+/** A rule for a value that a program passes on, such as a function. */
+export function unchecked<T>(): Rule<T> {
+  return withSchema({}, (value) => value as T)
 }
 
 /** Returns the rule with a description in its schema. */
-export function note<T>(description: string, rule: Rule<T>): Rule<T> {
-  const check: Check<T> = (value, field, problems) => rule(value, field, problems)
-  return withSchema({ ...rule.schema, description }, check)
+export function note<T, I>(description: string, rule: Rule<T, I>): Rule<T, I> {
+  return withSchema({ ...rule.schema, description }, rule)
 }
 
 /** The schema of an object with the given fields. Further fields are allowed. */
-export function objectSchema(fields: { readonly [field: string]: Rule<unknown> }): JsonSchema {
+export function objectSchema(fields: Fields): JsonSchema {
   const entries = Object.entries(fields)
   const required = entries.filter(([, rule]) => rule.isRequired).map(([field]) => field)
   const properties = Object.fromEntries(entries.map(([field, { schema }]) => [field, schema]))
   return { type: 'object', properties, ...(required.length > 0 && { required }) }
 }
 
-export function required<T>(rule: Rule<T>): Rule<T | undefined> {
-  const check: Check<T | undefined> = (value, field, problems) => {
+export function required<T, I>(rule: Rule<T, I>): Rule<T, I> & { readonly isRequired: true } {
+  const check: Check<T> = (value, field, problems) => {
     if (value !== undefined) return rule(value, field, problems)
     problems.push({ field, code: 'required', message: 'is required' })
-    return undefined
+    return undefined as T
   }
-  return Object.assign(withSchema(rule.schema, check), { isRequired: true as const })
+  return Object.assign(withSchema<T, I>(rule.schema, check), { isRequired: true as const })
 }
 
-export function optional<T>(rule: Rule<T>): Rule<T | undefined>
-export function optional<T>(rule: Rule<T>, fallback: () => T): Rule<T>
+export function optional<T, I>(rule: Rule<T, I>): Rule<T | undefined, I | undefined>
+export function optional<T, I>(rule: Rule<T, I>, fallback: () => NoInfer<T>): Rule<T, I | undefined>
 export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefined> {
   const schema = fallback ? { ...rule.schema, default: fallback() } : rule.schema
   return withSchema(schema, (value, field, problems) =>
@@ -249,7 +263,16 @@ export const deepLinkScheme = pattern(
   'must be a URI scheme without "://": mygame',
 )
 
-export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
+/** A rule for an object that has no other fields. `I` is a name of its type in an input. */
+export function object<F extends Fields, I = InputOf<F>>(fields: F): Rule<ParsedOf<F>, I> {
+  const schema = { ...objectSchema(fields), additionalProperties: false }
+  return withSchema(
+    schema,
+    (value, field, problems) => parseAt(value, fields, field, problems) as ParsedOf<F>,
+  )
+}
+
+export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
   const schema = { type: 'array', items: entry.schema, maxItems: max }
   return withSchema(schema, (value, field, problems) => {
     if (!Array.isArray(value) || value.length > max) {
@@ -265,7 +288,7 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
 }
 
 /** A rule for a free-form object. Checks the values of the given keys and allows other keys. */
-export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<JsonObject> {
+export function config(keys: Fields): Rule<JsonObject> {
   const schema = { ...freeForm.schema, ...objectSchema(keys) }
   return withSchema(schema, (value, field, problems) => {
     const before = problems.length
@@ -299,7 +322,8 @@ export function isSameJson(a: unknown, b: unknown): boolean {
 }
 
 const MAX_DEPTH = 32
-const MAX_BYTES = 64 * 1024
+/** The maximum number of bytes of a free-form object as JSON. */
+export const MAX_BYTES = 64 * 1024
 
 /**
  * A rule for a JSON object of at most 32 levels and 64 KiB. Allows only values that every storage
@@ -318,61 +342,32 @@ export const freeForm: Rule<JsonObject> = withSchema(
   },
 )
 
-// Walks level by level, because recursion would overflow the stack on deep input. In an object with
-// cycles, the limit on the number of values ends the walk.
 function freeFormProblem(root: JsonObject): string | undefined {
   let visited = 0
-  let level: object[] = [root]
-  for (let depth = 1; level.length > 0; depth++) {
+  // The limits of depth and number also end the walk of an object with cycles.
+  const check = (value: unknown, depth: number): string | undefined => {
+    if (++visited > MAX_BYTES) return TOO_LARGE
+    if (typeof value !== 'object' || value === null) return scalarProblem(value)
     if (depth > MAX_DEPTH) return `must not nest more than ${MAX_DEPTH} deep`
-    const deeper: object[] = []
-    for (const object of level) {
-      if (!isPlain(object)) return 'must hold JSON values only'
-      const isArray = Array.isArray(object)
-      if (!isArray && !Object.keys(object).every(isText)) return MALFORMED_TEXT
-      for (const value of isArray ? object : Object.values(object)) {
-        if (++visited > MAX_BYTES) return TOO_LARGE
-        if (typeof value === 'object' && value !== null) deeper.push(value)
-        else {
-          const problem = scalarProblem(value)
-          if (problem) return problem
-        }
-      }
+    if (!isPlain(value)) return 'must hold JSON values only'
+    if (!Array.isArray(value) && !Object.keys(value).every(isText)) return MALFORMED_TEXT
+    for (const each of Array.isArray(value) ? value : Object.values(value)) {
+      const problem = check(each, depth + 1)
+      if (problem) return problem
     }
-    level = deeper
+    return undefined
   }
+  const problem = check(root, 1)
+  if (problem) return problem
   const json = JSON.stringify(root)
   // A code unit takes at most 3 bytes in UTF-8, so a short text is never too large. Counting its
   // bytes would double the time for a small object.
   if (json.length <= MAX_BYTES / 3) return undefined
-  return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
+  return new TextEncoder().encode(json).length > MAX_BYTES ? TOO_LARGE : undefined
 }
 
 export const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSON`
 const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
-
-/**
- * Whether JSON text is too large for a free-form object. Does not count blanks, and counts an
- * escape as one character. Call it before `JSON.parse`: parsed text like `[{},{},…]` takes 24 times
- * the memory of the text.
- */
-export function isTooLargeJson(json: string): boolean {
-  if (json.length <= MAX_BYTES) return false
-  let length = 0
-  let isInString = false
-  for (let at = 0; at < json.length && length <= MAX_BYTES; at++) {
-    const code = json.charCodeAt(at)
-    if (!isInString && code <= SPACE) continue
-    length++
-    if (code === QUOTE) isInString = !isInString
-    else if (isInString && code === BACKSLASH) at += json[at + 1] === 'u' ? 5 : 1
-  }
-  return length > MAX_BYTES
-}
-
-const SPACE = 0x20
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 function scalarProblem(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return undefined
@@ -399,10 +394,6 @@ export function isText(value: unknown): value is string {
 function isLength(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > 2 * max) return false
   return value.length <= max || [...value].length <= max
-}
-
-function utf8Length(value: string): number {
-  return new TextEncoder().encode(value).length
 }
 
 function protocolOf(url: string): string | undefined {

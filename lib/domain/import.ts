@@ -1,4 +1,4 @@
-import { boolean, type Fields, invalidField, note, optional, required, text } from './fields.ts'
+import { boolean, type InputOf, note, optional, required, text, withSchema } from './fields.ts'
 import type { PurchaseStatus, UnequalCount } from './purchase.ts'
 
 /**
@@ -99,20 +99,20 @@ export interface ImportRecord extends Partial<ImportDetails> {
 
 const MAX_FILE_NAME = 255
 
-/** Returns the last part of a path, cut to 255 characters and without control characters. */
-export function parseFileName(name: unknown = ''): string {
-  if (typeof name !== 'string') throw invalidField('fileName', 'invalid', 'must be a string')
-  const last = name.toWellFormed().split(/[/\\]/).at(-1) as string
+/** A rule for a path. Its result is the last part, cut to 255 characters, without controls. */
+export const fileName = withSchema<string>({ type: 'string' }, (path, field, problems) => {
+  if (typeof path !== 'string') {
+    problems.push({ field, code: 'invalid', message: 'must be a string' })
+    return ''
+  }
+  const last = path.toWellFormed().split(/[/\\]/).at(-1) as string
   return [...last.replace(/\p{Cc}/gu, '')].slice(0, MAX_FILE_NAME).join('')
-}
+})
 
-export interface ImportUndoRequest {
-  readonly import_id: string
-  /** Undoes even an import whose rows a later import skipped as already stored; default false. */
-  readonly force?: boolean | undefined
-}
-
-export const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
+export const undoFields = {
   import_id: required(text(1, 64)),
+  /** Undoes even an import whose rows a later import skipped as already stored; default false. */
   force: optional(note('Undoes even rows that a later file contained.', boolean), () => false),
 }
+
+export interface ImportUndoRequest extends InputOf<typeof undoFields> {}

@@ -1,7 +1,6 @@
 import { TillError } from '../errors.ts'
+import { type Differences, differences } from './differences.ts'
 import {
-  type Complete,
-  type Fields,
   freeForm,
   type Given,
   type Input,
@@ -30,7 +29,7 @@ export const itemName = pattern(
 )
 
 /** A price is a string of digits. A number is an error: 4.99 could be meant in major units. */
-export const price = withSchema<number>(
+export const price = withSchema<number, string>(
   {
     type: 'string',
     pattern: '^[0-9]{1,32}$',
@@ -81,7 +80,9 @@ type NamesWith<Property extends string> = {
 
 /** The values of the fields in `ITEM`. */
 export type ItemValues = {
-  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<infer T> ? T : never
+  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<infer T, unknown>
+    ? T
+    : never
 }
 
 /** A product that a store sells. */
@@ -100,21 +101,25 @@ export interface Item extends ItemValues {
 /** The fields that an update may change. */
 export type ItemFields = Omit<ItemValues, NamesWith<'isFixed'>>
 
+/** The values in an input. */
+export type ItemInputs = {
+  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<unknown, infer I>
+    ? I
+    : never
+}
+
 export interface NewItem
-  extends Omit<ItemValues, NamesWith<'initial'> | 'price'>,
-    Input<Partial<Omit<Pick<ItemValues, NamesWith<'initial'>>, 'metadata'>>> {
+  extends Omit<ItemInputs, NamesWith<'initial'>>,
+    Input<Partial<Omit<Pick<ItemInputs, NamesWith<'initial'>>, 'metadata'>>> {
   readonly store_id: string
-  /** Digits of the price in minor currency units: `'499'` for 4.99. */
-  readonly price: string
   /** A free-form object, returned as `metadata` of the item. */
   readonly meta?: JsonObject | undefined
 }
 
 /** The input to change an item. The name and the type of an item never change. */
-export interface ItemChange extends Input<Partial<Omit<ItemFields, 'price' | 'metadata'>>> {
+export interface ItemChange
+  extends Input<Partial<Omit<ItemInputs, NamesWith<'isFixed'> | 'metadata'>>> {
   readonly id: string
-  /** The price: digits, in minor currency units. */
-  readonly price?: string | undefined
   /** Replaces the whole `metadata`. */
   readonly meta?: JsonObject | undefined
   /**
@@ -124,7 +129,10 @@ export interface ItemChange extends Input<Partial<Omit<ItemFields, 'price' | 'me
   readonly version?: number | undefined
 }
 
-type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
+type ParsedItem = Omit<ItemValues, 'metadata'> & {
+  readonly store_id: string
+  readonly meta: JsonObject
+}
 
 const ROWS = Object.entries(ITEM) as [Name, ItemField][]
 
@@ -140,19 +148,22 @@ export function initialItem(): Pick<ItemValues, NamesWith<'initial'>> {
   return Object.fromEntries(entries)
 }
 
+type InputName = Exclude<Name, 'metadata'> | 'meta'
+
 /** Makes a rule for each field, under its name in an input. */
 function fieldsOf(rows: typeof ROWS, ruleOf: (row: ItemField) => Rule<unknown>) {
   const nameOf = (name: Name) => (name === 'metadata' ? 'meta' : name)
-  return Object.fromEntries(rows.map(([name, row]) => [nameOf(name), ruleOf(row)]))
+  const entries = rows.map(([name, row]) => [nameOf(name), ruleOf(row)])
+  return Object.fromEntries(entries) as { readonly [N in InputName]: Rule<unknown> }
 }
 
 export const newItemFields = {
   store_id: required(storeId),
   ...fieldsOf(ROWS, ({ rule, initial }) => (initial ? optional(rule, initial) : required(rule))),
-} as Fields<ParsedItem>
+}
 
 export function parseNewItem(input: unknown): ParsedItem {
-  return parseObject(input, newItemFields)
+  return parseObject(input, newItemFields) as ParsedItem
 }
 
 type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
@@ -164,10 +175,10 @@ export const itemChangeFields = {
     ({ rule }) => optional(rule),
   ),
   version: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
-} as Fields<ParsedItemChange>
+}
 
 export function parseItemChange(input: unknown): ParsedItemChange {
-  return parseObject(input, itemChangeFields)
+  return parseObject(input, itemChangeFields) as ParsedItemChange
 }
 
 /** Returns the changed item, or `current` if nothing changes. The storage increases the version. */
@@ -192,14 +203,20 @@ export function restoreItem(current: Item): Item {
 
 /** The `data` of the audit entry: the changed fields, and the old and new price. */
 export function describeItemChange(before: Item, after: Item): JsonObject {
-  const { version: _, archived_at: __, ...fields } = { ...before, ...after }
-  const names = Object.keys(fields) as (keyof typeof fields)[]
-  const changed = names.filter((field) => !isSameJson(before[field], after[field]))
+  const { version, archived_at: _, ...fields } = after
+  return describeDifferences({ name: after.name, version }, differences(before, fields))
+}
+
+export function describeDifferences(
+  item: Pick<Item, 'name' | 'version'>,
+  fields: Differences,
+): JsonObject {
+  const changed = Object.keys(fields)
+  const { price } = fields
   return {
-    name: after.name,
-    version: after.version,
+    ...item,
     ...(changed.length > 0 && { changed }),
-    ...(before.price !== after.price && { price: { old: before.price, new: after.price } }),
+    ...(price && { price: { old: price.from, new: price.to } }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Fields, invalidField, oneOf, optional, parseObject, required } from './fields.ts'
+import { type InputOf, invalidField, oneOf, optional, parseObject, required } from './fields.ts'
 import { selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 import { PERIODS, type PurchaseSummary } from './summary.ts'
@@ -10,19 +10,6 @@ export const MOST_CHARTS = 5
 export const MOST_PERIODS = 10_000
 
 export type Period = (typeof PERIODS)[number]
-
-export interface BuyersQuery {
-  readonly store_id: string
-  /** The first day to count, in UTC: `2026-01-31`. By default, all days are counted. */
-  readonly from?: string | undefined
-}
-
-export interface OverviewQuery extends BuyersQuery {
-  /** The day before which the totals end, in UTC: `2026-02-01`. By default, they have no end. */
-  readonly to?: string | undefined
-  /** The periods to divide the time into; default `month`. */
-  readonly by?: Period | undefined
-}
 
 /** A `PurchaseSummary` without the number of buyers. */
 export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
@@ -68,23 +55,23 @@ export interface Buyers {
   readonly buyers: readonly BuyerCount[]
 }
 
-export const buyersFields: Fields<{ readonly store_id: string; readonly from?: number }> = {
+export const buyersFields = {
   store_id: required(storeId),
+  /** The first day to count, in UTC: `2026-01-31`. By default, all days are counted. */
   from: selectionFields.from,
 }
 
-interface ParsedOverview {
-  readonly store_id: string
-  readonly from?: number
-  readonly to?: number
-  readonly by: Period
-}
+export interface BuyersQuery extends InputOf<typeof buyersFields> {}
 
-export const overviewFields: Fields<ParsedOverview> = {
+export const overviewFields = {
   ...buyersFields,
+  /** The day before which the totals end, in UTC: `2026-02-01`. By default, they have no end. */
   to: selectionFields.to,
+  /** The periods to divide the time into; default `month`. */
   by: optional(oneOf(PERIODS), () => 'month' as const),
 }
+
+export interface OverviewQuery extends InputOf<typeof overviewFields> {}
 
 export function parseBuyersQuery(input: unknown) {
   return withWholeDays(parseObject(input, buyersFields))

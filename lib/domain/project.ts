@@ -1,20 +1,18 @@
 import {
   boolean,
   bundleId,
-  type Complete,
   config,
   currency,
   deepLinkScheme,
-  type Fields,
   freeForm,
-  type Given,
-  type Input,
+  type InputOf,
   type JsonObject,
   list,
   note,
   oneOf,
   optional,
   orNull,
+  type ParsedOf,
   parseObject,
   required,
   text,
@@ -43,33 +41,6 @@ export interface Project {
   readonly created_at: string
 }
 
-/** The fields of a project that no input has. */
-type OwnField = 'id' | 'account_id' | 'public_key' | 'created_at'
-
-/** The fields that an update may change: all others, except those that never change. */
-export type ProjectFields = Omit<Project, OwnField | 'bundle_id' | 'dlscheme'>
-
-export interface NewProject
-  extends Input<Omit<Project, OwnField | 'status' | 'dlscheme' | 'config'>> {
-  /** The account that creates the project; optional. */
-  readonly account_id?: string
-  /** The status; default `active`. */
-  readonly status?: string | undefined
-  readonly dlscheme?: string | undefined
-  readonly config?: JsonObject | undefined
-}
-
-export interface ProjectChange extends Input<Partial<Omit<ProjectFields, 'status' | 'config'>>> {
-  readonly id: string
-  /**
-   * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
-   * `webhook_url` changes. If it is `null`, the stored one is removed.
-   */
-  readonly config?: JsonObject | undefined
-  /** The new status. Only an account may set it, not a session. */
-  readonly status?: string | undefined
-}
-
 /**
  * The platforms of both lists in the specification. It misspells `android` as `adroid`, so both
  * spellings are accepted.
@@ -93,63 +64,85 @@ const changedConfigKeys = {
   webhook_secret: note('`null` removes the stored secret.', orNull(configKeys.webhook_secret)),
 }
 
-export const newProjectFields: Fields<Complete<NewProject>> = {
+export const newProjectFields = {
   account_id: required(note('The account that the key belongs to.', text(1, 64))),
   name: required(text(1, 255)),
+  /** The bundle id, in reverse-domain form: `com.example.game`. */
   bundle_id: required(bundleId),
+  /** One of `PLATFORMS`. */
   platform: required(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
+  /** The status; default `active`. */
   status: optional(status, () => 'active'),
+  /** The scheme of deep links, or ''. */
   dlscheme: optional(note('The scheme of deep links.', deepLinkScheme), () => ''),
   config: optional(config(configKeys), () => ({})),
 }
 
+export interface NewProject extends Omit<InputOf<typeof newProjectFields>, 'account_id'> {
+  /** The account that creates the project; optional. */
+  readonly account_id?: string
+}
+
+export type ParsedProject = ParsedOf<typeof newProjectFields>
+
 export function parseNewProject(
   input: unknown,
   platforms: readonly string[] = PLATFORMS,
-): Complete<NewProject> {
+): ParsedProject {
   return parseObject(input, { ...newProjectFields, platform: required(oneOf(platforms)) })
 }
 
 /** The fields that a session may change. */
-export const projectChangeFields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
+export const projectChangeFields = {
   id: required(note('The project that the token belongs to.', text(1, 64))),
   name: optional(text(1, 255)),
   platform: optional(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
+  /**
+   * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
+   * `webhook_url` changes. If it is `null`, the stored one is removed.
+   */
   config: optional(config(changedConfigKeys)),
 }
 
 /** The field that only an account may change. */
-export const statusFields = { status: optional(status) }
+export const statusFields = {
+  /** The new status. Only an account may set it, not a session. */
+  status: optional(status),
+}
+
+const allChangeFields = { ...projectChangeFields, ...statusFields }
+
+export interface ProjectChange extends InputOf<typeof allChangeFields> {}
+
+type ParsedChange = ParsedOf<typeof allChangeFields>
 
 /** Parses a change of a project. Only an account may change the `status`, not a session. */
 export function parseProjectChange(
   input: unknown,
   by: 'account' | 'session',
   platforms: readonly string[] = PLATFORMS,
-): Given<ProjectChange> {
-  const fields = { ...projectChangeFields, platform: optional(oneOf(platforms)) }
-  if (by === 'session') return parseObject(input, fields)
-  return parseObject<Given<ProjectChange>>(input, { ...fields, ...statusFields })
-}
-
-export interface ProjectKeyRotation {
-  /** The id of the project. */
-  readonly id: string
-  /** How long replaced public keys still work, in milliseconds: 0 to 30 days; default one day. */
-  readonly gracePeriod?: number | undefined
+): ParsedChange {
+  const fields = by === 'session' ? projectChangeFields : allChangeFields
+  return parseObject(input, { ...fields, platform: optional(oneOf(platforms)) })
 }
 
 const DAY = 86_400_000
 
-export function parseKeyRotation(input: unknown): Complete<ProjectKeyRotation> {
-  return parseObject(input, {
-    id: required(text(1, 64)),
-    gracePeriod: optional(wholeNumber(0, 30 * DAY), () => DAY),
-  })
+const rotationFields = {
+  /** The id of the project. */
+  id: required(text(1, 64)),
+  /** How long replaced public keys still work, in milliseconds: 0 to 30 days; default one day. */
+  gracePeriod: optional(wholeNumber(0, 30 * DAY), () => DAY),
+}
+
+export interface ProjectKeyRotation extends InputOf<typeof rotationFields> {}
+
+export function parseKeyRotation(input: unknown) {
+  return parseObject(input, rotationFields)
 }
 
 /** Applies a change to a project. Throws `invalid_request` for a bad new `webhook_url`. */
-export function changeProject(current: Project, change: Given<ProjectChange>): Project {
+export function changeProject(current: Project, change: ParsedChange): Project {
   const { id: _, config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
   return {

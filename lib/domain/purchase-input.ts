@@ -1,11 +1,11 @@
 import type { ErrorDetail } from '../errors.ts'
 import {
-  type Fields,
   freeForm,
+  type InputOf,
   invalidFields,
-  type JsonObject,
   optional,
   parseObject,
+  type Rule,
   required,
   rule,
   withSchema,
@@ -21,58 +21,44 @@ import {
 } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** One purchase to record. It has the fields of a row in a purchase file, with the same rules. */
-export interface PurchaseInput {
-  readonly store_id: string
-  /** The id of the transaction, unique in the store. */
-  readonly transaction_id: string
-  /** The `name` of an item of the store. */
-  readonly sku: string
-  /** The time of the purchase: ISO 8601 with a zone, Unix seconds or milliseconds. */
-  readonly purchased_at: string | number
-  readonly user_id?: string | undefined
-  /** Default 1. */
-  readonly quantity?: number | string | undefined
-  /** The price in minor currency units: 499 for 4.99. */
-  readonly price?: number | string | undefined
-  /** The currency; default with a price: the `currency` of the store's configuration. */
-  readonly currency?: string | undefined
-  /** Default `purchased`. */
-  readonly status?: PurchaseStatus | undefined
-  readonly metadata?: JsonObject | undefined
-  /** When a subscription ends, in a format of `purchased_at`. It is owned until then. */
-  readonly expires_at?: string | number | undefined
-}
-
 const textCell = rule((value): value is string => typeof value === 'string', 'must be a string', {
   type: 'string',
 })
 
-const amountCell = withSchema<string>({ type: ['string', 'number'] }, (value, field, problems) =>
-  typeof value === 'number' ? String(value) : textCell(value, field, problems),
+const amountCell = withSchema<string, string | number>(
+  { type: ['string', 'number'] },
+  (value, field, problems) =>
+    typeof value === 'number' ? String(value) : textCell(value, field, problems),
 )
-
-type Given = { readonly store_id: string; readonly metadata: JsonObject } & Partial<
-  Omit<PurchaseCells, 'metadata'>
->
 
 export const purchaseFields = {
   store_id: required(storeId),
+  /** The id of the transaction, unique in the store. */
   transaction_id: required(textCell),
+  /** The `name` of an item of the store. */
   sku: required(textCell),
+  /** The time of the purchase: ISO 8601 with a zone, Unix seconds or milliseconds. */
   purchased_at: required(amountCell),
   user_id: optional(textCell),
+  /** Default 1. */
   quantity: optional(amountCell),
+  /** The price in minor currency units: 499 for 4.99. */
   price: optional(amountCell),
+  /** The currency; default with a price: the `currency` of the store's configuration. */
   currency: optional(textCell),
-  status: optional(textCell),
+  /** Default `purchased`. */
+  status: optional(textCell as Rule<string, PurchaseStatus>),
   metadata: optional(freeForm, () => ({})),
+  /** When a subscription ends, in a format of `purchased_at`. It is owned until then. */
   expires_at: optional(amountCell),
-} satisfies Fields<Given> & Record<keyof PurchaseInput, unknown>
+} satisfies Record<'store_id' | PurchaseField, unknown>
+
+/** One purchase to record. It has the fields of a row in a purchase file, with the same rules. */
+export interface PurchaseInput extends InputOf<typeof purchaseFields> {}
 
 /** Parses a purchase as the cells of a file's row, which the rules of the store check later. */
 export function parsePurchaseInput(input: unknown) {
-  const { store_id, metadata, ...cells } = parseObject<Given>(input, purchaseFields)
+  const { store_id, metadata, ...cells } = parseObject(input, purchaseFields)
   return { store_id, cells, metadata }
 }
 

@@ -1,11 +1,11 @@
 import {
   boolean,
-  type Fields,
-  type Given,
+  type InputOf,
   invalidField,
   note,
   oneOf,
   optional,
+  type ParsedOf,
   parseObject,
   pattern,
   required,
@@ -14,143 +14,16 @@ import {
   withSchema,
 } from './fields.ts'
 import { parseInstant } from './instant.ts'
-import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from './purchase.ts'
+import { PURCHASE_STATUSES } from './purchase.ts'
 import { storeId } from './store.ts'
-import {
-  WEBHOOK_DELIVERY_STATES,
-  type WebhookDelivery,
-  type WebhookDeliveryState,
-} from './webhook.ts'
-
-/** The page of a list to read. */
-export interface ListQuery {
-  /** The maximum number of records on the page, 1 to 1000; by default 100. */
-  readonly limit?: number | string | undefined
-  /** The `next` of the previous page. If missing, the first page is read. */
-  readonly cursor?: string | undefined
-}
-
-export interface ItemQuery extends ListQuery {
-  readonly store_id: string
-  /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
-  readonly archived?: boolean | undefined
-  /**
-   * Lists only items whose `name` or `display_name` contains this text. Ignores case. Only accounts
-   * may set it.
-   */
-  readonly search?: string | undefined
-}
-
-export interface ItemHistoryQuery extends ListQuery {
-  /** The id of the item. */
-  readonly id: string
-}
-
-export interface StoreQuery extends ListQuery {
-  readonly project_id: string
-}
-
-export interface AuditQuery extends ListQuery {
-  /** If given, lists only the entries of this account. */
-  readonly account_id?: string | undefined
-}
-
-export interface ImportQuery extends ListQuery {
-  readonly store_id: string
-}
-
-export interface WebhookQuery extends ListQuery {
-  /** If given, lists only the endpoints of this project and its stores. */
-  readonly project_id?: string | undefined
-}
-
-export interface WebhookLogQuery extends ListQuery {
-  readonly endpoint_id: string
-  /** If given, lists only the messages in this state. */
-  readonly state?: WebhookDeliveryState | undefined
-}
-
-/** Identifies a message of the delivery log. */
-export type WebhookDeliveryKey = Pick<WebhookDelivery, 'endpoint_id' | 'webhook_id'>
-
-/** Give one of `from` and `since`. */
-export interface WebhookReplay {
-  readonly endpoint_id: string
-  /** The `sequence` of the first event. */
-  readonly from?: number | undefined
-  /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
-  readonly since?: string | undefined
-}
-
-/** Selects the purchases of a store that meet all given conditions. */
-export interface PurchaseSelection {
-  readonly store_id: string
-  readonly user_id?: string | undefined
-  readonly sku?: string | undefined
-  readonly status?: PurchaseStatus | undefined
-  /** Selects only purchases that this import added. */
-  readonly import_id?: string | undefined
-  /** The earliest purchase time: ISO 8601 with a zone, or a date, which means midnight UTC. */
-  readonly from?: string | undefined
-  /** Only purchases before this time are selected. The formats are the same as for `from`. */
-  readonly to?: string | undefined
-}
-
-export interface PurchaseQuery extends Omit<PurchaseSelection, 'store_id'>, ListQuery {
-  /** The store. Required without a `transaction_id`. */
-  readonly store_id?: string | undefined
-  /** Lists only the purchase with this id: of the store, or of each store of the account. */
-  readonly transaction_id?: string | undefined
-  /** Whether the purchase that was imported last comes first. */
-  readonly newest_first?: boolean | undefined
-}
-
-/** Identifies a purchase. */
-export type PurchaseKey = Pick<Purchase, 'store_id' | 'transaction_id'>
-
-/** One page of what a user owns in a store. */
-export interface OwnedQuery extends ListQuery {
-  readonly store_id: string
-  readonly user_id: string
-}
-
-/** Selects the purchases that a storage lists. */
-export interface PurchaseFilter {
-  readonly user_id?: string
-  readonly sku?: string
-  readonly status?: PurchaseStatus
-  readonly import_id?: string
-  /** Only purchases at or after this time; Unix milliseconds. */
-  readonly from?: number
-  /** Only purchases before this time; Unix milliseconds. */
-  readonly to?: number
-}
-
-/** The input for moving old entries of the audit log into a file. */
-export interface AuditArchive {
-  /** Entries before this time or date (UTC) are moved. It must be at least one hour ago. */
-  readonly before: string
-  /** A new file, or an earlier archive of the same log, to which the entries are appended. */
-  readonly file: string
-}
-
-/** One page of a list. */
-export interface ListPage {
-  /** The `cursor` of the next page; missing on the last page. */
-  readonly next?: string
-}
-
-interface ParsedPage {
-  readonly limit: number
-  readonly cursor?: string | undefined
-}
+import { WEBHOOK_DELIVERY_STATES } from './webhook.ts'
 
 /** The maximum number of records on a page. */
 export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
 const LIMIT_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
 
-export const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
+export const limit = withSchema<number, number | string>(LIMIT_SCHEMA, (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
   if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
     return number as number
@@ -159,7 +32,8 @@ export const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) =
   return 0
 })
 
-const instant = withSchema<number>({ type: 'string' }, (value, field, problems) => {
+/** A rule for a time. Its result is Unix milliseconds. */
+const instant = withSchema<number, string>({ type: 'string' }, (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
   const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
   const found = parseInstant(isDay ? `${written}T00:00:00Z` : written)
@@ -170,9 +44,29 @@ const instant = withSchema<number>({ type: 'string' }, (value, field, problems) 
   return found ?? 0
 })
 
-export const listFields: Fields<ParsedPage> = {
+/** One page of a list. */
+export interface ListPage {
+  /** The `cursor` of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+const limitField = {
+  /** The maximum number of records on the page, 1 to 1000; by default 100. */
   limit: optional(limit, () => DEFAULT_PAGE),
+}
+
+export const listFields = {
+  ...limitField,
+  /** The `next` of the previous page. If missing, the first page is read. */
   cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the previous page')),
+}
+
+/** The page of a list to read. */
+export interface ListQuery extends InputOf<typeof listFields> {}
+
+interface ParsedPage {
+  readonly limit: number
+  readonly cursor?: string | undefined
 }
 
 /** Converts a parsed query to the page that a storage reads. */
@@ -184,37 +78,47 @@ export function pageFor({ limit, cursor }: ParsedPage): { limit: number; after?:
 export const itemQueryFields = {
   store_id: required(storeId),
   limit: optional(limit),
+  /** The `next` of the previous page. If missing, the first page is read. */
   cursor: optional(text(1, 64)), // the id of an item
 }
 
-export const itemListFields: Fields<
-  Given<Omit<ItemQuery, 'archived'>> & { archived: boolean } & ParsedPage
-> = {
+export const itemListFields = {
   ...itemQueryFields,
+  /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   archived: optional(note('Whether to list only archived items.', boolean), () => false),
+  /**
+   * Lists only items whose `name` or `display_name` contains this text. Ignores case. Only accounts
+   * may set it.
+   */
   search: optional(note('A text in `name` or `display_name`. Ignores case.', text(1, 255))),
-  limit: listFields.limit,
+  ...limitField,
 }
 
-export const itemHistoryFields: Fields<Pick<ItemHistoryQuery, 'id'> & ParsedPage> = {
+export interface ItemQuery extends InputOf<typeof itemListFields> {}
+
+export const itemHistoryFields = {
+  /** The id of the item. */
   id: required(text(1, 64)),
   ...listFields,
 }
 
-export const importListFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
-  store_id: required(storeId),
-  ...listFields,
-}
+export interface ItemHistoryQuery extends InputOf<typeof itemHistoryFields> {}
 
-export const storeListFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
-  project_id: required(text(1, 64)),
-  ...listFields,
-}
+export const importListFields = { store_id: required(storeId), ...listFields }
 
-export const auditFields: Fields<Given<Pick<AuditQuery, 'account_id'>> & ParsedPage> = {
+export interface ImportQuery extends InputOf<typeof importListFields> {}
+
+export const storeListFields = { project_id: required(text(1, 64)), ...listFields }
+
+export interface StoreQuery extends InputOf<typeof storeListFields> {}
+
+export const auditFields = {
+  /** If given, lists only the entries of this account. */
   account_id: optional(text(1, 64)),
   ...listFields,
 }
+
+export interface AuditQuery extends InputOf<typeof auditFields> {}
 
 export function parseFollowQuery(input: unknown) {
   return parseObject(input, {
@@ -223,28 +127,42 @@ export function parseFollowQuery(input: unknown) {
   })
 }
 
-export function parseAuditArchive(input: unknown): { before: number; file: string } {
-  return parseObject(input, { before: required(instant), file: required(text(1, 4096)) })
+export const archiveFields = {
+  /** Entries before this time or date (UTC) are moved. It must be at least one hour ago. */
+  before: required(instant),
+  /** A new file, or an earlier archive of the same log, to which the entries are appended. */
+  file: required(text(1, 4096)),
 }
 
-export const selectionFields: Fields<PurchaseFilter> = {
+/** The input for moving old entries of the audit log into a file. */
+export interface AuditArchive extends InputOf<typeof archiveFields> {}
+
+export const selectionFields = {
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
+  /** Selects only purchases that this import added. */
   import_id: optional(text(1, 64)),
+  /** The earliest purchase time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   from: optional(note('The start: a time with its zone, or a day in UTC.', instant)),
+  /** Only purchases before this time are selected. The formats are the same as for `from`. */
   to: optional(note('The exclusive end: a time with its zone, or a day in UTC.', instant)),
 }
 
-type ParsedPurchaseQuery = PurchaseFilter & {
-  store_id?: string
-  transaction_id?: string
-  newest_first: boolean
-} & ParsedPage
+/** Selects the purchases of a store that meet all given conditions. */
+export interface PurchaseSelection extends InputOf<typeof selectionFields> {
+  readonly store_id: string
+}
 
-export const purchaseListFields: Fields<ParsedPurchaseQuery> = {
+/** Selects the purchases that a storage lists. Times are Unix milliseconds. */
+export interface PurchaseFilter extends ParsedOf<typeof selectionFields> {}
+
+export const purchaseListFields = {
+  /** The store. Required without a `transaction_id`. */
   store_id: optional(storeId),
+  /** Lists only the purchase with this id: of the store, or of each store of the account. */
   transaction_id: optional(text(1, 255)),
+  /** Whether the purchase that was imported last comes first. */
   newest_first: optional(
     note('Whether the purchase that was imported last comes first.', boolean),
     () => false,
@@ -253,55 +171,75 @@ export const purchaseListFields: Fields<ParsedPurchaseQuery> = {
   ...listFields,
 }
 
-export const purchaseKeyFields: Fields<PurchaseKey> = {
-  store_id: required(storeId),
-  transaction_id: required(text(1, 255)),
-}
+export interface PurchaseQuery extends InputOf<typeof purchaseListFields> {}
 
 /** Throws `invalid_request` if the query has neither a `store_id` nor a `transaction_id`. */
-export function parsePurchaseQuery(input: unknown): ParsedPurchaseQuery {
-  const query = parseObject<ParsedPurchaseQuery>(input, purchaseListFields)
+export function parsePurchaseQuery(input: unknown) {
+  const query = parseObject(input, purchaseListFields)
   if (query.store_id !== undefined || query.transaction_id !== undefined) return query
   throw invalidField('store_id', 'required', 'is required without a transaction_id')
 }
 
-/** The parameters of `GET /purchases/owned`: the user is that of the token. */
-export const ownPurchasesFields: Fields<Pick<OwnedQuery, 'store_id'> & ParsedPage> = {
+export const purchaseKeyFields = {
   store_id: required(storeId),
-  limit: listFields.limit,
+  transaction_id: required(text(1, 255)),
+}
+
+/** Identifies a purchase. */
+export interface PurchaseKey extends InputOf<typeof purchaseKeyFields> {}
+
+/** The parameters of `GET /purchases/owned`: the user is that of the token. */
+export const ownPurchasesFields = {
+  store_id: required(storeId),
+  ...limitField,
+  /** The `next` of the previous page. If missing, the first page is read. */
   cursor: optional(text(1, 255)), // the SKU of an item
 }
 
-export const ownedListFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
-  ...ownPurchasesFields,
-  user_id: required(text(1, 255)),
-}
+export const ownedListFields = { ...ownPurchasesFields, user_id: required(text(1, 255)) }
+
+/** One page of what a user owns in a store. */
+export interface OwnedQuery extends InputOf<typeof ownedListFields> {}
 
 const endpointId = text(1, 255)
 
-export const webhookListFields: Fields<Given<{ project_id?: string }> & ParsedPage> = {
+export const webhookListFields = {
+  /** If given, lists only the endpoints of this project and its stores. */
   project_id: optional(text(1, 64)),
-  limit: listFields.limit,
+  ...limitField,
+  /** The `next` of the previous page. If missing, the first page is read. */
   cursor: optional(endpointId),
 }
 
+export interface WebhookQuery extends InputOf<typeof webhookListFields> {}
+
 export const deliveryListFields = {
   endpoint_id: required(endpointId),
+  /** If given, lists only the messages in this state. */
   state: optional(oneOf(WEBHOOK_DELIVERY_STATES)),
   ...listFields,
 }
+
+export interface WebhookLogQuery extends InputOf<typeof deliveryListFields> {}
 
 export const deliveryFields = {
   endpoint_id: required(endpointId),
   webhook_id: required(text(1, 64)),
 }
 
-/** `since` becomes Unix milliseconds. */
-export const replayFields: Fields<Given<Omit<WebhookReplay, 'since'> & { since?: number }>> = {
+/** Identifies a message of the delivery log. */
+export interface WebhookDeliveryKey extends InputOf<typeof deliveryFields> {}
+
+export const replayFields = {
   endpoint_id: required(endpointId),
+  /** The `sequence` of the first event. */
   from: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+  /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
   since: optional(instant),
 }
+
+/** Give one of `from` and `since`. */
+export interface WebhookReplay extends InputOf<typeof replayFields> {}
 
 export function parseReplay(input: unknown) {
   const parsed = parseObject(input, replayFields)

@@ -1,6 +1,6 @@
 import {
   deepLinkScheme,
-  type Fields,
+  type InputOf,
   isObject,
   list,
   note,
@@ -38,27 +38,14 @@ export interface Session {
   readonly exp: number
 }
 
-/** The input to open a session of a user. `device_info` is checked but not stored. */
-export interface SessionRequest {
-  readonly public_key?: string | undefined
-  readonly user_id: string
-  readonly device_info?: DeviceInfo | undefined
-  readonly dlscheme?: string | undefined
-}
-
-export interface DeviceInfo {
-  readonly device_id?: string | undefined
-  readonly platform?: 'ios' | 'android' | 'web' | undefined
-  readonly os_version?: string | undefined
-  readonly app_version?: string | undefined
-}
-
 const deviceFields = {
   device_id: optional(text(0, 255)),
   platform: optional(oneOf(['ios', 'android', 'web'])),
   os_version: optional(text(0, 255)),
   app_version: optional(text(0, 255)),
 }
+
+export interface DeviceInfo extends InputOf<typeof deviceFields> {}
 
 const DEVICE_SCHEMA = { ...objectSchema(deviceFields), description: 'Checked, but not stored.' }
 
@@ -74,32 +61,24 @@ const deviceInfo = withSchema<DeviceInfo>(DEVICE_SCHEMA, (value, field, problems
 
 const userId = text(1, 255, { control: false })
 
-export const sessionFields: Fields<SessionRequest> = {
+export const sessionFields = {
   public_key: optional(note('Must equal the header `x-public-project-key`.', text(1, 255))),
   user_id: required(note('The id of the user in your system.', userId)),
   device_info: optional(deviceInfo),
   dlscheme: optional(note('The scheme of deep links. Checked, but not stored.', deepLinkScheme)),
 }
 
-/** Parses the input that opens a session. If it has a `public_key`, this must equal `publicKey`. */
-export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
-  return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
-}
+/** The input to open a session of a user. `device_info` is checked but not stored. */
+export interface SessionRequest extends InputOf<typeof sessionFields> {}
 
-/** The input of an account that issues a token. */
-export interface NewToken {
-  readonly project_id: string
-  /** The id of the user; default: the id of the project, for a token without a user. */
-  readonly user_id?: string | undefined
-  /** The permissions of the token. Default: all scopes. */
-  readonly scopes?: readonly Scope[] | undefined
-  /** The lifetime in milliseconds: one minute to one day. Default: the till's `tokenLifetime`. */
-  readonly lifetime?: number | undefined
+/** Parses the input that opens a session. If it has a `public_key`, this must equal `publicKey`. */
+export function parseSessionRequest(input: unknown, publicKey: string) {
+  return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
 }
 
 const SCOPES_SCHEMA = { type: 'array', items: { enum: SCOPES }, minItems: 1 }
 
-const someScopes = withSchema<Scope[]>(SCOPES_SCHEMA, (value, field, problems) => {
+const someScopes = withSchema<readonly Scope[]>(SCOPES_SCHEMA, (value, field, problems) => {
   const scopes = list(oneOf(SCOPES), SCOPES.length)(value, field, problems)
   if (Array.isArray(value) && value.length === 0) {
     problems.push({ field, code: 'invalid', message: 'must name at least one scope' })
@@ -107,23 +86,23 @@ const someScopes = withSchema<Scope[]>(SCOPES_SCHEMA, (value, field, problems) =
   return scopes
 })
 
-export const newTokenFields: Fields<NewToken> = {
+export const newTokenFields = {
   project_id: required(text(1, 64)),
+  /** The id of the user; default: the id of the project, for a token without a user. */
   user_id: optional(userId),
+  /** The permissions of the token. Default: all scopes. */
   scopes: optional(someScopes),
+  /** The lifetime in milliseconds: one minute to one day. Default: the till's `tokenLifetime`. */
   lifetime: optional(wholeNumber(60_000, 86_400_000)),
 }
 
-/** The input to revoke all tokens of a project, or only those of one user. */
-export interface TokenRevocation {
-  readonly project_id: string
-  readonly user_id?: string | undefined
-}
+/** The input of an account that issues a token. */
+export interface NewToken extends InputOf<typeof newTokenFields> {}
 
-export const revocationFields: Fields<TokenRevocation> = {
-  project_id: required(text(1, 64)),
-  user_id: optional(userId),
-}
+export const revocationFields = { project_id: required(text(1, 64)), user_id: optional(userId) }
+
+/** The input to revoke all tokens of a project, or only those of one user. */
+export interface TokenRevocation extends InputOf<typeof revocationFields> {}
 
 function sameAs(publicKey: string): Rule<string> {
   return withSchema({ const: publicKey }, (value, field, problems) => {

@@ -1,12 +1,10 @@
 import {
   boolean,
   bundleId,
-  type Complete,
   config,
   currency,
   type Fields,
-  type Given,
-  type Input,
+  type InputOf,
   isObject,
   type JsonObject,
   linkUrl,
@@ -15,6 +13,7 @@ import {
   oneOf,
   optional,
   orNull,
+  type ParsedOf,
   parseObject,
   pattern,
   type Rule,
@@ -45,30 +44,6 @@ export interface Store {
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 
-/** The fields that an input may leave out, and that an update may change. */
-export type StoreFields = Omit<
-  Store,
-  'account_id' | 'project_id' | 'store_id' | 'store_type' | 'created_at'
->
-
-export interface NewStore extends Input<Partial<StoreFields>> {
-  readonly project_id: string
-  /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
-  readonly store_id?: string | undefined
-  readonly store_type: StoreType
-}
-
-type ParsedStore = Complete<Omit<NewStore, 'store_id'>> & Given<Pick<NewStore, 'store_id'>>
-
-export interface StoreChange extends Input<Partial<Omit<StoreFields, 'store_config'>>> {
-  readonly store_id: string
-  /**
-   * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
-   * only if `webhook_url` is the same. `null` removes a secret.
-   */
-  readonly store_config?: JsonObject | undefined
-}
-
 export const storeId = pattern(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
 
 const IAP_PLATFORMS = ['google_play', 'app_store', 'epic_game_store', 'steam']
@@ -96,7 +71,7 @@ const commonKeys = {
   test_mode: note('Is stored, and has no effect.', boolean),
 }
 
-const configKeys: Record<StoreType, { readonly [key: string]: Rule<unknown> }> = {
+const configKeys: Record<StoreType, Fields> = {
   web: {
     ...commonKeys,
     payment_methods: list(text(1, 255), 100),
@@ -118,47 +93,60 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
 export const STORE_SECRETS = [...new Set(Object.values(SECRETS_OF_TYPE).flat())].sort()
 
 /** The field rules for a new store of each type. */
-export const newStoreFields: Record<StoreType, Fields<ParsedStore>> = {
+export const newStoreFields = {
   web: fieldsOfNewStore(['web'], configKeys.web),
   iap: fieldsOfNewStore(['iap'], configKeys.iap),
   custom: fieldsOfNewStore(['custom'], configKeys.custom),
-}
+} satisfies Record<StoreType, unknown>
 
-function fieldsOfNewStore(
-  types: readonly StoreType[],
-  keys: { readonly [key: string]: Rule<unknown> },
-): Fields<ParsedStore> {
+function fieldsOfNewStore(types: readonly StoreType[], keys: Fields) {
   return {
     project_id: required(note('A project of the account.', text(1, 64))),
+    /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
     store_id: optional(note('Unique in the account. Default: a new id.', storeId)),
     store_type: required(oneOf(types)),
+    /** Whether the store is a sandbox; default false. */
     is_sandbox: optional(boolean, () => false),
+    /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
     status: optional(status, () => 'active'),
     store_config: optional(config(keys), () => ({})),
   }
 }
 
-export function parseNewStore(input: unknown): ParsedStore {
+export interface NewStore extends InputOf<ReturnType<typeof fieldsOfNewStore>> {}
+
+export function parseNewStore(input: unknown) {
   const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
   return parseObject(input, type ? newStoreFields[type] : fieldsOfNewStore(STORE_TYPES, commonKeys))
 }
 
-/** Parses a change of a store. `type` is its type, which never changes and decides the rules. */
-export function parseStoreChange(input: unknown, type: StoreType): Given<StoreChange> {
+function fieldsOfChange(type: StoreType) {
   const keys = configKeys[type]
   const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(keys[key] as Rule<unknown>)])
   const changed = { webhook_url: storedWebhookUrl, ...Object.fromEntries(nullable) }
-  const fields: Fields<Given<StoreChange>> = {
+  return {
     store_id: required(storeId),
     is_sandbox: optional(boolean),
     status: optional(status),
+    /**
+     * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
+     * only if `webhook_url` is the same. `null` removes a secret.
+     */
     store_config: optional(config({ ...keys, ...changed })), // `changeStore` checks a new URL
   }
-  return parseObject(input, fields)
+}
+
+type ChangeFields = ReturnType<typeof fieldsOfChange>
+
+export interface StoreChange extends InputOf<ChangeFields> {}
+
+/** Parses a change of a store. `type` is its type, which never changes and decides the rules. */
+export function parseStoreChange(input: unknown, type: StoreType): ParsedOf<ChangeFields> {
+  return parseObject(input, fieldsOfChange(type))
 }
 
 /** Applies a change to a store. Throws `invalid_request` for a bad new `webhook_url`. */
-export function changeStore(current: Store, change: Given<StoreChange>): Store {
+export function changeStore(current: Store, change: ParsedOf<ChangeFields>): Store {
   const { store_id: _, store_config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
   return {

@@ -1,5 +1,5 @@
-import { boolean, type Fields, note, oneOf, optional, wholeNumber, withSchema } from './fields.ts'
-import { limit, type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
+import { boolean, type InputOf, note, oneOf, optional, wholeNumber, withSchema } from './fields.ts'
+import { limit, selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 
 /** The periods of a summary. All are in UTC. */
@@ -7,24 +7,6 @@ export const PERIODS = ['day', 'week', 'month'] as const
 /** The fields by which a summary can group purchases. */
 export const SUMMARY_KEYS = [...PERIODS, 'sku', 'currency', 'store'] as const
 export type SummaryKey = (typeof SUMMARY_KEYS)[number]
-
-/** Selects the purchases of a summary: of one store, or of all live stores of the account. */
-export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
-  readonly store_id?: string | undefined
-  /** Without a `store_id`: whether to sum the sandbox stores instead of the live ones. */
-  readonly sandbox?: boolean | undefined
-  /**
-   * The fields to group by, in the order of the result; default month, sku and currency. At most
-   * one of day, week and month.
-   */
-  readonly by?: readonly SummaryKey[] | undefined
-  /**
-   * Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`.
-   */
-  readonly top?: number | string | undefined
-  /** The maximum number of groups in a summary without `top`; unlimited by default. */
-  readonly maxGroups?: number | undefined
-}
 
 /**
  * Counts and sums of a group of purchases. It has the fields of the query's `by`, and always a
@@ -67,19 +49,23 @@ const keys = withSchema<readonly SummaryKey[]>(KEYS_SCHEMA, (value, field, probl
   return list as readonly SummaryKey[]
 })
 
-interface ParsedQuery extends PurchaseFilter {
-  readonly store_id?: string
-  readonly sandbox: boolean
-  readonly by: readonly SummaryKey[]
-  readonly top?: number
-  readonly maxGroups?: number
-}
-
-export const summaryFields: Fields<ParsedQuery> = {
+export const summaryFields = {
   ...selectionFields,
   store_id: optional(storeId),
+  /** Without a `store_id`: whether to sum the sandbox stores instead of the live ones. */
   sandbox: optional(note('The sandbox stores instead of the live ones.', boolean), () => false),
-  by: optional(keys, () => ['month', 'sku', 'currency']),
+  /**
+   * The fields to group by, in the order of the result; default month, sku and currency. At most
+   * one of day, week and month.
+   */
+  by: optional(keys, () => ['month', 'sku', 'currency'] as const),
+  /**
+   * Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`.
+   */
   top: optional(limit),
+  /** The maximum number of groups in a summary without `top`; unlimited by default. */
   maxGroups: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
 }
+
+/** Selects the purchases of a summary: of one store, or of all live stores of the account. */
+export interface SummaryQuery extends InputOf<typeof summaryFields> {}

@@ -1,10 +1,4 @@
-import { type Fields, required, text } from './fields.ts'
-
-/** A user of a project. */
-export interface UserQuery {
-  readonly project_id: string
-  readonly user_id: string
-}
+import { type InputOf, required, text } from './fields.ts'
 
 /** The result of an erasure. */
 export interface ErasedUser {
@@ -16,7 +10,7 @@ export interface ErasedUser {
   readonly found: boolean
 }
 
-export const userFields: Fields<UserQuery> = {
-  project_id: required(text(1, 64)),
-  user_id: required(text(1, 255)),
-}
+export const userFields = { project_id: required(text(1, 64)), user_id: required(text(1, 255)) }
+
+/** A user of a project. */
+export interface UserQuery extends InputOf<typeof userFields> {}

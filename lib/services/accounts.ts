@@ -12,12 +12,12 @@ import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import type { AuditPage, KeyedAccount } from '../storage/port.ts'
 import { allowStale, assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { createAccountKey, createId, hashAccountKey } from './ids.ts'
+import { createAccountKey, createId, hashText } from './ids.ts'
 import { newProject } from './projects.ts'
 
 export interface Accounts {
@@ -82,11 +82,11 @@ export function createAccounts(context: Context): Accounts {
   const newKey = (account_id: string) => {
     const account_key = createAccountKey()
     const key_id = createId('key', now())
-    const hash = hashAccountKey(account_key)
+    const hash = hashText(account_key)
     return { account_key, key: { key_id, account_id, hash, created_at: formatInstant(now()) } }
   }
 
-  return {
+  const accounts: Accounts = {
     async create(input, options) {
       const { name, project: first } = parseNewAccount(input, platforms)
       const created_at = formatInstant(now())
@@ -108,7 +108,7 @@ export function createAccounts(context: Context): Accounts {
     },
 
     async authenticate(account_key, { isForWrite = false } = {}) {
-      const find = () => storage.findAccountByKeyHash(hashAccountKey(account_key as string))
+      const find = () => storage.findAccountByKeyHash(hashText(account_key as string))
       const account = account_key && (await (isForWrite ? allowStale(storage, find) : find()))
       if (!account) throw keyRequired()
       keyUses.note(account.key_id)
@@ -134,7 +134,7 @@ export function createAccounts(context: Context): Accounts {
       return { accounts, ...next }
     },
 
-    all: () => recordsOf((page) => storage.listAccounts(page)),
+    all: () => listAll((page) => accounts.list(page), 'accounts'),
 
     async addKey(account, { name, ...options } = {}) {
       assertAccount(account)
@@ -148,9 +148,8 @@ export function createAccounts(context: Context): Accounts {
     async listKeys(account) {
       assertAccount(account)
       const keys: AccountKeyInfo[] = []
-      const { account_id } = account
-      const all = recordsOf((page) => storage.listAccountKeys(account_id, page))
-      for await (const key of all) keys.push(withoutHash(key))
+      const all = listAll((page) => accounts.pageOfKeys(account, page), 'keys')
+      for await (const key of all) keys.push(key)
       return keys
     },
 
@@ -176,6 +175,7 @@ export function createAccounts(context: Context): Accounts {
       throw new TillError('account_key_not_found', message)
     },
   }
+  return accounts
 }
 
 function withoutHash({ hash: _, ...info }: AccountKey): AccountKeyInfo {

@@ -15,7 +15,7 @@ import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { RecordPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
-import { type CatalogRequest, isPlanOf, preparePlan } from './catalog-plan.ts'
+import { type CatalogRequest, preparePlan } from './catalog-plan.ts'
 import type { Context } from './context.ts'
 
 export interface Catalogs {
@@ -46,7 +46,7 @@ export interface CatalogApplication extends CatalogRequest {
 }
 
 export function createCatalog(context: Context): Catalogs {
-  const { storage, sealer, longCalls, rowQuotas } = context
+  const { storage, longCalls, rowQuotas } = context
 
   async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
     const project = await getNamedProject(storage, account, project_id, 'project_id')
@@ -84,8 +84,8 @@ export function createCatalog(context: Context): Catalogs {
 
     async apply(account, { digest, ...request }, options) {
       assertAccount(account)
-      const { plan, writes, quota, ...checks } = await preparePlan(context, account, request)
-      if (digest !== undefined && !isPlanOf(sealer, digest, writes.state)) {
+      const { plan, writes, checks } = await preparePlan(context, account, request)
+      if (digest !== undefined && digest !== plan.digest) {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
       if (plan.changes.length === 0) return plan
@@ -97,7 +97,7 @@ export function createCatalog(context: Context): Catalogs {
       const data = { created, updated, archived, restored }
       const about = { subject: project_id, project_id, data }
       const write = auditedWrite(context, account, 'catalog.apply', about, options)
-      await storage.applyCatalog(writes, { ...write, ...checks, ...(quota && { quota }) })
+      await storage.applyCatalog(writes, { ...write, ...checks })
       rowQuotas.items.add(account.account_id, items)
       return plan
     },

@@ -5,7 +5,7 @@ import { formatInstant } from '../domain/instant.ts'
 import { type ImportQuery, importListFields, type ListPage, pageFor } from '../domain/query.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import type { UndoOutcome } from '../storage/port.ts'
 import { assertAccount, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
@@ -46,13 +46,8 @@ export function createImports(context: Context): Imports {
       return { imports: records, ...further }
     },
 
-    async *all(account, { store_id }) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        imports.list(account, { store_id, limit, cursor }),
-      )) {
-        yield* page.imports
-      }
-    },
+    all: (account, query) =>
+      listAll((page) => imports.list(account, { ...query, ...page }), 'imports'),
 
     async get(account, import_id) {
       assertAccount(account)

@@ -23,7 +23,7 @@ import {
   pageFor,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
 import {
   allowStale,
@@ -203,13 +203,7 @@ export function createItems(context: Context): Items {
       }
     },
 
-    async *all(caller, query) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        items.list(caller, { ...query, limit, cursor }),
-      )) {
-        yield* page.items
-      }
-    },
+    all: (caller, query) => listAll((page) => items.list(caller, { ...query, ...page }), 'items'),
   }
   return items
 }

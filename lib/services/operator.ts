@@ -6,19 +6,20 @@ import { formatInstant } from '../domain/instant.ts'
 import {
   type AuditArchive,
   type AuditQuery,
+  archiveFields,
   auditFields,
   pageFor,
-  parseAuditArchive,
   parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { pagesOf, recordsOf } from '../storage/pages.ts'
+import { listAll, pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { renewEndpoint, writesOfChange } from './endpoints.ts'
 import type { NearQuota } from './row-quotas.ts'
 import {
+  configBytes,
   dropUnreadable,
   findUnreadable,
   findUnsealed,
@@ -28,7 +29,6 @@ import {
   type SecretHolder,
   type StoredSecret,
   sealSecrets,
-  secretsOf,
 } from './secrets.ts'
 
 /** The operator's methods. They take no caller. */
@@ -165,7 +165,7 @@ export function createOperations(context: Context): Operations {
     let bytes = 0
     for await (const found of allRecords()) {
       if (bytes >= CHECKED_BYTES) return
-      bytes += Math.max(LEAST_BYTES, sizeOf(found.record))
+      bytes += Math.max(LEAST_BYTES, configBytes(found.record))
       yield found
     }
   }
@@ -242,16 +242,10 @@ export function createOperations(context: Context): Operations {
       return { entries: shown, next: position, isLast: entries.length < limit }
     },
 
-    async *allAudit(query) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        operations.listAudit({ ...query, limit, cursor }),
-      )) {
-        yield* page.entries
-      }
-    },
+    allAudit: (query) => listAll((page) => operations.listAudit({ ...query, ...page }), 'entries'),
 
     async archiveAudit(archive, { onProgress, signal, ...options } = {}) {
-      const { before, file } = parseAuditArchive(archive)
+      const { before, file } = parseObject(archive, archiveFields)
       if (before > context.now() - ARCHIVED_AFTER_MS) {
         throw invalidField('before', 'invalid', 'must be at least one hour ago')
       }
@@ -347,10 +341,6 @@ const NEEDED_MS = 30 * 86_400_000
 
 const CHECKED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = CHECKED_BYTES / 1_000
-
-function sizeOf(record: SecretHolder | undefined): number {
-  return record ? JSON.stringify(secretsOf(record).config).length : 0
-}
 
 /** An account, or a project or store that belongs to it. */
 interface Found {

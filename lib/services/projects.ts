@@ -1,9 +1,10 @@
 import type { Account } from '../domain/account.ts'
-import { type Complete, invalidField, isObject, parseObject } from '../domain/fields.ts'
+import { invalidField, isObject, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
   type NewProject,
+  type ParsedProject,
   type Project,
   type ProjectChange,
   type ProjectKeyRotation,
@@ -13,7 +14,7 @@ import {
 } from '../domain/project.ts'
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import type { AuditedWrite } from '../storage/port.ts'
 import {
   assertAccount,
@@ -66,7 +67,7 @@ export interface ProjectPage extends ListPage {
 }
 
 /** A project record with a new id and a new public key. */
-export function newProject({ now }: Context, fields: Complete<NewProject>): Project {
+export function newProject({ now }: Context, fields: ParsedProject): Project {
   return {
     id: createId('prj', now()),
     ...fields,
@@ -79,7 +80,13 @@ export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
   const { projects: maxProjects, configBytes: config_bytes } = quotas
 
-  return {
+  const getProject = async (caller: Caller, id: string): Promise<Project> => {
+    const project = await findReachableProject(storage, caller, id)
+    if (project) return project
+    throw new TillError('project_not_found', 'No project has this id')
+  }
+
+  const projects: Projects = {
     async create(account, input, options = {}) {
       assertAccount(account)
       const { account_id } = account
@@ -144,17 +151,11 @@ export function createProjects(context: Context): Projects {
       return { ...withoutSecrets(project), public_key: rotation.public_key }
     },
 
-    async get(caller, id) {
-      const project = await findReachableProject(storage, caller, id)
-      if (project) return withoutSecrets(project)
-      throw new TillError('project_not_found', 'No project has this id')
-    },
+    get: async (caller, id) => withoutSecrets(await getProject(caller, id)),
 
     async listSecrets(account, id) {
       assertAccount(account)
-      const project = await findReachableProject(storage, account, id)
-      if (project) return namesOfSecrets(project)
-      throw new TillError('project_not_found', 'No project has this id')
+      return namesOfSecrets(await getProject(account, id))
     },
 
     async list(account, query = {}) {
@@ -164,10 +165,7 @@ export function createProjects(context: Context): Projects {
       return { projects: records.map(withoutSecrets), ...next }
     },
 
-    async *all(account) {
-      assertAccount(account)
-      const all = recordsOf((page) => storage.listProjects(account.account_id, page))
-      for await (const project of all) yield withoutSecrets(project)
-    },
+    all: (account) => listAll((page) => projects.list(account, page), 'projects'),
   }
+  return projects
 }

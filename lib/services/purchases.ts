@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
-import type { LayoutFile } from '../csv/layout-file.ts'
-import { parseLayoutChoice } from '../csv/options.ts'
+import { assertLayoutChoice, layoutFields } from '../csv/options.ts'
 import { invalidSkus, type SkuMap } from '../csv/skus.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
-import { assertKnown, invalidField, parseObject } from '../domain/fields.ts'
-import { type ImportSummary, parseFileName } from '../domain/import.ts'
-import type {
-  OwnedPage,
-  Purchase,
-  PurchaseField,
-  RecordedPurchase,
-  StatusChange,
-} from '../domain/purchase.ts'
+import {
+  boolean,
+  type InputOf,
+  invalidField,
+  optional,
+  parseObject,
+  required,
+  unchecked,
+  wholeNumber,
+} from '../domain/fields.ts'
+import { fileName, type ImportSummary } from '../domain/import.ts'
+import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type ListPage,
@@ -26,7 +28,7 @@ import {
   parsePurchaseQuery,
   purchaseKeyFields,
 } from '../domain/query.ts'
-import { parseStoreId, type Store } from '../domain/store.ts'
+import { type Store, storeId } from '../domain/store.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domain/summary.ts'
 import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
@@ -87,54 +89,27 @@ export interface PurchasePage extends ListPage {
   readonly purchases: readonly Purchase[]
 }
 
-export interface ImportRequest {
-  readonly store_id: string
+const importFields = {
+  store_id: required(storeId),
   /** The file's bytes in chunks of any size: a `Readable` or an array. */
-  readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  file: required(unchecked<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>()),
   /** The name of the file, for the import's record; a path is cut to its last part. */
-  readonly fileName?: string | undefined
+  fileName: optional(fileName, () => ''),
   /** Whether to check everything but store nothing. */
-  readonly dryRun?: boolean
-  /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
-  readonly preset?: string | undefined
-  /** For each field, the name of its column in the file. */
-  readonly map?: { readonly [F in PurchaseField]?: string } | undefined
-  /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
-  readonly priceUnit?: 'minor' | 'major' | undefined
-  /** A description of the file, instead of `preset`, `map` and `priceUnit`. */
-  readonly layout?: LayoutFile | undefined
-  /** The text of a CSV file that maps the vendor's SKUs (`vendor_sku`) to items (`item`). */
-  readonly skus?: string | Uint8Array | undefined
-  /**
-   * Whether the file only advances the statuses of stored purchases. Compares only the transaction
-   * ids; passes over all other rows.
-   */
-  readonly refundsOnly?: boolean | undefined
-  readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
+  dryRun: optional(boolean),
+  ...layoutFields,
+  onProgress: optional(
+    unchecked<(progress: { readonly bytes: number; readonly rows: number }) => void>(),
+  ),
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
-  readonly maxMistakes?: number | undefined
+  maxMistakes: optional(wholeNumber(1, 1_000), () => MAX_DETAILS),
   /** Called with every mistake, even if the error does not list it. */
-  readonly onMistake?: (mistake: ErrorDetail) => void
+  onMistake: optional(unchecked<(mistake: ErrorDetail) => void>()),
   /** Aborts the import: it throws the signal's reason and stores nothing. */
-  readonly signal?: AbortSignal | undefined
+  signal: optional(unchecked<AbortSignal>()),
 }
 
-const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
-  store_id: true,
-  file: true,
-  fileName: true,
-  dryRun: true,
-  preset: true,
-  map: true,
-  priceUnit: true,
-  layout: true,
-  skus: true,
-  refundsOnly: true,
-  onProgress: true,
-  maxMistakes: true,
-  onMistake: true,
-  signal: true,
-}
+export interface ImportRequest extends InputOf<typeof importFields> {}
 
 export interface ImportResult extends ImportSummary {
   readonly import_id: string
@@ -147,20 +122,14 @@ export function createPurchases(context: Context): Purchases {
 
     async import(caller, request, options) {
       assertScope(caller, 'purchases:import')
-      assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit, layout, skus, refundsOnly, signal } = request
-      const { maxMistakes = MAX_DETAILS } = request
-      if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1_000) {
-        throw new TypeError('maxMistakes must be a whole number from 1 to 1000')
-      }
-      const choice = parseLayoutChoice({ preset, map, priceUnit, layout, skus, refundsOnly })
-      const store_id = parseStoreId(request)
+      const { store_id, file, fileName: file_name, ...parsed } = parseObject(request, importFields)
+      const { dryRun, onProgress, maxMistakes, onMistake, signal, ...choice } = parsed
+      assertLayoutChoice(choice)
       const store = await getNamedStore(storage, caller, store_id)
       const { account_id } = store
       const authority = { ...authorityOf(caller), store: { account_id, store_id } }
       assertAuthority({ store }, { store_status: store.status })
-      const file_name = parseFileName(request.fileName)
       await assertItems(storage, store, choice.skus)
       const rules = { ...rulesOf(store), refundsOnly: choice.refundsOnly }
       const app = appOf(store, await storage.findProject(store.project_id))
@@ -173,21 +142,20 @@ export function createPurchases(context: Context): Purchases {
       }
       const open = () => storage.openImport(store, import_id)
       const staged = await afterImport(open, signal)
-      const { onMistake } = request
       const settings = { layout: reading, onMistake, assertAdded, maxMistakes, signal }
       const loader = createLoader(staged, rules, settings)
       const hash = createHash('sha256')
       try {
         let bytes = 0
-        for await (const chunk of request.file) {
+        for await (const chunk of file) {
           await loader.push(chunk)
           hash.update(chunk)
           bytes += chunk.length
-          request.onProgress?.({ bytes, rows: loader.rows })
+          onProgress?.({ bytes, rows: loader.rows })
         }
         const summary = await loader.end()
         signal?.throwIfAborted()
-        if (request.dryRun || summary.rows === 0) {
+        if (dryRun || summary.rows === 0) {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
@@ -198,8 +166,8 @@ export function createPurchases(context: Context): Purchases {
           const data = { rows, added, skipped, updated, passed_over }
           const about = { subject: import_id, project_id: store.project_id, store_id, data }
           const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
-          const file = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
-          const details = { ...data, ...file, totals, actor: audit.actor, finished_at: audit.at }
+          const facts = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
+          const details = { ...data, ...facts, totals, actor: audit.actor, finished_at: audit.at }
           await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
           rowQuotas.purchases.add(account_id, added)
         }

@@ -213,6 +213,11 @@ export function dropUnreadable<T extends SecretHolder>(record: T, sealer: Sealer
   return names.length === 0 ? record : without(record, names)
 }
 
+/** The size of a record's configuration as JSON, in bytes; 0 without a record. */
+export function configBytes(record: SecretHolder | undefined): number {
+  return record ? Buffer.byteLength(JSON.stringify(secretsOf(record).config)) : 0
+}
+
 /** Removes the secrets from a record before it is returned to a caller. */
 export function withoutSecrets<T extends SecretHolder>(record: T): T {
   return without(record, secretsOf(record).names)

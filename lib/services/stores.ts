@@ -13,7 +13,7 @@ import {
   type StoreChange,
 } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import {
   assertAccount,
   type Caller,
@@ -62,7 +62,13 @@ export function createStores(context: Context): Stores {
   const { storage, now, sealer, quotas } = context
   const { storesPerProject, configBytes: config_bytes } = quotas
 
-  return {
+  const getStore = async (caller: Caller, store_id: string): Promise<Store> => {
+    const store = await findReachableStore(storage, caller, store_id)
+    if (store) return store
+    throw new TillError('store_not_found', 'No store has this store_id')
+  }
+
+  const stores: Stores = {
     async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewStore(input)
@@ -119,17 +125,11 @@ export function createStores(context: Context): Stores {
       return withSentSecrets(changed as Store, change.store_config)
     },
 
-    async get(caller, store_id) {
-      const store = await findReachableStore(storage, caller, store_id)
-      if (store) return withoutSecrets(store)
-      throw new TillError('store_not_found', 'No store has this store_id')
-    },
+    get: async (caller, store_id) => withoutSecrets(await getStore(caller, store_id)),
 
     async listSecrets(account, store_id) {
       assertAccount(account)
-      const store = await findReachableStore(storage, account, store_id)
-      if (store) return namesOfSecrets(store)
-      throw new TillError('store_not_found', 'No store has this store_id')
+      return namesOfSecrets(await getStore(account, store_id))
     },
 
     async list(caller, query) {
@@ -139,13 +139,9 @@ export function createStores(context: Context): Stores {
       return { stores: records.map(withoutSecrets), ...next }
     },
 
-    async *all(caller, query) {
-      const { project_id } = parseObject(query, storeListFields)
-      await getNamedProject(storage, caller, project_id, 'project_id')
-      const all = recordsOf((page) => storage.listStores(project_id, page))
-      for await (const store of all) yield withoutSecrets(store)
-    },
+    all: (caller, query) => listAll((page) => stores.list(caller, { ...query, ...page }), 'stores'),
   }
+  return stores
 }
 
 /** Returns the store with only those secrets that this caller sent. */

@@ -25,7 +25,7 @@ import {
 import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../domain/webhook.ts'
 import { showWebhookUrl } from '../domain/webhook-settings.ts'
 import { TillError } from '../errors.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { listAll } from '../storage/pages.ts'
 import type { EndpointMove } from '../storage/port.ts'
 import { assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
@@ -146,13 +146,8 @@ export function createWebhooks(context: Context): Webhooks {
       return { endpoints: await Promise.all(records.map(show)), ...next }
     },
 
-    async *all(account, query = {}) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        webhooks.list(account, { ...query, limit, cursor }),
-      )) {
-        yield* page.endpoints
-      }
-    },
+    all: (account, query) =>
+      listAll((page) => webhooks.list(account, { ...query, ...page }), 'endpoints'),
 
     async get(account, endpoint_id) {
       return show(await getEndpoint(account, endpoint_id))

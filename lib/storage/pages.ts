@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Item } from '../domain/item.ts'
+import type { ListPage, ListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { Page, RecordPage, StoreKey } from './records.ts'
 
@@ -93,6 +94,15 @@ export async function* pagesOf<P extends { readonly next?: string }>(
     page = await read({ limit, after: page.next })
     yield page
   }
+}
+
+/** Yields all entries of a list method, whose pages have them in the field `name`. */
+export async function* listAll<N extends string, T>(
+  list: (page: ListQuery) => Promise<{ readonly [F in N]: readonly T[] } & ListPage>,
+  name: N,
+): AsyncGenerator<T> {
+  const read = ({ limit, after: cursor }: Page) => list({ limit, cursor })
+  for await (const page of pagesOf(read)) yield* page[name]
 }
 
 /** Yields the records of all pages. Only one page is in memory at a time. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { parseLayoutChoice } from '../../lib/csv/options.ts'
+import { assertLayoutChoice, layoutFields } from '../../lib/csv/options.ts'
+import { parseObject } from '../../lib/domain/fields.ts'
 import { read, shortOf } from '../support/purchase-file.ts'
 import { failureOf } from '../support/till.ts'
 
@@ -26,6 +27,11 @@ const PAYMENTS = {
 const HEADER =
   'Transaction ID;Line;Item ID;Custom Number;Date;Time;Gross;Currency;Status;Type;sku;Note'
 
+const parseLayoutChoice = (input: object) => {
+  const choice = parseObject(input, layoutFields)
+  assertLayoutChoice(choice)
+  return choice
+}
 const choose = (layout: object) => parseLayoutChoice({ layout }).layout
 
 function readWith(layout: object, lines: readonly string[], currency = 'USD') {

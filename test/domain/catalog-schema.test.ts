@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { parseCatalog, parseCatalogItem } from '../../lib/domain/catalog.ts'
-import { CATALOG_SCHEMA } from '../../lib/domain/catalog-schema.ts'
+import { CATALOG_SCHEMA, parseCatalog, parseCatalogItem } from '../../lib/domain/catalog.ts'
 
 const isValid = new Ajv2020().compile(CATALOG_SCHEMA)
 
 /** Whether the catalog parser accepts a value. */
 function isAccepted(catalog: unknown): boolean {
   const problems: never[] = []
-  for (const { items } of parseCatalog(catalog, problems).stores) {
+  for (const { items = [] } of parseCatalog(catalog, problems).stores) {
     for (const item of items) parseCatalogItem(item, '$', problems)
   }
   return problems.length === 0

@@ -32,7 +32,6 @@ const purchase: NewPurchase = {
 
 describe('parsePurchase', () => {
   const longest = '\u{1F600}'.repeat(255)
-  const escaped = `{"a":"${'\\u0434'.repeat(20_000)}"${' '.repeat(100_000)}}`
   const good: [sent: Partial<PurchaseCells>, expected?: Partial<NewPurchase>][] = [
     [{}],
     [{ transaction_id: longest }, { transaction_id: longest }],
@@ -51,7 +50,6 @@ describe('parsePurchase', () => {
     ...PURCHASE_STATUSES.map((status): [object, object] => [{ status }, { status }]),
     [{ metadata: '{"":0}' }, { metadata: { '': 0 } }],
     [{ metadata: ' { } ' }],
-    [{ metadata: escaped }, { metadata: { a: 'д'.repeat(20_000) } }], // as JSON less than 64 KiB
   ]
   test('accepts good values of each cell, and only the required ones', () => {
     for (const [sent, expected] of good) {
@@ -73,6 +71,7 @@ describe('parsePurchase', () => {
       ...['{a:1}', '{"a":', '[]', 'null', '{"a":"\\u0000"}', '{"\\ud800":1}'],
       ...['{"a":9007199254740992}', '{"a":1e999}', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`],
       `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      `{"a":1${' '.repeat(64 * 1024)}}`,
     ],
   }
   test('refuses bad values of each cell', () => {

@@ -216,7 +216,7 @@ const badFiles: Record<string, RegExp> = {
   '{"stores":[{"items":[{}\n{}]}]}': /^The file is not JSON, line 2$/,
   '{\n"stores":': /^The file is not JSON, line 2$/,
   '{"a": "\xff"}': /^The file is not UTF-8$/,
-  [`{${' '.repeat(64 * 1024 ** 2)}}`]: /^A catalog in JSON takes at most 64 MiB$/,
+  [`{${' '.repeat(64 * 1024 ** 2)}}`]: /^A catalog takes at most 64 MiB$/,
 }
 test('a bad catalog file is refused, with its line', async () => {
   for (const [text, expected] of Object.entries(badFiles)) {
