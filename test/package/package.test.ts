@@ -107,12 +107,21 @@ test('the types compile in a strict project, with and without those of Node', as
   `
   const browser = `
     import { createClient, TillError } from 'tillkit/client'
+    import { createManageClient } from 'tillkit/client/manage'
     const till = createClient({ url: 'https://shop.example', publicKey: 'pk_1', userId: 'player' })
     export const isFull = (error: unknown) =>
       error instanceof TillError && error.code === 'body_too_large'
     // @ts-expect-error: there is no such code
     export const isOdd = (error: TillError) => error.code === 'body_too_odd'
     export const name: Promise<string> = till.items.get('itm_1').then((item) => item.name)
+    // @ts-expect-error: a price is a string
+    till.items.create({ store_id: 'main', name: 'a', display_name: 'A', type: 'consumable', price: 1 })
+    const manage = createManageClient({ url: 'https://shop.example', accountKey: 'ak_1' })
+    export const names: Promise<string[]> = manage.items.list({ store_id: 'main' }).then(
+      ({ items }) => items.map((item) => item.name),
+    )
+    // @ts-expect-error: a query needs its store
+    manage.items.list({ limit: 1 })
   `
   const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
   // Checks the declarations of the package, but not those of TypeScript itself.
