@@ -6,9 +6,8 @@ import { after, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { assertProblem, createClient, importForm, type Send } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
-import { listen, load, NEW_ITEM } from './host.ts'
+import { createClient, type Send } from '../support/server.ts'
+import { listen, load, useApi } from './host.ts'
 
 /** A copy of the package, with the frameworks that only the tests install. */
 const folder = temporaryFolder({ after })
@@ -96,32 +95,6 @@ async function createNestModule(): Promise<object> {
   nest.Controller()(AppController)
   nest.Module({ controllers: [AppController] })(AppModule)
   return AppModule
-}
-
-/** Uses the API below /shop, behind the middleware of the application. */
-async function useApi(send: Send, till: Till): Promise<void> {
-  const { token, account_key, public_key } = await createShop(till)
-  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
-
-  const init = { public_key, json: { user_id: 'player' } }
-  assert.equal((await send('POST /shop/api/v1/identity/auth/init', init)).status, 200)
-  const created = await send('POST /shop/api/v1/items', { account_key, json: NEW_ITEM })
-  assert.equal(created.status, 200, created.text)
-  const first = await send('GET /shop/api/v1/items?store_id=main&limit=1', { token })
-  const [, next] = /^<([^>]+)>/.exec(first.headers.get('link') ?? '') ?? []
-  const second = await send(`GET ${next}`, { token })
-  assert.equal(second.json<{ items: { name: string }[] }>().items[0]?.name, 'potion')
-  const headers = { 'if-none-match': second.headers.get('etag') ?? '' }
-  assert.equal((await send(`GET ${next}`, { token, headers })).status, 304)
-  const imported = await send('POST /shop/api/v1/purchases/import', {
-    token,
-    body: importForm(csv),
-  })
-  assert.equal(imported.text, '{"ok":true}')
-  const refused = await send('POST /shop/api/v1/items', { json: NEW_ITEM })
-  assertProblem(refused, 401, 'account_key_required')
-  assert.match(refused.headers.get('www-authenticate') ?? '', /^AccountKey/)
-  assert.equal((await send('GET /shop/readyz')).status, 200)
 }
 
 for (const [name, start] of Object.entries(examples)) {

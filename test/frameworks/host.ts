@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { HandlerOptions, LogEntry } from '../../http/index.ts'
 import { createHandler } from '../../http/index.ts'
+import type { Till } from '../../lib/index.ts'
 import { listenOn } from '../support/listen.ts'
-import { createClient } from '../support/server.ts'
+import { assertProblem, createClient, importForm, type Send } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 /** A middleware of Express, which most frameworks can use. */
@@ -56,4 +58,30 @@ export const NEW_ITEM = {
   display_name: 'Potion',
   price: '99',
   type: 'consumable',
+}
+
+/** Uses the API below a prefix, behind the middleware of an application. */
+export async function useApi(send: Send, till: Till, prefix = '/shop'): Promise<void> {
+  const { token, account_key, public_key } = await createShop(till)
+  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
+
+  const init = { public_key, json: { user_id: 'player' } }
+  assert.equal((await send(`POST ${prefix}/api/v1/identity/auth/init`, init)).status, 200)
+  const created = await send(`POST ${prefix}/api/v1/items`, { account_key, json: NEW_ITEM })
+  assert.equal(created.status, 200, created.text)
+  const first = await send(`GET ${prefix}/api/v1/items?store_id=main&limit=1`, { token })
+  const [, next] = /^<([^>]+)>/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await send(`GET ${next}`, { token })
+  assert.equal(second.json<{ items: { name: string }[] }>().items[0]?.name, 'potion')
+  const headers = { 'if-none-match': second.headers.get('etag') ?? '' }
+  assert.equal((await send(`GET ${next}`, { token, headers })).status, 304)
+  const imported = await send(`POST ${prefix}/api/v1/purchases/import`, {
+    token,
+    body: importForm(csv),
+  })
+  assert.equal(imported.text, '{"ok":true}')
+  const refused = await send(`POST ${prefix}/api/v1/items`, { json: NEW_ITEM })
+  assertProblem(refused, 401, 'account_key_required')
+  assert.match(refused.headers.get('www-authenticate') ?? '', /^AccountKey/)
+  assert.equal((await send(`GET ${prefix}/readyz`)).status, 200)
 }
