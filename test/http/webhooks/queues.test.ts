@@ -86,17 +86,6 @@ test('there is no room for more messages than fit into memory', () => {
   assert.ok(large.hasRoom() && !large.isFull('a'))
 })
 
-test('one account has at most half of the requests in flight, and others the rest', () => {
-  const queues = createQueues()
-  for (let i = 0; i < 100; i++) fill(queues, `large ${i}`, 10, '{}', 'large')
-  const turns = takeAll(queues)
-  assert.equal(turns.length, 250)
-  turns[0]?.finish('delivered')
-  assert.equal(takeAll(queues).length, 1)
-  fill(queues, 'small', 5)
-  assert.equal(takeAll(queues).length, 5)
-})
-
 test('large accounts share the requests in flight, and leave some to another', () => {
   const queues = createQueues()
   const shares = ['first', 'second', 'third'].map((account) => {

@@ -9,7 +9,10 @@ import { startReceiver } from '../../support/receiver.ts'
 const URL = 'https://hooks.example.com/'
 
 test('a name whose second answer is a private address is refused then', async (t) => {
-  const dns = await startDns(t, (_, question) => [question === 0 ? '93.184.215.14' : '10.0.0.1'])
+  const dns = await startDns(t, (_, question) => [
+    ...(question === 0 ? ['93.184.215.14'] : []),
+    '10.0.0.1',
+  ])
   const resolve = createResolver(false, [dns.address])
 
   const { addresses } = await findTarget(URL, resolve, false)
