@@ -42,14 +42,15 @@ interface Service {
   readonly restart: string
 }
 
+const compose = parse(read('compose.yaml'), { merge: true })
+const services: [string, Service][] = Object.entries(compose.services)
+const servers = services.filter(([, { image }]) => image.startsWith('tillkit:'))
+
 test('the compose file starts serve with valid options and has health checks', () => {
-  const compose = parse(read('compose.yaml'), { merge: true })
-  const services: [string, Service][] = Object.entries(compose.services)
   for (const [name, { healthcheck, restart }] of services) {
     assert.equal(healthcheck.test[0], 'CMD', name)
     assert.equal(restart, 'unless-stopped', name)
   }
-  const servers = services.filter(([, { image }]) => image.startsWith('tillkit:'))
   assert.equal(servers.length, 2)
   for (const [, { command = [], environment = {}, depends_on, healthcheck }] of servers) {
     assertServes(command)
@@ -73,12 +74,8 @@ test('the compose file starts serve with valid options and has health checks', (
 
 test('the proxy checks the readiness of every server in the compose file', () => {
   const proxy = read('Caddyfile')
-  const compose = parse(read('compose.yaml'), { merge: true })
-  const servers = Object.keys(compose.services).filter((name) => name.startsWith('till-'))
-  assert.match(
-    proxy,
-    new RegExp(`reverse_proxy ${servers.map((each) => `${each}:3000`).join(' ')} {`),
-  )
+  const upstreams = servers.map(([name]) => `${name}:3000`)
+  assert.ok(proxy.includes(`reverse_proxy ${upstreams.join(' ')} {`))
   assert.match(proxy, /health_uri \/readyz/)
   assert.equal(proxy.split('{').length, proxy.split('}').length)
 })
@@ -101,10 +98,8 @@ test('the image runs the program of the package', () => {
 })
 
 test('every image has an exact version, and the project’s own image the version of the package', () => {
-  const compose = parse(read('compose.yaml'), { merge: true })
-  const services: Service[] = Object.values(compose.services)
   const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image = '']) => image)
-  const images = [...bases, ...services.map(({ image }) => image)]
+  const images = [...bases, ...services.map(([, { image }]) => image)]
   assert.equal(images.length, 5)
   for (const image of images) {
     // PostgreSQL versions have two numbers, all others three.
@@ -129,17 +124,10 @@ test('every driver is installed in the version that the tests use', () => {
 })
 
 test('the unit starts serve, and its settings are ones that tillkit reads', () => {
-  const sections: { [name: string]: [key: string, value: string][] } = {}
-  let section = ''
-  for (const line of read('tillkit.service').split('\n')) {
-    if (line === '' || line.startsWith('#')) continue
-    section = /^\[(\w+)\]$/.exec(line)?.[1] ?? section
-    const [key = '', value] = line.split(/=(.*)/)
-    if (value !== undefined) sections[section] = [...(sections[section] ?? []), [key, value]]
-  }
-  assert.deepEqual(Object.keys(sections), ['Unit', 'Service', 'Install'])
+  const text = read('tillkit.service')
+  assert.deepEqual(text.match(/^\[\w+\]$/gm), ['[Unit]', '[Service]', '[Install]'])
   const valuesOf = (name: string) =>
-    (sections.Service ?? []).filter(([key]) => key === name).map(([, value]) => value)
+    [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value)
   const [command = ''] = valuesOf('ExecStart')
   const [node, script, ...args] = command.split(' ')
   assert.deepEqual([node, script], ['/usr/bin/node', `/opt/tillkit/${installed}`])
@@ -147,7 +135,6 @@ test('the unit starts serve, and its settings are ones that tillkit reads', () =
   assertKnown(valuesOf('Environment').map((each) => each.split('=')[0] ?? ''))
   assert.deepEqual(valuesOf('Restart'), ['always'])
   assert.deepEqual(valuesOf('EnvironmentFile'), ['-/etc/tillkit.env'])
-  const text = read('tillkit.service')
   for (const [name] of text.matchAll(/\bTILLKIT_\w+/g)) assert.ok(name in VARIABLES, name)
 })
 
@@ -197,12 +184,6 @@ test('the timer archives audit entries that are older than 90 days', async (t) =
 
   const archive = join(folder, `audit-${new Date().getFullYear()}.jsonl`)
   assert.match(readFileSync(archive, 'utf8'), /"action":"account.create"/)
-})
-
-test('the page and the compose file say to stop all servers before an upgrade', () => {
-  const rule = '**To upgrade:** stop all servers, install the new version, start the servers.'
-  assert.ok(readFileSync('docs/operations.md', 'utf8').includes(rule))
-  assert.match(read('compose.yaml'), /To upgrade, stop all servers.* stop till-1 till-2\n.* up /s)
 })
 
 test('the backup line of cron escapes %, keeps the backups of two weeks and removes older ones', async (t) => {
