@@ -46,14 +46,13 @@ for (const input of inputs) {
 
 /** Returns the limits that the input exceeded. */
 async function measure(t: TestContext, input: HostileInput): Promise<string[]> {
-  const log: string[] = []
   const db = join(temporaryFolder(t), 'till.db')
   const target = await createTarget(db)
   const largeSize = 2 * input.n
   const smallSize = largeSize / GROWTH
   for (const size of [smallSize, largeSize]) await input.prepare?.(target, size)
   await target.close()
-  const server = await startServer(db, (line) => log.push(line))
+  const server = await startServer(t, db)
   const probe = new Worker(new URL('../hostile/probe.ts', import.meta.url), {
     workerData: server.url,
   })
@@ -91,7 +90,9 @@ async function measure(t: TestContext, input: HostileInput): Promise<string[]> {
   } catch (error) {
     await setTimeout(500) // the process exits shortly after its connections close
     await probe.terminate()
-    return [server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`]
+    return [
+      server.isAlive() ? String(error) : `the server died: ${server.log.join('\n').slice(-300)}`,
+    ]
   } finally {
     await server.stop()
   }
