@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Client, createClient, TillError } from '../../client/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { listenOn } from '../support/listen.ts'
 import { serveShop } from '../support/server.ts'
 
@@ -21,7 +20,6 @@ interface PageGlobals {
 test('the client works in Chromium, on a page of another origin', { skip }, async (t) => {
   const origin = await servePage(t)
   const { item, url, public_key, log } = await serveShop(t, {
-    storage: createMemoryStorage(),
     options: { corsOrigins: [origin] },
   })
   const page = await openPage(t, origin)

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { type ClientOptions, createClient } from '../../client/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listen.ts'
 import { startServer } from '../support/server.ts'
@@ -14,7 +13,6 @@ const page = readFileSync('docs/client.md', 'utf8')
 
 test('the examples of docs/client.md run as one program', async (t) => {
   const { till, url } = await startServer(t, {
-    storage: createMemoryStorage(),
     options: { manage: true },
   })
   const account = await till.accounts.create({ name: 'Studio' })

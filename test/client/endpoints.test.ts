@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient, TillError } from '../../client/index.ts'
 import { routes } from '../../http/routes.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { pluck } from '../support/collect.ts'
 import { startServer } from '../support/server.ts'
 import { start } from './shop.ts'
@@ -10,7 +9,7 @@ import { start } from './shop.ts'
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
 
 test('each method sends a request to its endpoint, and returns the answer', async (t) => {
-  const server = await startServer(t, { storage: createMemoryStorage() })
+  const server = await startServer(t)
   const { account_id, account_key } = await server.till.accounts.create({ name: 'Studio' })
   const studio = createClient({ url: server.url, accountKey: account_key })
   const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'mobile' }

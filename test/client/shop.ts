@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { finished } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient } from '../../client/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { listenOn } from '../support/listen.ts'
 import { serveShop, type TestServerOptions } from '../support/server.ts'
 
@@ -32,7 +31,7 @@ export interface Faulty {
 
 /** A memory server with a shop behind a proxy that can fail, and clients of both. */
 export async function start(t: TestContext, options: TestServerOptions = {}) {
-  const shop = await serveShop(t, { storage: createMemoryStorage(), ...options })
+  const shop = await serveShop(t, { ...options })
   const proxy = await startProxy(t, shop.url)
   const client = (more: Partial<ClientOptions> = {}) =>
     createClient({ url: proxy.url, publicKey: shop.public_key, userId: 'player', ...more })

@@ -3,12 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { formatMoney, toDecimal, toMinor } from '../../console/format.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, createClient, startServer } from '../support/server.ts'
 import { serveConsole } from './support.ts'
 
 test('without the option, neither the console nor its API exists', async (t) => {
-  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const { send } = await startServer(t)
   for (const path of ['/console', '/console/', '/console/main.js', '/manage/v1/account']) {
     assertProblem(await send(`GET ${path}`), 404, 'route_not_found')
   }

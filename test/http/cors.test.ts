@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createHandler, type HandlerOptions } from '../../http/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, overFetch, type Reply, rawRequest, serveShop } from '../support/server.ts'
 import { memoryTill } from '../support/till.ts'
 
@@ -9,7 +8,7 @@ const SHOP = 'https://shop.example'
 const LIST = '/api/v1/items?store_id=main'
 
 async function start(t: TestContext, options: HandlerOptions) {
-  const shop = await serveShop(t, { storage: createMemoryStorage(), options })
+  const shop = await serveShop(t, { options })
   const client = await shop.connect()
   const ask = (request: string, ...headers: string[]) => {
     client.write(rawRequest(request, headers))

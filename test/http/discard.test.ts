@@ -5,7 +5,6 @@ import type { IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage } from '../../lib/index.ts'
 import {
   assertProblem,
   eventually,
@@ -18,8 +17,7 @@ const IMPORT = 'POST /api/v1/purchases/import'
 const FORM = 'content-type: multipart/form-data; boundary=x'
 const LARGE = 12_000_000
 
-const start = (t: TestContext, limits = {}) =>
-  serveShop(t, { storage: createMemoryStorage(), limits })
+const start = (t: TestContext, limits = {}) => serveShop(t, { limits })
 
 /** A body of this length; its beginning decides the answer. */
 function bodyOf(beginning: string, length = LARGE): string {
@@ -120,10 +118,9 @@ test('a body over the discard limit gets its answer, then the connection closes'
   const limits = { discardBytes: 1_000_000, discardTimeout: 1_000 }
   const { connect, withToken } = await start(t, limits)
   for (const connection of ['connection: keep-alive', 'connection: close']) {
-    const client = await connect()
-    const length = 'content-length: 200000000'
-    client.write(rawRequest(IMPORT, [withToken, FORM, length, connection]))
-    client.write(bodyOf('--x malformed\r\n', 50_000_000))
+    const head = [withToken, FORM, 'content-length: 200000000', connection]
+    const body = bodyOf('--x malformed\r\n', 50_000_000)
+    const client = await connect(rawRequest(IMPORT, head) + body)
 
     assertProblem(await client.reply(), 400, 'malformed_request')
     assert.equal(await client.ended, '')
@@ -139,8 +136,7 @@ test('a refused body that has already arrived is not kept in memory', async (t) 
   }
   subscribe('http.server.request.start', onStart)
   t.after(() => unsubscribe('http.server.request.start', onStart))
-  const client = await connect()
-  client.write(rawRequest(IMPORT, [withToken, FORM, 'transfer-encoding: chunked']))
+  const client = await connect(rawRequest(IMPORT, [withToken, FORM, 'transfer-encoding: chunked']))
   await eventually(() => refused?.listenerCount('data') || undefined, 'a reader of the body')
 
   client.write(`9\r\n--x\r\nbad\n\r\n${inChunks('x'.repeat(20_000))}`)
@@ -154,8 +150,7 @@ test('the server waits for a slow refused body until the discard timeout', {
 }, async (t) => {
   const slow = async (discardTimeout: number, pause: number) => {
     const { connect, withToken } = await start(t, { discardTimeout })
-    const client = await connect()
-    client.write(rawRequest(IMPORT, [withToken, FORM, 'content-length: 27']))
+    const client = await connect(rawRequest(IMPORT, [withToken, FORM, 'content-length: 27']))
     client.write('--x malformed\r\n')
     assertProblem(await client.reply(), 400, 'malformed_request')
     for (let i = 0; i < 12 && !client.socket.destroyed; i++) {
@@ -175,18 +170,17 @@ test('the server waits for a slow refused body until the discard timeout', {
 test('earlier pipelined answers are sent before the connection of a refused body closes', {
   timeout: 60_000,
 }, async (t) => {
-  const storage = createMemoryStorage()
   const limits = { discardBytes: 100_000, discardTimeout: 300 }
-  const { connect, withToken } = await serveShop(t, { storage, limits })
+  const { connect, withToken, storage } = await start(t, limits)
   const { listItems } = storage
   storage.listItems = async (store, page) => {
     await setTimeout(1_500)
     return listItems(store, page)
   }
-  const client = await connect()
   const refused = rawRequest(IMPORT, [withToken, 'content-type: text/csv'], bodyOf('', 1_000_000))
 
-  client.write(rawRequest('GET /api/v1/items?store_id=main', [withToken]) + refused)
+  const list = rawRequest('GET /api/v1/items?store_id=main', [withToken])
+  const client = await connect(list + refused)
 
   assert.equal((await client.reply()).status, 200)
   assertProblem(await client.reply(), 415, 'unsupported_media_type')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 const EXPECT = 'expect: 100-continue'
@@ -14,7 +13,7 @@ const form = [
 ].join('')
 
 async function start(t: TestContext) {
-  const shop = await serveShop(t, { storage: createMemoryStorage() })
+  const shop = await serveShop(t)
   return { ...shop, client: await shop.connect() }
 }
 
@@ -57,8 +56,7 @@ test('a refused request gets its answer instead of 100 Continue, and the connect
   ]
 
   for (const [status, code, request, headers] of rows) {
-    const client = await connect()
-    client.write(rawRequest(request, [...headers, EXPECT]))
+    const client = await connect(rawRequest(request, [...headers, EXPECT]))
 
     const reply = await client.reply()
 
@@ -86,13 +84,10 @@ for (const { what, discardTimeout, body } of [
     const limits = { discardTimeout }
     const options = { metrics: true }
     const { connect, send } = await startServer(t, {
-      storage: createMemoryStorage(),
       limits,
       options,
     })
-    const client = await connect()
-
-    client.write(rawRequest('POST /api/v1/items', [EXPECT, 'content-length: 1000']))
+    const client = await connect(rawRequest('POST /api/v1/items', [EXPECT, 'content-length: 1000']))
 
     assertProblem(await client.reply(), 401, 'account_key_required')
     assert.equal(await client.ended, '') // at once, whatever it sends

@@ -151,7 +151,7 @@ const stops: [what: string, args: string[], pids: (first: number) => number[]][]
 ]
 for (const [what, args, pids] of stops) {
   test(`SIGTERM to ${what} interrupts no request and resets no connection`, {
-    skip: soakOnly,
+    skip: args.length > 0 && soakOnly,
   }, async (t) => {
     const shop = await createShopFile(t)
     const server = await shop.serve(args)
@@ -178,6 +178,7 @@ for (const [what, args, pids] of stops) {
     upload.sendBody()
     assert.equal((await upload.reply()).status, 200)
     assert.deepEqual(await server.ended, { code: 0, signal: null })
+    assert.equal(await upload.ended, '')
 
     const faults = server.log.filter((line) => line.includes('"level":"error"'))
     assert.deepEqual(faults, [])
@@ -185,25 +186,6 @@ for (const [what, args, pids] of stops) {
     assert.equal(names.size, acknowledged.size, 'every stored item was acknowledged')
   })
 }
-
-test('SIGTERM finishes a request in flight, accepts no other, and exits with 0', async (t) => {
-  const shop = await createShopFile(t)
-  const server = await shop.serve(['--log', 'all'])
-  const upload = await beginImport(t, shop, server)
-
-  server.child.kill('SIGTERM')
-  await refused(server)
-  upload.sendBody()
-
-  assert.equal((await upload.reply()).status, 200)
-  assert.deepEqual(await server.ended, { code: 0, signal: null })
-  assert.equal(await upload.ended, '')
-  const logged = server.log.join('\n')
-  assert.match(logged, /"route":"\/api\/v1\/purchases\/import","status":200/)
-  for (const text of [shop.account_key, shop.public_key, shop.token, 'T-1']) {
-    assert.ok(!logged.includes(text), `logs ${text}`)
-  }
-})
 
 /** An import for which the server has sent 100 Continue. */
 async function beginImport(t: TestContext, shop: ShopFile, server: ServedProcess) {

@@ -15,7 +15,7 @@ const HEADER = 'transaction_id,sku,purchased_at,user_id,price'
 
 /** A server with a shop and a token for imports. */
 async function start(t: TestContext, options?: TestServerOptions) {
-  const shop = await serveShop(t, options)
+  const shop = await serveShop(t, { storage: 'file', ...options })
   const { till, account, token } = shop
   const send = (body: FormData, headers = {}) => shop.send(IMPORT, { token, body, headers })
   return {
@@ -106,13 +106,9 @@ test('the parts may have any order, and unknown parts are ignored', async (t) =>
   assert.equal((await purchases()).length, 2)
 })
 
-const good = multipart([
-  ['store_id', 'main'],
-  ['file', fileOf(2)],
-])
-
 const file = ['file', fileOf(2)] as const
 const store = ['store_id', 'main'] as const
+const good = multipart([store, file])
 
 type Refusal = readonly [
   what: string,
@@ -190,10 +186,8 @@ test('an invalid body is refused, and nothing is stored', async (t) => {
   const shop = await start(t)
   for (const [what, body, status, code, fields = [], head = CUT] of refused) {
     await t.test(what, async () => {
-      const client = await shop.connect()
       const length = `content-length: ${Buffer.byteLength(body)}`
-
-      client.write(rawRequest(IMPORT, [`authorization: Bearer ${shop.token}`, head, length]))
+      const client = await shop.connect(rawRequest(IMPORT, [shop.withToken, head, length]))
       client.write(body)
 
       const reply = await client.reply()
@@ -214,18 +208,14 @@ test('an invalid body is refused, and nothing is stored', async (t) => {
 
 test('a client that disconnects during its upload leaves nothing', async (t) => {
   const shop = await start(t)
-  const body = multipart([
-    ['store_id', 'main'],
-    ['file', fileOf(20_000)],
-  ])
+  const body = multipart([store, ['file', fileOf(20_000)]])
   // Also after the required parts are complete: the request is not.
   const cuts = [40, 1_000, body.length >> 1, body.length - 5]
 
   for (const [index, cut] of cuts.entries()) {
-    const client = await shop.connect()
     const id = `cut-${index}`
-    const head = [`authorization: Bearer ${shop.token}`, CUT, `x-request-id: ${id}`]
-    client.write(rawRequest(IMPORT, [...head, `content-length: ${body.length}`]))
+    const head = [shop.withToken, CUT, `x-request-id: ${id}`, `content-length: ${body.length}`]
+    const client = await shop.connect(rawRequest(IMPORT, head))
     await new Promise((resolve) => client.socket.write(body.slice(0, cut), resolve))
     assert.equal((await shop.request('GET /healthz')).status, 200)
     client.socket.resetAndDestroy()
@@ -238,19 +228,14 @@ test('a client that disconnects during its upload leaves nothing', async (t) => 
 
 test('an upload over the limit is 413, with or without Content-Length', async (t) => {
   const shop = await start(t, { limits: { uploadBytes: 10_000 } })
-  const body = multipart([
-    ['store_id', 'main'],
-    ['file', fileOf(1_000)],
-  ])
-  const head = [`authorization: Bearer ${shop.token}`, CUT]
-  const announced = await shop.connect()
-  const chunked = await shop.connect()
+  const body = multipart([store, ['file', fileOf(1_000)]])
+  const headOf = (length: string) => rawRequest(IMPORT, [shop.withToken, CUT, length])
+  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  const announced = await shop.connect(headOf(`content-length: ${body.length}`))
 
-  announced.write(rawRequest(IMPORT, [...head, `content-length: ${body.length}`]))
   assertProblem(await announced.reply(), 413, 'body_too_large')
-  chunked.write(rawRequest(IMPORT, [...head, 'transfer-encoding: chunked']))
-  chunked.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
-  assertProblem(await chunked.reply(), 413, 'body_too_large')
+  const chunked = await shop.sendRaw(headOf('transfer-encoding: chunked') + chunks)
+  assertProblem(chunked, 413, 'body_too_large')
 
   announced.socket.destroy()
   await assertNothingLeft(shop)

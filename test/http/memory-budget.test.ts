@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import { eachOf, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
@@ -42,7 +42,7 @@ test('75 bodies of 255 KiB that take 23 times as much when parsed, completed at 
 })
 
 test('large bodies are parsed one for each turn of the event loop, and others are answered in between', async (t) => {
-  const { connect, send, withPublicKey } = await serveShop(t, { storage: createMemoryStorage() })
+  const { connect, send, withPublicKey } = await serveShop(t)
   const bodies = 20
   const order: string[] = []
   const body = `{"user_id":"u","other":[${emptyObjects(32_000)}]}`
@@ -67,20 +67,12 @@ test('large bodies are parsed one for each turn of the event loop, and others ar
 
 test('bodies over the memory budget are 503 while they arrive, and release their part when they end', async (t) => {
   const limits = { memoryBytes: 2_000_000, accountShare: 100 }
-  const storage = createMemoryStorage()
-  const { connect, send, account_key, withKey } = await serveShop(t, {
-    storage,
-    limits,
-    options: { metrics: true },
-  })
+  const options = { metrics: true }
+  const { connect, send, account_key, withKey } = await serveShop(t, { limits, options })
   const head = [withKey, 'content-length: 200001']
   const slow: RawClient[] = []
   // Twenty requests that only announce 200 KB each reserve nothing.
-  for (let i = 0; i < 20; i++) {
-    const client = await connect()
-    client.write(rawRequest('POST /api/v1/items', head))
-    slow.push(client)
-  }
+  for (let i = 0; i < 20; i++) slow.push(await connect(rawRequest('POST /api/v1/items', head)))
   const create = (name: string) =>
     send('POST /api/v1/items', { account_key, json: itemNamed(name) })
   assert.equal((await create('before')).status, 200)
@@ -93,26 +85,18 @@ test('bodies over the memory budget are 503 while they arrive, and release their
   const { text } = await send('GET /metrics')
   assert.match(text, /^tillkit_http_overloaded_total\{kind="memory"\} [1-9]/m)
   for (const { socket } of slow) socket.destroy()
-  for (let tries = 0; ; tries++) {
-    const { status } = await create(`after_${tries}`)
-    if (status === 200) break
-    assert.ok(status === 503 && tries < 100, String(status))
-    await setTimeout(10)
-  }
+  await eventuallyHolds(async () => assert.equal((await create('after')).status, 200))
 })
 
 test('an account whose slow bodies use up its share of the budget does not block others', async (t) => {
   const limits = { memoryBytes: 4_000_000, accountShare: 50 }
-  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const { till, connect, send } = await startServer(t, { limits })
   const greedy = await createShop(till)
   const other = await till.accounts.create({ name: 'Other' })
   const head = [`x-account-key: ${greedy.account.account_key}`, 'content-length: 200001']
   const slow: RawClient[] = []
   for (let i = 0; i < 20; i++) {
-    const client = await connect()
-    client.write(rawRequest('POST /api/v1/items', head))
-    client.write(' '.repeat(200_000))
-    slow.push(client)
+    slow.push(await connect(rawRequest('POST /api/v1/items', head) + ' '.repeat(200_000)))
   }
 
   const refused = await Promise.race(slow.map(({ reply }) => reply()))
@@ -120,20 +104,14 @@ test('an account whose slow bodies use up its share of the budget does not block
   assertProblem(refused, 503, 'overloaded')
   assert.match(refused.text, /This account has its share/)
   const { account_id, account_key } = other
-  const json = {
-    account_id,
-    name: 'P',
-    bundle_id: 'a.b',
-    platform: 'web',
-    config: { x: 'x'.repeat(60_000) },
-  }
+  const config = { x: 'x'.repeat(60_000) }
+  const json = { account_id, name: 'P', bundle_id: 'a.b', platform: 'web', config }
   assert.equal((await send('POST /api/v1/projects', { account_key, json })).status, 200)
 })
 
 test('a body is 503 when its parsed values do not fit into the budget, and releases them when it is answered', async (t) => {
   const limits = { memoryBytes: 2_000_000, accountShare: 100 }
-  const storage = createMemoryStorage()
-  const { send, public_key } = await serveShop(t, { storage, limits })
+  const { send, public_key } = await serveShop(t, { limits })
   const init = (user: string, values: number) => {
     const body = `{"user_id":${user},"other":[${emptyObjects(values)}]}`
     return send(INIT, { public_key, body })
@@ -154,7 +132,6 @@ test('imports in flight count against the budget', async (t) => {
     accountShare: 100,
   }
   const { connect, send, token, withToken } = await serveShop(t, {
-    storage: createMemoryStorage(),
     limits,
   })
   const upload = () =>
@@ -162,17 +139,12 @@ test('imports in flight count against the budget', async (t) => {
       token,
       body: importForm('transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'),
     })
-  const slow = await connect()
   const head = ['content-type: multipart/form-data; boundary=x', 'content-length: 100']
-  slow.write(rawRequest('POST /api/v1/purchases/import', [withToken, ...head]))
+  const slow = await connect(rawRequest('POST /api/v1/purchases/import', [withToken, ...head]))
 
-  for (let tries = 0; ; tries++) {
-    const reply = await upload()
-    if (reply.status === 503) break
-    assert.ok(reply.status === 200 && tries < 100, reply.text)
-  }
+  await eventuallyHolds(async () => assert.equal((await upload()).status, 503))
   slow.socket.destroy()
-  for (let tries = 0; (await upload()).status !== 200; tries++) assert.ok(tries < 100)
+  await eventuallyHolds(async () => assert.equal((await upload()).status, 200))
 })
 
 test('a client with many unread answers is disconnected before one with a small answer', async (t) => {
@@ -180,10 +152,8 @@ test('a client with many unread answers is disconnected before one with a small 
   const limits = { memoryBytes: 1024 ** 2, answerTimeout: 3_600_000 }
   const { connect, withToken } = await serveShop(t, { storage, limits })
   const list = rawRequest('GET /api/v1/items?store_id=main', [withToken])
-  const [modest, greedy] = [await connect(), await connect()]
-
-  modest.write(list + rawRequest('GET /healthz', []))
-  greedy.write(list + rawRequest('GET /healthz', []).repeat(500))
+  const modest = await connect(list + rawRequest('GET /healthz', []))
+  const greedy = await connect(list + rawRequest('GET /healthz', []).repeat(500))
 
   assert.equal(await greedy.ended, '')
   open()

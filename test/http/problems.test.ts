@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createProblem } from '../../http/problems.ts'
-import { createMemoryStorage, TillError } from '../../lib/index.ts'
+import { TillError } from '../../lib/index.ts'
 import { assertProblem, importForm, serveShop } from '../support/server.ts'
 
 const MAX = 64 * 1024
 
 test('the errors of a file with a huge header cell take at most 64 KiB', async (t) => {
-  const { send, token } = await serveShop(t, { storage: createMemoryStorage() })
+  const { send, token } = await serveShop(t)
   const padded = `purchased_at${' '.repeat(15_000)}`
   const rows = Array.from({ length: 5_000 }, (_, i) => `T-${i},gold,never`)
   const body = importForm(`transaction_id,sku,${padded}\n${rows.join('\n')}\n`)
@@ -19,7 +19,7 @@ test('the errors of a file with a huge header cell take at most 64 KiB', async (
 })
 
 test('a quoted part name is shortened', async (t) => {
-  const { send, token } = await serveShop(t, { storage: createMemoryStorage() })
+  const { send, token } = await serveShop(t)
   const name = `dry${'_'.repeat(60_000)}run`
   const forms = [importForm('x', { [name]: 'true' }), importForm('x')]
   forms[1]?.append(name, 'a')

@@ -5,7 +5,6 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { clientAddress, networkOf } from '../../http/address.ts'
 import { createRateLimiter } from '../../http/rate-limit.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, type Parts, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 function createClock() {
@@ -64,7 +63,7 @@ test('a full limiter drops the keys that were unused for longest', () => {
 
 test('over the limit is 429 with Retry-After', async (t) => {
   const options = { rateLimit: 2 }
-  const { send, token } = await serveShop(t, { storage: createMemoryStorage(), options })
+  const { send, token } = await serveShop(t, { options })
 
   const first = await send(LIST, { token })
   assert.equal(first.headers.get('ratelimit-policy'), '"key";q=2;w=60')
@@ -85,7 +84,7 @@ test('over the limit is 429 with Retry-After', async (t) => {
 
 test('an account shares a limit, and each user of issued tokens; a client with the public key uses up that of its address', async (t) => {
   const options = { rateLimit: 2, trustProxy: true }
-  const shop = await serveShop(t, { storage: createMemoryStorage(), options })
+  const shop = await serveShop(t, { options })
   const { till, send, account, account_key, project_id, public_key } = shop
   const second = (await till.accounts.addKey(account)).account_key
   const { access_token } = await till.sessions.accessToken(public_key)
@@ -124,7 +123,7 @@ test('an account shares a limit, and each user of issued tokens; a client with t
 
 test('the address limit applies before the credential is verified, against key guessing', async (t) => {
   const options = { rateLimitAddress: 3, rateLimit: 100 }
-  const { send, token } = await serveShop(t, { storage: createMemoryStorage(), options })
+  const { send, token } = await serveShop(t, { options })
 
   const good = await send(LIST, { token })
   assert.equal(good.headers.get('ratelimit-policy'), '"address";q=3;w=60, "key";q=100;w=60')
@@ -164,7 +163,7 @@ const FORWARDED: readonly (readonly [proxies: number, headers: string[], address
 test('the client address is that of the connection, or the entry of the outermost trusted proxy', async (t) => {
   for (const trustProxy of [false, 1, 2, 3] as const) {
     const options = { trustProxy }
-    const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage(), options })
+    const { connect, entryOf } = await startServer(t, { options })
     for (const [, headers, address] of FORWARDED.filter(([n]) => n === Number(trustProxy))) {
       const client = await connect()
       const lines = headers.map((each) => `X-Forwarded-For: ${each}`)
@@ -177,7 +176,7 @@ test('the client address is that of the connection, or the entry of the outermos
 
 test('the addresses of one /64 network of IPv6 share a limit', async (t) => {
   const options = { rateLimitAddress: 2, rateLimit: 2, trustProxy: true }
-  const { till, send, public_key } = await serveShop(t, { storage: createMemoryStorage(), options })
+  const { till, send, public_key } = await serveShop(t, { options })
   const ask = async (address: string) => {
     const { token } = await till.sessions.token(public_key, { user_id: address })
     const reply = await send(LIST, { token, headers: { 'x-forwarded-for': address } })

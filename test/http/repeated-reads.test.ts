@@ -217,8 +217,7 @@ test('a repeated read checks the transport of its own request', async (t) => {
     'a repeated Host': [400, bearer, 'host: a'],
   }
   for (const [title, [status, ...headers]] of Object.entries(odd)) {
-    const client = await connect()
-    client.write(rawRequest(item, headers))
+    const client = await connect(rawRequest(item, headers))
     assert.equal((await client.reply()).status, status, title)
   }
 })

@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { createHandler } from '../../http/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
   createSignal,
   eventually,
   importForm,
+  type RawClient,
   rawRequest,
   serveShop,
   startServer,
   type TestServer,
+  type TestServerOptions,
 } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
@@ -25,18 +26,31 @@ const ACCESS_TOKEN = '/api/v1/identity/auth/access-token'
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
 const FORM = 'content-type: multipart/form-data; boundary=x'
 
+/** Starts a server with two shops. */
+async function startTwo(t: TestContext, options: TestServerOptions = {}) {
+  const server = await startServer(t, options)
+  const [one, other] = [
+    await createShop(server.till, 'One'),
+    await createShop(server.till, 'Other'),
+  ]
+  return { ...server, one, other }
+}
+
 /** Sends requests whose bodies never arrive, and waits until this many are refused. */
-async function sendSlowly(server: TestServer, heads: readonly string[], refused: number) {
-  const before = server.log.length
+async function sendSlowly({ log, connect }: TestServer, heads: readonly string[], refused: number) {
+  const before = log.length
   const clients = []
-  for (const head of heads) {
-    const client = await server.connect()
-    client.write(head)
-    clients.push(client)
-  }
-  const refusals = () => server.log.slice(before).filter(({ status }) => status === 503).length
+  for (const head of heads) clients.push(await connect(head))
+  const refusals = () => log.slice(before).filter(({ status }) => status === 503).length
   await eventually(() => refusals() === refused || undefined, `${refused} refusals`)
   return clients
+}
+
+/** Disconnects slow clients, and waits until this many requests have ended. */
+async function endSlow({ log }: TestServer, slow: readonly RawClient[], requests: number) {
+  for (const { socket } of slow) socket.destroy()
+  const ended = () => log.filter(({ status }) => status === 499).length
+  await eventually(() => ended() === requests || undefined, 'ends of those that were slow')
 }
 
 function slowCreate(account_key: string, id = 'slow'): string {
@@ -49,10 +63,8 @@ function slowImport(token: string): string {
 }
 
 test('an account with slow bodies gets half of the write limit, and does not block others', async (t) => {
-  const storage = createMemoryStorage()
-  const server = await startServer(t, { storage, limits: { writesInFlight: 6 } })
-  const { till, send } = server
-  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const server = await startTwo(t, { limits: { writesInFlight: 6 } })
+  const { send, one, other } = server
   const slow = await sendSlowly(server, Array(5).fill(slowCreate(one.account.account_key)), 2)
 
   const json = { user_id: 'player' }
@@ -73,17 +85,13 @@ test('an account with slow bodies gets half of the write limit, and does not blo
     assert.equal((await send(CREATE, mine)).status, 400)
   }
 
-  for (const { socket } of slow) socket.destroy()
-  const ended = () => server.log.filter(({ status }) => status === 499).length
-  await eventually(() => ended() === 3 || undefined, 'ends of those that were slow')
+  await endSlow(server, slow, 3)
   assert.equal((await send(CREATE, { account_key, json: {} })).status, 400)
 })
 
 test('one project gets four imports, and one account half of the limit, however many projects it has', async (t) => {
-  const storage = createMemoryStorage()
-  const server = await startServer(t, { storage })
-  const { till, send } = server
-  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const server = await startTwo(t)
+  const { till, send, one, other } = server
   const tokens = [one.token]
   for (let i = 0; i < 5; i++) {
     const { account_id } = one.account
@@ -109,17 +117,13 @@ test('one project gets four imports, and one account half of the limit, however 
   assert.equal((await load(other.token)).status, 200)
   assert.equal((await send(LIST, { token: one.token })).status, 200)
 
-  for (const { socket } of slow) socket.destroy()
-  const ended = () => server.log.filter(({ status }) => status === 499).length
-  await eventually(() => ended() === 16 || undefined, 'ends of those that were slow')
+  await endSlow(server, slow, 16)
   assert.equal((await load(one.token)).status, 200)
 })
 
 test('an account with slow reads gets half of the read limit, and does not block others', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
-  const server = await startServer(t, { storage, limits: { readsInFlight: 5 } })
-  const { till, send } = server
-  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const { send, one, other } = await startTwo(t, { storage, limits: { readsInFlight: 5 } })
   const lists = [send(LIST, { token: one.token }), send(LIST, { token: one.token })]
   await eventually(() => waiting() === 2 || undefined, 'two reads in flight')
 
@@ -136,7 +140,9 @@ test('an account with slow reads gets half of the read limit, and does not block
 })
 
 test('the later pages of a long list count as reads of its account', async (t) => {
-  const storage = createMemoryStorage()
+  const { till, send, url, storage, one, other } = await startTwo(t, {
+    limits: { readsInFlight: 5 },
+  })
   const { listItems } = storage
   const opened = createSignal()
   let waiting = 0
@@ -147,9 +153,6 @@ test('the later pages of a long list count as reads of its account', async (t) =
     }
     return listItems(store, { ...page, limit: Math.min(page.limit, 5) })
   }
-  const server = await startServer(t, { storage, limits: { readsInFlight: 5 } })
-  const { till, send, url } = server
-  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
   const fields = { store_id: 'main', display_name: 'Gold', price: '1', type: 'consumable' as const }
   for (let i = 0; i < 11; i++) {
     await till.items.create(one.account, { ...fields, name: `gold_${i}` })
@@ -170,12 +173,10 @@ test('the later pages of a long list count as reads of its account', async (t) =
 })
 
 test('a request that fails in any way releases its share', async (t) => {
-  const storage = createMemoryStorage()
   const limits = { readsInFlight: 2, writesInFlight: 2, uploadsInFlight: 2, jsonBytes: 1000 }
   const options = { rateLimit: 1_000_000, metrics: true }
-  const server = await startServer(t, { storage, limits, options })
-  const { till, send, entryOf } = server
-  const { token, public_key, account_key } = await createShop(till)
+  const shop = await serveShop(t, { limits, options })
+  const { storage, send, connect, entryOf, token, public_key, account_key } = shop
   const { listItems } = storage
   storage.listItems = async () => {
     throw new Error('of the storage')
@@ -196,8 +197,7 @@ test('a request that fails in any way releases its share', async (t) => {
     assert.equal((await send(request, parts)).status, status, request)
   }
   for (const id of ['gone-1', 'gone-2']) {
-    const client = await server.connect()
-    client.write(slowCreate(account_key, id))
+    const client = await connect(slowCreate(account_key, id))
     assert.equal((await send('GET /healthz')).status, 200) // the server has read both
     client.socket.resetAndDestroy()
     assert.equal((await entryOf(id)).status, 499)
@@ -216,7 +216,8 @@ test('a request that fails in any way releases its share', async (t) => {
 })
 
 test('requests being verified use no account share, and one address gets half of the verifications', async (t) => {
-  const storage = createMemoryStorage()
+  const limits = { verificationsInFlight: 4, readsInFlight: 2 }
+  const { send, url, public_key, storage } = await serveShop(t, { limits })
   const { findProjectByPublicKey } = storage
   const opened = createSignal()
   let waiting = 0
@@ -226,8 +227,6 @@ test('requests being verified use no account share, and one address gets half of
     await opened.given
     return undefined
   }
-  const limits = { verificationsInFlight: 4, readsInFlight: 2 }
-  const { send, url, public_key } = await serveShop(t, { storage, limits })
   const guess = (localAddress: string) => statusOf(url, localAddress, 'pk_guess')
   const guesses = [guess('127.0.0.2'), guess('127.0.0.2')]
   await eventually(() => waiting === 2 || undefined, 'two guesses')
@@ -243,14 +242,11 @@ test('requests being verified use no account share, and one address gets half of
 })
 
 test('a server with one account may give it the whole limit', async (t) => {
-  const storage = createMemoryStorage()
-  const limits = { writesInFlight: 4, accountShare: 100 }
-  const server = await startServer(t, { storage, limits })
-  const { account_key, token } = await createShop(server.till)
+  const shop = await serveShop(t, { limits: { writesInFlight: 4, accountShare: 100 } })
 
-  await sendSlowly(server, Array(5).fill(slowCreate(account_key)), 1)
+  await sendSlowly(shop, Array(5).fill(slowCreate(shop.account_key)), 1)
 
-  assert.equal((await server.send(LIST, { token })).status, 200)
+  assert.equal((await shop.send(LIST, shop)).status, 200)
   for (const accountShare of [0, 101, 1.5, Number.NaN]) {
     assert.throws(() => createHandler(memoryTill(), { limits: { accountShare } }), TypeError)
   }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { serveShop } from '../support/server.ts'
 
 const KIB = 1024
@@ -18,7 +17,8 @@ type ListMethod = 'listCatalogItems' | 'listItems'
 
 /** A server with 64 items of 32 KiB, which notes each page that `method` reads. */
 async function startWatched(t: TestContext, method: ListMethod) {
-  const storage = createMemoryStorage()
+  const shop = await serveShop(t, { options: { manage: true } })
+  const { till, account, storage } = shop
   const list = storage[method] as (...query: unknown[]) => Promise<object>
   const pages: ReadPage[] = []
   const watched = async (...query: unknown[]) => {
@@ -29,8 +29,6 @@ async function startWatched(t: TestContext, method: ListMethod) {
     return page
   }
   Object.assign(storage, { [method]: watched })
-  const shop = await serveShop(t, { storage, options: { manage: true } })
-  const { till, account } = shop
   for (let i = 0; i < 64; i++) {
     const item = { store_id: 'main', name: `n${i}`, display_name: 'N', price: '1' } as const
     const meta = { text: 'x'.repeat(ITEM_KIB * KIB) }

@@ -96,7 +96,7 @@ test('GET /openapi.json returns the document, and 304 for its ETag', async (t) =
 })
 
 test('without the option, the document has no part of the management API', async (t) => {
-  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const { send } = await startServer(t)
   const { text } = await send('GET /openapi.json')
   assert.doesNotMatch(text, /manage/i)
   assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(createOpenApi())))

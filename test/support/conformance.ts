@@ -5,7 +5,6 @@ import type { TestContext } from 'node:test'
 import { endpointOf } from '../../cli/conformance/endpoints.ts'
 import type { Finding, Report } from '../../cli/conformance/suite.ts'
 import { createFetchHandler } from '../../http/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { tillkit } from './cli.ts'
 import { listenOn } from './listen.ts'
 import { serveShop } from './server.ts'
@@ -41,7 +40,7 @@ export const ANSWER = 'answers a valid request with 200 and exactly the specifie
 
 /** A server that conforms, and the keys for it. */
 export async function start(t: TestContext) {
-  const shop = await serveShop(t, { storage: createMemoryStorage() })
+  const shop = await serveShop(t)
   const env = { TILLKIT_PUBLIC_KEY: shop.public_key, TILLKIT_ACCOUNT_KEY: shop.account_key }
   return { ...shop, handle: createFetchHandler(shop.till), env }
 }

@@ -30,15 +30,18 @@ export interface TestServer extends RunningServer {
   /** The log entries so far. */
   readonly log: LogEntry[]
   readonly send: Send
-  /** Opens a connection, which is destroyed after the test. */
-  connect(): Promise<RawClient>
+  readonly storage: Storage
+  /** Opens a connection and writes these bytes. It is destroyed after the test. */
+  connect(bytes?: string | Uint8Array): Promise<RawClient>
+  /** Sends bytes on a connection of their own. Resolves to the first reply. */
+  sendRaw(bytes: string | Uint8Array): Promise<Reply>
   /** Resolves to the log entry of a request once it is written. */
   entryOf(request_id: string): Promise<LogEntry>
 }
 
 export interface TestServerOptions {
-  /** A new SQLite file by default; memory over fetch. */
-  readonly storage?: Storage
+  /** Memory by default; `file` is a new SQLite file. */
+  readonly storage?: Storage | 'file'
   readonly limits?: Partial<Limits>
   /** Optional features. All default to off. */
   readonly options?: ServeOptions
@@ -49,36 +52,38 @@ export interface TestServerOptions {
 /** Starts the real server on a free port on loopback, and stops it after the test. */
 export async function startServer(
   t: Pick<TestContext, 'after'>,
-  { storage, limits = {}, options = {}, now = Date.now, quotas = {} }: TestServerOptions = {},
+  options: TestServerOptions = {},
 ): Promise<TestServer> {
   // Hooks run in the order of registration: the server stops before the folder is removed.
   const closing: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closing) await close()
   })
-  const openStorage = async () =>
-    overFetch ? createMemoryStorage() : openSqlite(join(temporaryFolder(t), 'till.db'))
-  const kept = storage ?? (await openStorage())
-  const till = createTill({ storage: kept, now, quotas })
+  const { limits = {}, now = Date.now, quotas = {} } = options
+  const { storage: given = createMemoryStorage() } = options
+  const storage = given === 'file' ? await openSqlite(join(temporaryFolder(t), 'till.db')) : given
+  const till = createTill({ storage, now, quotas })
   const log: LogEntry[] = []
   const settings = {
     port: 0,
     limits: { stopIdleTimeout: 10, ...limits }, // most tests leave idle connections
     log: (entry: LogEntry) => void log.push(entry),
-    ...options,
+    ...options.options,
   }
   const server = await (overFetch ? serveFetch(till, settings) : serve(till, settings))
   closing.push(server.stop, till.close)
   const entryOf = (id: string) =>
     eventually(() => log.find(({ request_id }) => request_id === id), `a log entry of ${id}`)
-  const connect = async () => {
+  const connect = async (bytes: string | Uint8Array = '') => {
     const client = await connectTo(server.url)
     closing.unshift(() => client.socket.destroy())
+    client.write(bytes)
     return client
   }
+  const sendRaw = async (bytes: string | Uint8Array) => (await connect(bytes)).reply()
   const { url, handle } = { handle: undefined, ...server }
   const send = createClient(url, handle)
-  return { ...server, till, log, send, connect, entryOf }
+  return { ...server, till, storage, log, send, connect, sendRaw, entryOf }
 }
 
 /** Starts a server with a shop. The lines of headers are for raw requests. */
@@ -321,6 +326,7 @@ export async function connectTo(url: string): Promise<RawClient> {
       const headers = new Headers(
         lines.slice(1).map((line) => line.split(/:(.*)/, 2) as [string, string]),
       )
+      assert.equal([...headers].length, lines.length - 1, `a repeated header: ${lines}`)
       const length = head || status < 200 ? 0 : Number(headers.get('content-length') ?? Number.NaN)
       return createReply(status, headers, await take(() => length))
     },
