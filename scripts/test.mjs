@@ -26,7 +26,7 @@ import { compile, sources } from './compile.mjs'
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
   /^test\/storage\/(archive|contract|cache|faults|import|long-imports|queue|sqlite)/,
-  /^test\/http\/(endpoints|expectation|import|transport)\.test/,
+  /^test\/http\/(endpoints|expectation|hostile|import|transport)\.test/,
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]
 
