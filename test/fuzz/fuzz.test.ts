@@ -7,6 +7,6 @@ for (const target of await allTargets()) {
   test(`generated requests get a correct answer, with ${target.name}`, {
     skip: target.skip,
   }, async (t) => {
-    await fuzzServer(t, { target, seed: SEED, requests: target.name === 'memory' ? 150 : 50 })
+    await fuzzServer(t, { target, seed: SEED, requests: target.name === 'memory' ? 500 : 50 })
   })
 }

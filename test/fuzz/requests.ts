@@ -1,87 +1,97 @@
-import type { Call, Send } from '../../cli/conformance/client.ts'
 import { CREDENTIALS, endpointOf } from '../../cli/conformance/endpoints.ts'
 import { conformanceRows } from '../../cli/conformance/table.ts'
 import { createWorld } from '../../cli/conformance/world.ts'
-import { operations } from '../openapi/document.ts'
+import { type Operation, operations } from '../openapi/document.ts'
+import { exampleOf, operationOf, requestOf } from '../openapi/requests.ts'
 import { fc } from '../support/seeds.ts'
-import { exchange } from './exchange.ts'
+import { createClient, type Parts, type Send } from '../support/server.ts'
 import type { World } from './world.ts'
 
 export type Header = readonly [name: string, value: string]
 
-/** A request as data. `world.fill` replaces names in double braces before it is sent. */
+/** A request as data. */
 export interface FuzzRequest {
-  /** The id of the operation, or what the request is otherwise. */
-  readonly endpoint: string
+  /** The id of the operation, if there is one. */
+  readonly operation: string | undefined
   readonly method: string
   readonly target: string
   readonly headers: readonly Header[]
   /** The bytes, one per character. */
   readonly body: string
   readonly isChunked: boolean
-  /** The statuses that the response may have. */
-  readonly allowed: readonly number[]
+  /** The statuses of the answer, when it is not one that the operation documents. */
+  readonly allowed?: readonly number[]
 }
 
-const ANY = [200, 304, 400, 401, 404, 413, 415]
+const isBodiless = ({ method, body }: FuzzRequest) =>
+  body === '' && ['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
 
-/** Sends the requests of the conformance rows, and returns requests of every kind made from them. */
+/** The request line and headers. Above about 16 KiB the server answers 431. */
+export function headOf(request: FuzzRequest): string {
+  const { method, target, headers, body, isChunked } = request
+  const framing = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`
+  const lines = headers.map(([name, value]) => `${name}: ${value}`)
+  const all = ['Host: fuzz', 'Connection: close', ...(isBodiless(request) ? [] : [framing])]
+  return `${method} ${target} HTTP/1.1\r\n${[...all, ...lines].join('\r\n')}\r\n\r\n`
+}
+
+export function bytesOf(request: FuzzRequest): Buffer {
+  const { body, isChunked } = request
+  if (!isChunked || isBodiless(request)) return Buffer.from(headOf(request) + body, 'latin1')
+  const middle = Math.floor(body.length / 2)
+  const chunks = [body.slice(0, middle), body.slice(middle)].filter((chunk) => chunk !== '')
+  const framed = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+  return Buffer.from(`${headOf(request)}${framed.join('')}0\r\n\r\n`, 'latin1')
+}
+
+/**
+ * Sends the requests of the conformance rows. Returns requests of every kind that are made from
+ * them, and from the examples of the document.
+ */
 export async function createRequests(
-  url: string,
-  world: World,
+  send: Send,
+  { keys, managed, names }: World,
 ): Promise<fc.Arbitrary<FuzzRequest>> {
-  const { keys } = world
-  const send: Send = async (endpoint, call) => {
-    const { status, headers, body } = await exchange(url, requestOf(endpoint, call))
-    const text = body.toString()
-    return {
-      ...{ endpoint, status, headers: new Headers([...headers]), text, request: '' },
-      body: JSON.parse(text),
-    }
-  }
-  const rows = createWorld(send, keys)
+  const rows = createWorld(async (endpoint, call) => {
+    const { line, parts } = requestOf(endpoint, call)
+    const { status, headers, text } = await send(line, parts)
+    return { endpoint, status, headers, text, body: JSON.parse(text), request: line }
+  }, keys)
   const seeds: FuzzRequest[] = []
   for (const row of conformanceRows()) {
-    const { credential } = endpointOf(row.endpoint)
-    const right = { publicKey: keys.public_key, accountKey: keys.account_key }
-    const value = credential === 'token' ? await rows.token() : right[credential]
-    seeds.push(
-      requestOf(row.endpoint, { credential: { value, shown: '' }, ...(await row.call(rows)) }),
-    )
+    const { credential: kind } = endpointOf(row.endpoint)
+    const right = { publicKey: keys.public_key, accountKey: keys.account_key, token: names.token }
+    const credential = { value: right[kind], shown: '' }
+    const { line, parts } = requestOf(row.endpoint, { credential, ...(await row.call(rows)) })
+    seeds.push(await encode(operationOf(row.endpoint), line, parts))
+  }
+  for (const operation of operations) {
+    // The catalog is sent in chunks.
+    if (!operation.path.startsWith('/manage/') || operation.id === 'exportCatalog') continue
+    const { line, parts } = exampleOf(operation, managed)
+    seeds.push(await encode(operation, line, parts))
   }
   const seed = fc.constantFrom(...seeds)
   return fc.oneof(
-    { weight: 6, arbitrary: edited(seed) },
+    { weight: 6, arbitrary: edited(seed, names) },
     { weight: 1, arbitrary: strays },
     { weight: 1, arbitrary: malformed(seed) },
   )
 }
 
-function requestOf(number: number, call: Call): FuzzRequest {
-  const { method, path, credential, bodyType } = endpointOf(number)
-  const { header, prefix } = CREDENTIALS[credential]
-  const { json, text = json === undefined ? '' : JSON.stringify(json), form } = call
-  const type = form ? 'multipart/form-data; boundary=frontier' : 'application/json'
-  return {
-    endpoint: operations.find((each) => each.method === method && each.path === path)?.id ?? '',
-    method,
-    target: path.replace('{item_id}', call.item_id ?? '') + (call.query ?? ''),
-    headers: [
-      ...(bodyType ? ([['Content-Type', type]] as const) : []),
-      ...(call.credential ? ([[header, prefix + call.credential.value]] as const) : []),
-    ],
-    body: form ? formOf(form) : Buffer.from(text).toString('latin1'),
-    isChunked: false,
-    allowed: ANY,
-  }
-}
-
-function formOf(parts: { readonly [name: string]: string | undefined }): string {
-  const texts = Object.entries(parts).map(([name, value]) => {
-    const file = name === 'file' ? '; filename="a.csv"\r\nContent-Type: text/csv' : ''
-    return `Content-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
+/** Makes a request of the test client into data. */
+async function encode({ id }: Operation, line: string, parts: Parts): Promise<FuzzRequest> {
+  let made: FuzzRequest | undefined
+  const client = createClient('http://fuzz', async (request) => {
+    const body = Buffer.from(await request.arrayBuffer()).toString('latin1')
+    const target = request.url.replace('http://fuzz', '')
+    const { method } = request
+    const headers = [...request.headers]
+    made = { operation: id, method, target, headers, body, isChunked: false }
+    return new Response()
   })
-  return `--frontier\r\n${texts.join('--frontier\r\n')}--frontier--\r\n`
+  await client(line, parts)
+  return made as unknown as FuzzRequest
 }
 
 const nested = fc
@@ -116,7 +126,7 @@ const edit: fc.Arbitrary<Edit> = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   cut: fc.constantFrom(0, 0, 1, 2, 20),
   put: fc.constantFrom(
-    ...['', '"', '""', ',', ';', '\n', '\r', '\r\n', '\0', '\xff', '\xc3', '=1', ' ', '--frontier'],
+    ...['', '"', '""', ',', ';', '\n', '\r', '\r\n', '\0', '\xff', '\xc3', '=1', ' ', '\r\n--'],
   ),
 })
 
@@ -140,26 +150,28 @@ function withMember(body: string, place: number, key: string, value: string): st
   }
 }
 
-const FOREIGN = [
-  ...['foreign_token', 'expired_token', 'revoked_token', 'unsigned_token', 'account_key'],
-].map((name): Header => ['Authorization', `Bearer {{${name}}}`])
+/** Other credentials, to be sent in place of the right one or beside it. */
+const credentialsOf = (names: World['names']) =>
+  fc.constantFrom<Header>(
+    ...[names.foreign_token, names.expired_token, names.revoked_token, names.unsigned_token].map(
+      (token): Header => ['Authorization', `Bearer ${token}`],
+    ),
+    ['Authorization', `Bearer ${names.account_key}`],
+    ['authorization', `Bearer ${names.token}x`],
+    ['Authorization', `Bearer ${names.token}, Bearer ${names.token}`],
+    ['authorization', `Bearer e${'a'.repeat(9_000)}`],
+    ['x-account-key', names.foreign_account_key],
+    ['x-account-key', names.revoked_account_key],
+    ['X-Public-Project-Key', names.foreign_public_key],
+    ['X-Public-Project-Key', names.former_public_key],
+    ['X-Public-Project-Key', '__proto__'],
+  )
 
-/** Another credential in place of the right one, or beside it. */
-const credential = fc.constantFrom<Header>(
-  ...FOREIGN,
-  ['authorization', 'Bearer {{token}}x'],
-  ['Authorization', 'Bearer {{token}}, Bearer {{token}}'],
-  ['authorization', `Bearer e${'a'.repeat(9_000)}`],
-  ['x-account-key', '{{foreign_account_key}}'],
-  ['x-account-key', '{{revoked_account_key}}'],
-  ['X-Public-Project-Key', '{{foreign_public_key}}'],
-  ['X-Public-Project-Key', '{{former_public_key}}'],
-  ['X-Public-Project-Key', '__proto__'],
-)
+const CREDENTIAL_HEADERS = Object.values(CREDENTIALS).map(({ header }) => String(header))
 
 const header = fc.oneof(
   fc.constantFrom<Header>(
-    ['X-Request-Id', 'request-{{fresh}}'],
+    ['X-Request-Id', 'request-1'],
     ['X-Request-Id', 'a'.repeat(65)],
     ['X-Request-Id', '<script>'],
     ['Accept-Encoding', 'gzip, br'],
@@ -171,43 +183,52 @@ const header = fc.oneof(
     ['__proto__', 'x'],
     ['Long', 'x'.repeat(8_000)],
     ['Content-Encoding', 'gzip'],
-    ['Idempotency-Key', "'; DROP{{fresh}}"],
     ['Idempotency-Key', 'é\x80'.repeat(100)],
     ['Idempotency-Key', 'x'.repeat(256)],
     ['If-None-Match', '"x", *'],
     ['If-None-Match', '"'.repeat(4_000)],
     ['If-None-Match', ',\t,'],
   ),
-  fc.string({ maxLength: 40 }).map((value): Header => ['X-Other', value.replaceAll('{{', '')]),
+  fc.nat().map((n): Header => ['Idempotency-Key', `'; DROP${n}`]),
+  fc.string({ maxLength: 40 }).map((value): Header => ['X-Other', value]),
 )
 
-const query = fc.oneof(
-  fc.constantFrom(
-    ...['?', '?&&', '?=', '?%', '?%zz=%', '?__proto__=x&constructor=y', '?store_id', '??'],
-    ...['?store_id=other', '?store_id=%00', '?store_id=%ff', '?STORE_ID=main', '?store_id[]=main'],
-    ...['?store_id=main&limit=1001', '?store_id=main&limit=-1', '?store_id=main&limit=%D9%A1'],
-    '?store_id=main&limit=1&cursor={{foreign_item_id}}',
-  ),
-  fc.webQueryParameters().map((text) => `?${text}`),
-)
+const queriesOf = ({ foreign_item_id }: World['names']) =>
+  fc.oneof(
+    fc.constantFrom(
+      ...['?', '?&&', '?=', '?%', '?%zz=%', '?__proto__=x&constructor=y', '?store_id', '??'],
+      ...[
+        '?store_id=other',
+        '?store_id=%00',
+        '?store_id=%ff',
+        '?STORE_ID=main',
+        '?store_id[]=main',
+      ],
+      ...['?store_id=main&limit=1001', '?store_id=main&limit=-1', '?store_id=main&limit=%D9%A1'],
+      `?store_id=main&limit=1&cursor=${foreign_item_id}`,
+    ),
+    fc.webQueryParameters().map((text) => `?${text}`),
+  )
 
 /** A request of a row with some of its parts changed. */
-function edited(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
+function edited(seed: fc.Arbitrary<FuzzRequest>, names: World['names']): fc.Arbitrary<FuzzRequest> {
   return fc
     .record({
       request: seed,
       member: fc.option(fc.tuple(fc.nat(20), fc.constantFrom('x', '__proto__', ''), wildValue)),
       edits: fc.option(fc.array(edit, { maxLength: 2 }), { freq: 3 }),
-      credential: fc.option(fc.tuple(credential, fc.boolean()), { freq: 5 }),
+      credential: fc.option(fc.tuple(credentialsOf(names), fc.boolean()), { freq: 5 }),
       more: fc.array(header, { maxLength: 2 }),
-      query: fc.option(query, { freq: 6 }),
+      query: fc.option(queriesOf(names), { freq: 6 }),
       isHead: fc.boolean(),
       isChunked: fc.boolean(),
     })
     .map(({ request, member, edits, credential, more, query, isHead, isChunked }) => {
       const body = member ? withMember(request.body, ...member) : request.body
       const [other, isBeside] = credential ?? []
-      const own = other && !isBeside ? request.headers.slice(0, -1) : request.headers
+      const own = request.headers.filter(
+        ([name]) => !other || isBeside || !CREDENTIAL_HEADERS.includes(name),
+      )
       return {
         ...request,
         method: isHead && request.method === 'GET' ? 'HEAD' : request.method,
@@ -223,11 +244,7 @@ const ENDPOINTS = operations.filter(({ path }) => path.startsWith('/api/v1/'))
 
 const strays: fc.Arbitrary<FuzzRequest> = fc
   .record({
-    kind: fc.constantFrom<[string, number]>(
-      ['options', 204],
-      ['unknown route', 404],
-      ['wrong method', 405],
-    ),
+    status: fc.constantFrom(204, 404, 405), // OPTIONS, an unknown route, a wrong method
     known: fc.constantFrom(...ENDPOINTS.map(({ path }) => path.replace(/\{\w+\}/, 'x'))),
     odd: fc.constantFrom(
       ...['/', '//', '/api/v1/items/', '/API/v1/items', '/api//v1/items', '/api/v1/%69tems'],
@@ -238,11 +255,11 @@ const strays: fc.Arbitrary<FuzzRequest> = fc
     body: fc.constantFrom('', '{}'),
     isChunked: fc.boolean(),
   })
-  .map(({ kind: [endpoint, status], known, odd, method, ...rest }) => ({
+  .map(({ status, known, odd, method, ...rest }) => ({
     ...rest,
-    endpoint,
-    method: endpoint === 'options' ? 'OPTIONS' : method,
-    target: endpoint === 'unknown route' ? odd : known,
+    operation: undefined,
+    method: status === 204 ? 'OPTIONS' : method,
+    target: status === 404 ? odd : known,
     allowed: [status],
   }))
 
@@ -258,7 +275,7 @@ function malformed(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
   return fc.tuple(seed, fc.constantFrom(...changes)).map(([request, change]) => ({
     ...request,
     ...(Array.isArray(change) ? { headers: [...request.headers, change as Header] } : change),
-    endpoint: 'unknown route',
+    operation: undefined,
     allowed: [400, 401, 404, 405, 413, 415, 431],
   }))
 }

@@ -5,13 +5,11 @@ import { CREDENTIALS, endpointOf } from '../../cli/conformance/endpoints.ts'
 import { type ChangedCall, type Row, runRow, type Tools } from '../../cli/conformance/rows.ts'
 import { conformanceRows, toolsOf } from '../../cli/conformance/table.ts'
 import { createWorld, type World } from '../../cli/conformance/world.ts'
-import { createMemoryStorage, type Till } from '../../lib/index.ts'
+import type { Till } from '../../lib/index.ts'
 import { assertDocumented } from '../openapi/answers.ts'
-import { type Operation, operations } from '../openapi/document.ts'
+import { operationOf, requestOf } from '../openapi/requests.ts'
 import {
   assertProblem,
-  importForm,
-  type Parts,
   rawRequest,
   serveShop,
   startServer,
@@ -238,7 +236,7 @@ function ownRows(shop: Shop): readonly OwnRow[] {
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:00:00Z\n'
 
 test('the ten endpoints', async (t) => {
-  const server = await startServer(t)
+  const server = await startServer(t, { storage: 'file' })
   const shop = await setUp(server.till)
   const world = createWorld(sendTo(server, shop), shop)
   const all: readonly OwnRow[] = [...ownRows(shop), ...conformanceRows()]
@@ -262,15 +260,13 @@ function sendTo({ send, log }: TestServer, shop: Shop): Send {
   const secrets = [account_key, ...Object.values(SECRETS)]
   const inNoAnswer = [...secrets, '"null"', ':null', 'stack', 'node_modules', 'SQL']
   const inNoProblem = [token, public_key, 'just-sent', '"items"', '"session"']
-  const inNoLog = [...secrets, public_key, token, 'just-sent', 'Potion', 'New Game']
+  const inNoLog = [...secrets, public_key, token, 'just-sent', 'Potion', 'New Game', 'T-1']
   return async (endpoint, call) => {
-    const { method, path } = endpointOf(endpoint)
-    const target = path.replace('{item_id}', call.item_id ?? '') + (call.query ?? '')
-    const reply = await send(`${method} ${target}`, partsOf(endpoint, call))
+    const { line, parts } = requestOf(endpoint, call)
+    const reply = await send(line, parts)
     const { status, headers, text } = reply
-    const operation = operations.find((each) => each.method === method && each.path === path)
-    assertDocumented(operation as Operation, reply)
-    const answer = { endpoint, status, headers, text, body: JSON.parse(text), request: target }
+    assertDocumented(operationOf(endpoint), reply)
+    const answer = { endpoint, status, headers, text, body: JSON.parse(text), request: line }
     const shown = shownIn(answer)
     const forbidden = status === 200 ? inNoAnswer : [...inNoAnswer, ...inNoProblem]
     for (const each of forbidden.filter((each) => !isEcho(answer, each))) {
@@ -285,28 +281,6 @@ function sendTo({ send, log }: TestServer, shop: Shop): Send {
 /** A `store_config` keeps unknown keys that are null. */
 function isEcho({ endpoint }: Answer, text: string): boolean {
   return endpoint === 10 && text === ':null'
-}
-
-function partsOf(number: number, { credential, json, text, form }: Parameters<Send>[1]): Parts {
-  const { header, prefix } = CREDENTIALS[endpointOf(number).credential]
-  const { file, ...fields } = form ?? {}
-  const body = form ? formOf(file, fields) : text
-  return {
-    headers: {
-      ...(credential ? { [header]: prefix + credential.value } : {}),
-      ...(json !== undefined || text !== undefined ? { 'content-type': 'application/json' } : {}),
-    },
-    ...(json === undefined ? {} : { json }),
-    ...(body === undefined ? {} : { body }),
-  }
-}
-
-function formOf(file: string | undefined, fields: { readonly [name: string]: string }): FormData {
-  if (file !== undefined && 'store_id' in fields) return importForm(file, fields)
-  const form = new FormData()
-  for (const [name, value] of Object.entries({ other: 'x', ...fields })) form.append(name, value)
-  if (file !== undefined) form.append('file', new Blob([file]), 'purchases.csv')
-  return form
 }
 
 const shownIn = ({ headers, text }: Pick<Answer, 'headers' | 'text'>) =>
@@ -338,7 +312,7 @@ function assertRefused(row: OwnRow, { credential, changed = [] }: ChangedCall, a
 }
 
 test('a created item is read back unchanged, and is the last one of its list', async (t) => {
-  const { send, account_key, token } = await serveShop(t)
+  const { send, account_key, token } = await serveShop(t, { storage: 'file' })
   const deep = `${'{"a":'.repeat(30)}{}${'}'.repeat(30)}`
   const meta = `{"deep":${deep},"list":[null,true,0.1,-1,"é😀",""],"__proto__":{"a":1}}`
   const item = { store_id: 'main', name: '_', display_name: 'P', type: 'consumable' }
@@ -357,7 +331,7 @@ test('a created item is read back unchanged, and is the last one of its list', a
 })
 
 test('a well-formed request id of the client is used, else a new one', async (t) => {
-  const { send, entryOf } = await startServer(t, { storage: createMemoryStorage() })
+  const { send, entryOf } = await startServer(t)
   const given = ['a', 'A-z_0', 'x'.repeat(64)]
   const refused = ['', 'a b', 'x'.repeat(65), '"quoted"', 'é', '../etc', '<script>']
   for (const path of ['/healthz', '/nowhere', '/api/v1/items']) {
@@ -372,7 +346,7 @@ test('a well-formed request id of the client is used, else a new one', async (t)
 })
 
 test('the scheme of a token is Bearer, in upper or lower case', async (t) => {
-  const { send, token } = await serveShop(t, { storage: createMemoryStorage() })
+  const { send, token } = await serveShop(t)
   const list = (authorization: string) =>
     send('GET /api/v1/items?store_id=main', { headers: { authorization } })
   assert.equal((await list(`bEaReR ${token}`)).status, 200)
@@ -382,7 +356,7 @@ test('the scheme of a token is Bearer, in upper or lower case', async (t) => {
 })
 
 test('the credential is verified before the body is read', async (t) => {
-  const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
+  const { connect, send } = await startServer(t)
   const heads = ['type: application/json', 'type: multipart/form-data', 'encoding: gzip']
   for (const { method, path, credential, bodyType } of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(
     endpointOf,

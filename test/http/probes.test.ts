@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { createMemoryStorage, openSqliteStorage, TillError } from '../../lib/index.ts'
+import { type TestContext, test } from 'node:test'
+import { openSqliteStorage, TillError } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
-import { assertProblem, importForm, rawRequest, serveShop, startServer } from '../support/server.ts'
+import {
+  assertProblem,
+  importForm,
+  serveShop,
+  startServer,
+  type TestServerOptions,
+} from '../support/server.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 
 test('the server is ready while its storage answers, and alive without it', async (t) => {
-  const storage = createMemoryStorage()
-  const { send } = await startServer(t, { storage, options: { metrics: true } })
+  const { send, storage } = await startServer(t, { options: { metrics: true } })
   assert.deepEqual((await send('GET /readyz')).json(), { status: 'ok' })
   assert.equal((await send('HEAD /readyz')).text, '')
 
@@ -32,27 +37,6 @@ test('the server is ready while its storage answers, and alive without it', asyn
   storage.ping = ping
   assert.equal((await send('GET /readyz')).status, 200)
   assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
-})
-
-test('a stopping server is first not ready and still serves, then accepts no more connections', {
-  timeout: 20_000,
-}, async (t) => {
-  const limits = { drainDelay: 2_000, keepAliveTimeout: 60_000 }
-  const storage = createMemoryStorage()
-  const { connect, send, stop, withToken } = await serveShop(t, { storage, limits })
-  const client = await connect()
-
-  const stopping = stop()
-  const refused = await send('GET /readyz')
-  assertProblem(refused, 503, 'stopping')
-  assert.equal((await send('GET /healthz')).status, 200)
-  client.write(rawRequest(LIST, [withToken]))
-  const reply = await client.reply()
-  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'keep-alive'])
-  await stopping
-
-  assert.equal(await client.ended, '')
-  await assert.rejects(send('GET /healthz'), TypeError)
 })
 
 /** The values of a Prometheus text by name and labels; fails at an invalid line. */
@@ -77,16 +61,20 @@ function parseMetrics(text: string): Map<string, number> {
   return metrics
 }
 
+/** Starts a shop with metrics. */
+async function serveMetered(t: TestContext, { options, ...more }: TestServerOptions = {}) {
+  const shop = await serveShop(t, { ...more, options: { metrics: true, ...options } })
+  return { ...shop, metrics: async () => parseMetrics((await shop.send('GET /metrics')).text) }
+}
+
 test('without the option there are no metrics', async (t) => {
-  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const { send } = await startServer(t)
   assertProblem(await send('GET /metrics'), 404, 'route_not_found')
 })
 
 test('metrics count requests, durations, refused requests and imports', async (t) => {
-  const options = { metrics: true, rateLimit: 8 }
-  const storage = createMemoryStorage()
-  const shop = await serveShop(t, { storage, options })
-  const { send, connect, item, token, account_key, account_id, project_id, public_key } = shop
+  const shop = await serveMetered(t, { options: { rateLimit: 8 } })
+  const { send, sendRaw, storage, item, token, account_key, account_id, project_id } = shop
   const HEADER = 'transaction_id,sku,purchased_at,status\n'
   const upload = async (status: number, rows: string, fields = {}) => {
     const lines = rows.split(' ').map((row) => `${row.replace(',', ',gold,1700000000,')}\n`)
@@ -108,9 +96,7 @@ test('metrics count requests, durations, refused requests and imports', async (t
   assert.equal((await send(LIST, { token })).status, 429)
   assert.equal((await send('GET /api/v1/items', { token: 'x' })).status, 401)
   for (let i = 0; i < 20; i++) await send(`GET /nowhere-${i}/${token}`)
-  const client = await connect()
-  client.write('what is this?\r\n\r\n')
-  await client.reply()
+  await sendRaw('what is this?\r\n\r\n')
 
   const reply = await send('GET /metrics')
   assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
@@ -149,23 +135,21 @@ test('metrics count requests, durations, refused requests and imports', async (t
     'tillkit_import_rows_total{result="updated"}': 1,
   }
   for (const [name, value] of Object.entries(expected)) assert.equal(metrics.get(name), value, name)
-  for (const secret of [token, account_key, account_id, public_key, project_id, 'gold', 'player']) {
+  const ids = [account_id, project_id, 'gold', 'player']
+  for (const secret of [token, account_key, shop.public_key, ...ids]) {
     assert.ok(!reply.text.includes(secret), secret)
   }
 })
 
 test('metrics show the version, the open files and the event loop delay', async (t) => {
-  const { send } = await startServer(t, {
-    storage: createMemoryStorage(),
-    options: { metrics: true },
-  })
-  await send('GET /metrics')
+  const { metrics: read } = await serveMetered(t)
+  await read()
   await new Promise((resolve) => setTimeout(resolve, 100))
   const until = performance.now() + 300
   while (performance.now() < until); // blocks the event loop
   await new Promise((resolve) => setTimeout(resolve, 100))
 
-  const metrics = parseMetrics((await send('GET /metrics')).text)
+  const metrics = await read()
 
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   const build = `tillkit_build_info{version="${version}",node="${process.version}"}`
@@ -182,10 +166,9 @@ test('metrics show the version, the open files and the event loop delay', async 
 
 test('metrics show the size of a database file and its log, and the free disk space', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
-  const storage = await openSqliteStorage(path)
-  const { send } = await serveShop(t, { storage, options: { metrics: true } })
+  const server = await serveMetered(t, { storage: await openSqliteStorage(path) })
 
-  const metrics = parseMetrics((await send('GET /metrics')).text)
+  const metrics = await server.metrics()
 
   assert.equal(metrics.get('tillkit_database_bytes'), statSync(path).size)
   assert.equal(metrics.get('tillkit_database_wal_bytes'), statSync(`${path}-wal`).size)
@@ -197,11 +180,11 @@ test('metrics show the size of a database file and its log, and the free disk sp
 
 test('metrics show the requests in flight', async (t) => {
   const { storage, entered, open } = createGatedStorage()
-  const { send, token } = await serveShop(t, { storage, options: { metrics: true } })
+  const { send, token, ...server } = await serveMetered(t, { storage })
   const reading = send(LIST, { token })
   await entered
 
-  const metrics = parseMetrics((await send('GET /metrics')).text)
+  const metrics = await server.metrics()
   open()
   await reading
 
@@ -210,12 +193,8 @@ test('metrics show the requests in flight', async (t) => {
 })
 
 test('a log line has the client, its account and its project, and no user', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, log, entryOf, connect, token, account_id, account_key, public_key, project_id } =
-    await serveShop(t, {
-      storage,
-      options: { trustProxy: true },
-    })
+  const shop = await serveShop(t, { options: { trustProxy: true } })
+  const { send, log, entryOf, token, account_id, account_key, public_key, project_id } = shop
   const client = '2001:db8::7'
   const json = { user_id: 'player-one' }
   const sent = (id: string) => ({ headers: { 'x-request-id': id, 'x-forwarded-for': client } })
@@ -225,9 +204,8 @@ test('a log line has the client, its account and its project, and no user', asyn
   await send('POST /api/v1/items', { account_key, json: {}, ...sent('account') })
   await send(LIST, { token: 'x', ...sent('unknown') })
   await send('GET /healthz', sent('open'))
-  const raw = await connect()
-  raw.write('what is this?\r\n\r\n')
-  const { request_id } = assertProblem(await raw.reply(), 400, 'malformed_request')
+  const malformed = await shop.sendRaw('what is this?\r\n\r\n')
+  const { request_id } = assertProblem(malformed, 400, 'malformed_request')
 
   const rows: [id: string, expected: object][] = [
     ['token', { client, account_id, project_id }],
@@ -248,29 +226,9 @@ test('a log line has the client, its account and its project, and no user', asyn
   }
 })
 
-test('the cause of an unavailable storage is logged and not sent to the client', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, entryOf, token } = await serveShop(t, { storage })
-  storage.listItems = async () => {
-    const fault = new TillError('storage_unavailable', 'The database can not be used right now')
-    throw Object.assign(fault, { cause: new Error('connect ECONNREFUSED 192.0.2.7:5432') })
-  }
-
-  const reply = await send(LIST, { token, headers: { 'x-request-id': 'away' } })
-
-  assertProblem(reply, 503, 'storage_unavailable')
-  assert.doesNotMatch(reply.text, /192/)
-  const { status, level, error } = await entryOf('away')
-  assert.deepEqual([status, level], [503, 'error'])
-  assert.match(error ?? '', /caused by Error: connect ECONNREFUSED 192/)
-})
-
 test('a list that fails during its answer is cut off and logged as an error', async (t) => {
-  const storage = createMemoryStorage()
-  const { send, entryOf, token, item } = await serveShop(t, {
-    storage,
-    options: { logOnlyErrors: true },
-  })
+  const options = { logOnlyErrors: true }
+  const { send, entryOf, token, item, storage } = await serveShop(t, { options })
   storage.listItems = async (_store, { after }) => {
     if (after !== undefined) throw new Error('for the log')
     return { items: [item], next: item.id, revision: '' }

@@ -1,10 +1,14 @@
+import type { Call } from '../../cli/conformance/client.ts'
+import { CREDENTIALS, endpointOf } from '../../cli/conformance/endpoints.ts'
 import type { Till } from '../../lib/index.ts'
-import { character, fc } from '../support/seeds.ts'
-import { importForm, type Parts } from '../support/server.ts'
+import type { Parts } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'
-import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
+import { type Operation, operations } from './document.ts'
 
 type Shop = Awaited<ReturnType<typeof createManagedShop>>
+
+/** The secret of the webhooks of a managed shop. */
+export const SECRET = 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ='
 
 /** A shop with a record for each path parameter: an import, a second key, a webhook and a message. */
 export async function createManagedShop(till: Till, name?: string) {
@@ -13,8 +17,10 @@ export async function createManagedShop(till: Till, name?: string) {
   const { key_id } = await till.accounts.addKey(account)
   const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
-  const setUrl = { id: project.id, config: { webhook_url: 'https://shop.example/old' } }
-  await till.projects.update(account, setUrl)
+  const config = { webhook_url: 'https://shop.example/old', webhook_secret: SECRET }
+  await till.projects.update(account, { id: project.id, config })
+  const store_config = { webhook_secret: SECRET, currency: 'USD' }
+  await till.stores.update(account, { store_id: 'main', store_config })
   await till.webhooks.test(account, project.id)
   await till.outbox.claim({ holder: 'sender' })
   const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
@@ -23,61 +29,6 @@ export async function createManagedShop(till: Till, name?: string) {
   const proposal = { id: project.id, config: { webhook_url: 'https://shop.example/hook' } }
   await till.projects.update(session, proposal)
   return { ...shop, key_id, import_id, webhook_id }
-}
-
-/** A request for `send`, and whether its JSON body is valid by the document. */
-export interface DocumentedRequest {
-  /** Method and target. */
-  readonly line: string
-  readonly parts: Parts
-  /** Undefined without a JSON body. */
-  readonly isValid: boolean | undefined
-  readonly isAuthorized: boolean
-}
-
-/** Makes the requests of one operation from its parameters, its credential and its body. */
-export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<DocumentedRequest> {
-  const { method, parameters, body } = operation
-  const known = knownValues(shop)
-  /** Most values are known ones, if there are any. */
-  const choose: Choose = (name, any) =>
-    known[name] === undefined
-      ? any
-      : fc.oneof({ weight: 6, arbitrary: fc.constant(known[name]) }, { weight: 1, arbitrary: any })
-  const of = (place: string) => {
-    const wanted = parameters.filter((parameter) => parameter.in === place)
-    return fc.record(
-      Object.fromEntries(wanted.map((each) => [each.name, parameterOf(each, choose)])),
-      { requiredKeys: place === 'path' ? wanted.map(({ name }) => name) : [] },
-    )
-  }
-  const isJson = body?.type === 'application/json'
-  return fc
-    .record({
-      path: of('path'),
-      query: of('query'),
-      headers: of('header'),
-      isAuthorized: fc.boolean().chain((first) => (first ? fc.constant(true) : fc.boolean())),
-      body: body ? bodyOf(body.schema, choose) : fc.constant(undefined),
-    })
-    .map((made) => {
-      const { path, query, headers, isAuthorized } = made
-      const target = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) =>
-        encodeURIComponent(path[name] ?? ''),
-      )
-      const search = String(new URLSearchParams(query))
-      return {
-        line: `${method} ${target}${search && `?${search}`}`,
-        parts: {
-          ...(isAuthorized ? credentialOf(operation, shop) : {}),
-          headers,
-          ...(isJson ? { json: made.body } : {}),
-          ...(body && !isJson ? { body: formOf(made.body as object) } : {}),
-        },
-        isAuthorized,
-        isValid: isJson ? mistakesOf(body.schema, made.body) === undefined : undefined,
-      }
-    })
 }
 
 /** The example of an operation, with these ids in its path, query and body. */
@@ -113,10 +64,12 @@ function credentialOf({ scheme }: Operation, { account, project, token }: Shop):
   return scheme === 'token' ? { token } : {}
 }
 
-/** A form with the fields of a body, whose `file` is text. */
-function formOf({ file, ...fields }: { readonly file?: string }): FormData {
-  const texts = Object.entries(fields).map(([name, value]) => [name, String(value)])
-  return importForm(file ?? '', { store_id: '', ...Object.fromEntries(texts) })
+/** A form with a part for each field. `file` is sent as a file. */
+function formOf({ file, ...fields }: { readonly [name: string]: string }): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ other: 'x', ...fields })) form.append(name, value)
+  if (file !== undefined) form.append('file', new Blob([file]), 'purchases.csv')
+  return form
 }
 
 /** Values that exist in the shop, by the names of fields and parameters. */
@@ -137,105 +90,25 @@ export function knownValues({ account, project, item, key_id, import_id, webhook
   }
 }
 
-function parameterOf(
-  { name, schema, in: place }: Operation['parameters'][number],
-  choose: Choose,
-): fc.Arbitrary<string> {
-  const written = valuesOf(schema, choose, name).map(String)
-  if (name === 'X-Request-Id') return fc.stringMatching(/^[\w-]{1,64}$/)
-  // Header values are printable ASCII, and a path has no empty part and no dot segments.
-  return place !== 'query'
-    ? written.filter((text) => /^[!-~]+$/.test(text) && !/^\.+$/.test(text))
-    : written
+/** The operation of the endpoint with this number. */
+export function operationOf(number: number): Operation {
+  const { method, path } = endpointOf(number)
+  return operations.find((each) => each.method === method && each.path === path) as Operation
 }
 
-const anything = fc.oneof(
-  fc.constantFrom(null, true, -1, 0.5, '', '\0', 'a\0b', 'x'.repeat(9_000), '-', '1e3'),
-  fc.constantFrom<unknown>([], {}, [1], { a: [] }),
-  fc.string({ unit: character }),
-)
-
-/** Most bodies are valid. In each of the others, one field has a random value or is missing. */
-function bodyOf(schema: Schema, choose: Choose): fc.Arbitrary<unknown> {
-  const valid = valuesOf(schema, choose)
-  const spoilt = valid.chain((body) => {
-    const fields = Object.keys(body as object)
-    if (fields.length === 0) return fc.constant(body)
-    return fc.record({ field: fc.constantFrom(...fields), value: anything }).map((change) => ({
-      ...(body as object),
-      [change.field]: change.value,
-    }))
-  })
-  return fc.oneof({ weight: 3, arbitrary: valid }, { weight: 1, arbitrary: spoilt })
-}
-
-/** Chooses between the values of a field's schema and others with its name. */
-type Choose = (name: string, any: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
-
-/** Values that are valid by a schema of the document. */
-function valuesOf(reference: Schema, choose: Choose, name = ''): fc.Arbitrary<unknown> {
-  const schema = resolve<Schema>(reference as { $ref: string })
-  return choose(name, plainValuesOf(schema, choose, name))
-}
-
-function plainValuesOf(schema: Schema, choose: Choose, name: string): fc.Arbitrary<unknown> {
-  const { type, oneOf } = schema
-  if ('const' in schema) return fc.constant(schema.const)
-  if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]))
-  if (oneOf) return fc.oneof(...(oneOf as Schema[]).map((each) => valuesOf(each, choose, name)))
-  if (Array.isArray(type)) {
-    return fc.oneof(...type.map((each) => plainValuesOf({ ...schema, type: each }, choose, name)))
+/** The request of a conformance row. */
+export function requestOf(number: number, call: Call): { line: string; parts: Parts } {
+  const { method, path, credential: kind } = endpointOf(number)
+  const { item_id = '', query = '', credential, json, text, form } = call
+  const { header, prefix } = CREDENTIALS[kind]
+  const body = form ? formOf(form) : text
+  const parts = {
+    headers: {
+      ...(credential ? { [header]: prefix + credential.value } : {}),
+      ...(json !== undefined || text !== undefined ? { 'content-type': 'application/json' } : {}),
+    },
+    ...(json === undefined ? {} : { json }),
+    ...(body === undefined ? {} : { body }),
   }
-  switch (type) {
-    case 'null':
-      return fc.constant(null)
-    case 'boolean':
-      return fc.boolean()
-    case 'integer':
-      return fc.integer({ min: schema.minimum as number, max: schema.maximum as number })
-    case 'array':
-      return fc.array(valuesOf(schema.items as Schema, choose), { maxLength: 3 })
-    case 'object':
-      return objectOf(schema, choose)
-    default:
-      return textOf(schema, name)
-  }
-}
-
-function objectOf(
-  { properties = {}, required = [] }: Schema,
-  choose: Choose,
-): fc.Arbitrary<unknown> {
-  const fields = Object.entries(properties).map(([name, each]) => [
-    name,
-    valuesOf(each, choose, name),
-  ])
-  return fc
-    .record({
-      known: fc.record(Object.fromEntries(fields), { requiredKeys: required as never[] }),
-      more: fc.dictionary(fc.stringMatching(/^x_[a-z]{1,5}$/), freeForm, { maxKeys: 2 }),
-    })
-    .map(({ known, more }) => ({ ...more, ...known }))
-}
-
-const freeForm = fc.oneof(
-  fc.constantFrom<unknown>(null, true, [], {}, { a: [1.5, 'é'] }),
-  fc.string({ unit: character }).filter((text) => !text.includes('\0')),
-)
-
-function textOf(schema: Schema, name: string): fc.Arbitrary<string> {
-  const { format, pattern, minLength = 0, maxLength = 255 } = schema
-  if (format === 'uri') return fc.webUrl()
-  const length = { minLength: minLength as number, maxLength: maxLength as number }
-  const isAnyText = String(pattern).startsWith('^[^\\u0000')
-  if (pattern === undefined || isAnyText) {
-    const regexp = new RegExp(String(pattern ?? ''), 'u')
-    const free = fc.string({ unit: character, ...length }).filter((text) => regexp.test(text))
-    const longest = fc.constant('\u{1F600}'.repeat(length.maxLength))
-    return fc.oneof({ weight: 9, arbitrary: free }, { weight: 1, arbitrary: longest })
-  }
-  const matching = fc.stringMatching(new RegExp(String(pattern)))
-  // A schema cannot express the largest price.
-  const isTooLarge = (text: string) => name === 'price' && Number(text) > Number.MAX_SAFE_INTEGER
-  return matching.filter((text) => text.length <= length.maxLength && !isTooLarge(text))
+  return { line: `${method} ${path.replace('{item_id}', item_id)}${query}`, parts }
 }

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { createMemoryStorage, TillError } from '../../lib/index.ts'
-import { type Parts, type Reply, startServer, type TestServerOptions } from '../support/server.ts'
+import { TillError } from '../../lib/index.ts'
+import {
+  type Parts,
+  type ProblemBody,
+  type Reply,
+  startServer,
+  type TestServerOptions,
+} from '../support/server.ts'
 import { assertDocumented } from './answers.ts'
-import { type Operation, operations } from './document.ts'
-import { createManagedShop, exampleOf, knownValues } from './requests.ts'
+import { type Operation, operations, type Schema } from './document.ts'
+import { createManagedShop, exampleOf, knownValues, SECRET } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
 async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
-  const storage = createMemoryStorage()
   const server = await startServer(t, {
-    storage,
     ...rest,
     options: { metrics: true, manage: true, ...options },
   })
@@ -28,15 +32,17 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
       const { line, parts } = requestOf(operation, unknownId)
       return server.send(line, { ...parts, ...more })
     },
+    /** Sends the example with one more query parameter. */
+    sendQuery(operation: Operation, name: string, value: unknown) {
+      const { line, parts } = requestOf(operation)
+      return server.send(`${line}${line.includes('?') ? '&' : '?'}${name}=${value}`, parts)
+    },
     entryOf: server.entryOf,
     /** Sends headers that no HTTP client would. */
-    async sendRaw(operation: Operation, headers: string) {
-      const client = await server.connect()
-      client.write(`${requestOf(operation).line} HTTP/1.1\r\n${headers}`)
-      return client.reply()
-    },
+    sendRaw: (operation: Operation, headers: string) =>
+      server.sendRaw(`${requestOf(operation).line} HTTP/1.1\r\n${headers}`),
     breakStorage(error: Error) {
-      const methods = storage as unknown as { [name: string]: () => Promise<never> }
+      const methods = server.storage as unknown as { [name: string]: () => Promise<never> }
       const names = Object.keys(methods).filter((name) => name !== 'close')
       for (const name of names) methods[name] = () => Promise.reject(error)
     },
@@ -50,10 +56,31 @@ interface Provocation extends TestServerOptions {
   readonly ask: (world: World, operation: Operation) => Promise<Reply>
 }
 
-const ask: Provocation['ask'] = ({ send }, operation) => send(operation)
+/** A storage error is in the log, and not in the answer. */
+async function askBroken({ send, entryOf, breakStorage }: World, operation: Operation, e: Error) {
+  breakStorage(e)
+  const reply = await send(operation)
+  assert.doesNotMatch(reply.text, /hunter2|db\.internal|Error:|\.ts:/)
+  const { level, status, error } = await entryOf(reply.headers.get('x-request-id') ?? '')
+  assert.deepEqual({ level, status }, { level: 'error', status: reply.status })
+  assert.match(error ?? '', /hunter2/)
+  return reply
+}
+
+const FAULT = new Error('password=hunter2 at db.internal')
 
 const PROVOCATIONS: { readonly [status: string]: Provocation } = {
-  200: { ask },
+  200: {
+    options: { corsOrigins: ['*'] },
+    async ask({ send }, operation) {
+      if (!operation.path.startsWith('/manage/')) return send(operation)
+      const reply = await send(operation, { headers: { origin: 'https://other.example' } })
+      assert.equal(reply.headers.get('cache-control'), 'no-store')
+      assert.equal(reply.headers.get('access-control-allow-origin'), null)
+      assert.ok(!reply.text.includes(SECRET), reply.text)
+      return reply
+    },
+  },
   304: { ask: ({ send }, operation) => send(operation, { headers: { 'if-none-match': '*' } }) },
   400: { ask: ({ sendRaw }, operation) => sendRaw(operation, '\r\n') },
   401: {
@@ -85,21 +112,11 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
     },
   },
   431: { ask: ({ sendRaw }, operation) => sendRaw(operation, `a: ${'x'.repeat(17_000)}\r\n\r\n`) },
-  500: {
-    async ask({ send, entryOf, breakStorage }, operation) {
-      breakStorage(new Error('password=hunter2 at db.internal'))
-      const reply = await send(operation)
-      assert.doesNotMatch(reply.text, /hunter2|db\.internal|Error:|\.ts:/)
-      const { level, status, error } = await entryOf(reply.headers.get('x-request-id') ?? '')
-      assert.deepEqual({ level, status }, { level: 'error', status: 500 })
-      assert.match(error ?? '', /hunter2/)
-      return reply
-    },
-  },
+  500: { ask: (world, operation) => askBroken(world, operation, FAULT) },
   503: {
-    ask: ({ send, breakStorage }, operation) => {
-      breakStorage(new TillError('storage_unavailable', 'The storage is gone'))
-      return send(operation)
+    ask(world, operation) {
+      const error = new TillError('storage_unavailable', 'The storage is gone')
+      return askBroken(world, operation, Object.assign(error, { cause: FAULT }))
     },
   },
 }
@@ -121,3 +138,35 @@ for (const [status, { ask, ...options }] of Object.entries(PROVOCATIONS)) {
     await Promise.all(answers)
   })
 }
+
+/** Values that a schema allows and refuses. */
+function valuesOf({ type, enum: listed, minimum, maximum }: Schema): [unknown[], unknown[]] {
+  if (listed) return [listed as unknown[], ['toaster', '']]
+  if (type === 'boolean')
+    return [
+      [true, false],
+      ['yes', ''],
+    ]
+  if (type !== 'integer') return [[], []]
+  const [min, max] = [Number(minimum), Number(maximum)]
+  return [
+    [min, max],
+    [min - 1, max + 1, `${min}.5`, ''],
+  ]
+}
+
+test('a query parameter takes the values that the document allows, and no others', async (t) => {
+  const { sendQuery } = await start(t, {})
+  for (const operation of operations) {
+    if (operation.id === 'listWebhooks') continue // takes any higher limit as its own
+    for (const { name, schema } of operation.parameters.filter((each) => each.in === 'query')) {
+      const [allowed, refused] = valuesOf(schema)
+      for (const value of [...allowed, ...refused]) {
+        const reply = await sendQuery(operation, name, value)
+        const { errors = [] } = reply.json<Partial<ProblemBody>>()
+        const isRefused = errors.some(({ field }) => field === name)
+        assert.equal(isRefused, refused.includes(value), `${operation.id} ${name}=${value}`)
+      }
+    }
+  }
+})
