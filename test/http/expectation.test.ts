@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { assertProblem, rawRequest, serveShop, startServer } from '../support/server.ts'
+import {
+  assertProblem,
+  FORM_TYPE,
+  RAW_IMPORT,
+  rawRequest,
+  serveShop,
+  startServer,
+} from '../support/server.ts'
 
 const EXPECT = 'expect: 100-continue'
-const FORM = 'content-type: multipart/form-data; boundary=x'
-
-const form = [
-  '--x\r\ncontent-disposition: form-data; name="store_id"\r\n\r\nmain\r\n',
-  '--x\r\ncontent-disposition: form-data; name="file"; filename="p.csv"\r\n\r\n',
-  'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n\r\n--x--\r\n',
-].join('')
-
 async function start(t: TestContext) {
   const shop = await serveShop(t)
   return { ...shop, client: await shop.connect() }
@@ -19,11 +18,14 @@ async function start(t: TestContext) {
 
 test('a client that waits for 100 Continue gets it, and its request is carried out', async (t) => {
   const { client, withToken, withKey } = await start(t)
+  const form = RAW_IMPORT
   const heads = [`content-length: ${form.length}`, 'transfer-encoding: chunked']
   const bodies = [form, `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`]
 
   for (const [index, framing] of heads.entries()) {
-    client.write(rawRequest('POST /api/v1/purchases/import', [withToken, FORM, EXPECT, framing]))
+    client.write(
+      rawRequest('POST /api/v1/purchases/import', [withToken, FORM_TYPE, EXPECT, framing]),
+    )
     assert.equal((await client.reply()).status, 100)
     client.write(bodies[index] ?? '')
 
@@ -46,8 +48,8 @@ test('a refused request gets its answer instead of 100 Continue, and the connect
   const CREATE = 'POST /api/v1/items'
   const small = 'content-length: 1000'
   const rows: [status: number, code: string, request: string, headers: string[]][] = [
-    [401, 'token_required', IMPORT, ['authorization: Bearer x', FORM, small]],
-    [413, 'body_too_large', IMPORT, [withToken, FORM, `content-length: ${1024 ** 3 + 1}`]],
+    [401, 'token_required', IMPORT, ['authorization: Bearer x', FORM_TYPE, small]],
+    [413, 'body_too_large', IMPORT, [withToken, FORM_TYPE, `content-length: ${1024 ** 3 + 1}`]],
     [415, 'unsupported_media_type', IMPORT, [withToken, 'content-type: text/csv', small]],
     [400, 'malformed_request', IMPORT, [withToken, 'content-type: multipart/form-data', small]],
     [401, 'account_key_required', CREATE, ['x-account-key: ak_x', small]],

@@ -18,7 +18,7 @@ import {
   type ServedProcess,
   type ShopFile,
 } from '../support/served.ts'
-import { connectTo, eventually, rawRequest } from '../support/server.ts'
+import { connectTo, eventually, FORM_TYPE, RAW_IMPORT, rawRequest } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 
 /** How often the server is killed; 50 times in a full run. */
@@ -191,21 +191,11 @@ for (const [what, args, pids] of stops) {
 async function beginImport(t: TestContext, shop: ShopFile, server: ServedProcess) {
   const client = await connectTo(server.url)
   t.after(() => client.socket.destroy())
-  const body = [
-    '--x\r\ncontent-disposition: form-data; name="store_id"\r\n\r\nmain\r\n',
-    '--x\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n',
-    'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n\r\n--x--\r\n',
-  ].join('')
-  client.write(
-    rawRequest('POST /api/v1/purchases/import', [
-      `authorization: Bearer ${shop.token}`,
-      'content-type: multipart/form-data; boundary=x',
-      `content-length: ${body.length}`,
-      'expect: 100-continue',
-    ]),
-  )
+  const length = `content-length: ${RAW_IMPORT.length}`
+  const head = [`authorization: Bearer ${shop.token}`, FORM_TYPE, length, 'expect: 100-continue']
+  client.write(rawRequest('POST /api/v1/purchases/import', head))
   assert.equal((await client.reply()).status, 100)
-  return { ...client, sendBody: () => client.write(body) }
+  return { ...client, sendBody: () => client.write(RAW_IMPORT) }
 }
 
 for (const workers of ['1', '2']) {

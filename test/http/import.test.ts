@@ -4,7 +4,9 @@ import { type TestContext, test } from 'node:test'
 import { collect } from '../support/collect.ts'
 import {
   assertProblem,
+  FORM_TYPE,
   importForm,
+  rawForm,
   rawRequest,
   serveShop,
   type TestServerOptions,
@@ -60,16 +62,6 @@ function openUploads(): number {
   return targets.filter((target) => /tillkit-[\da-f-]{36}/.test(target)).length
 }
 
-/** A multipart body of these parts: name, value and whether it is a file. */
-function multipart(parts: readonly (readonly [name: string, value: string])[]): string {
-  const written = parts.map(([name, value]) => {
-    const file = name === 'file' ? '; filename="p.csv"\r\ncontent-type: text/csv' : ''
-    return `--cut\r\ncontent-disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
-  })
-  return `${written.join('')}--cut--\r\n`
-}
-
-const CUT = 'content-type: multipart/form-data; boundary=cut'
 const KEY = 'idempotency-key: a'
 
 test('an import answers only ok, and its record has the file name of the form part', async (t) => {
@@ -108,7 +100,7 @@ test('the parts may have any order, and unknown parts are ignored', async (t) =>
 
 const file = ['file', fileOf(2)] as const
 const store = ['store_id', 'main'] as const
-const good = multipart([store, file])
+const good = rawForm(store, file)
 
 type Refusal = readonly [
   what: string,
@@ -125,7 +117,7 @@ const refusedParts = (
   parts: { readonly [name: string]: string },
   field: string,
 ): Refusal => {
-  const body = multipart([store, file, ...Object.entries(parts)])
+  const body = rawForm(store, file, ...Object.entries(parts))
   return [what, body, 400, 'invalid_request', [field]]
 }
 
@@ -137,11 +129,9 @@ const layout = JSON.stringify({
 })
 
 const refused: readonly Refusal[] = [
-  ['no file', multipart([store]), 400, 'invalid_request', ['file']],
-  ['no store_id', multipart([file]), 400, 'invalid_request', ['store_id']],
   ['no part at all', '--cut--\r\n', 400, 'invalid_request', ['file', 'store_id']],
-  ['two files', multipart([file, store, file]), 400, 'invalid_request', ['file']],
-  ['store_id twice', multipart([store, file, store]), 400, 'invalid_request', ['store_id']],
+  ['two files', rawForm(file, store, file), 400, 'invalid_request', ['file']],
+  ['store_id twice', rawForm(store, file, store), 400, 'invalid_request', ['store_id']],
   [
     'a store_id that is not UTF-8',
     Buffer.from(good.replace('main', 'm\xe4in'), 'latin1'),
@@ -160,22 +150,22 @@ const refused: readonly Refusal[] = [
   refusedParts('a layout and a preset', { layout, preset: 'stripe_payments' }, 'preset'),
   refusedParts('a SKU map with an unknown item', { skus: 'vendor_sku,item\na,silver\n' }, 'skus'),
   ['a truncated body', good.slice(0, -30), 400, 'malformed_request'],
-  ['another boundary', good, 400, 'malformed_request', [], CUT.replace('=cut', '=other')],
+  ['another boundary', good, 400, 'malformed_request', [], FORM_TYPE.replace('=cut', '=other')],
   ['no boundary', good, 400, 'malformed_request', [], 'content-type: multipart/form-data'],
   ['a part without a name', good.replace('; name="store_id"', ''), 400, 'malformed_request'],
-  ['two idempotency keys', good, 400, 'malformed_request', [], `${CUT}\r\n${KEY}\r\n${KEY}`],
+  ['two idempotency keys', good, 400, 'malformed_request', [], `${FORM_TYPE}\r\n${KEY}\r\n${KEY}`],
   ...Object.entries({ store_id: 4, layout: 64, skus: 256 }).map(
     ([name, kib]): Refusal => [
       `a part ${name} of more than ${kib} KiB`,
-      multipart([[name, ' '.repeat(kib * 1024 + 1)], file]),
+      rawForm([name, ' '.repeat(kib * 1024 + 1)], file),
       413,
       'body_too_large',
     ],
   ),
-  ['an empty file', multipart([store, ['file', '']]), 400, 'invalid_purchases', ['line 1']],
+  ['an empty file', rawForm(store, ['file', '']), 400, 'invalid_purchases', ['line 1']],
   [
     'a bad row',
-    multipart([store, ['file', `${fileOf(2)}T-3,silver-coin,1709294400,,\n`]]),
+    rawForm(store, ['file', `${fileOf(2)}T-3,silver-coin,1709294400,,\n`]),
     400,
     'invalid_purchases',
     ['line 4 sku'],
@@ -184,7 +174,7 @@ const refused: readonly Refusal[] = [
 
 test('an invalid body is refused, and nothing is stored', async (t) => {
   const shop = await start(t)
-  for (const [what, body, status, code, fields = [], head = CUT] of refused) {
+  for (const [what, body, status, code, fields = [], head = FORM_TYPE] of refused) {
     await t.test(what, async () => {
       const length = `content-length: ${Buffer.byteLength(body)}`
       const client = await shop.connect(rawRequest(IMPORT, [shop.withToken, head, length]))
@@ -208,13 +198,18 @@ test('an invalid body is refused, and nothing is stored', async (t) => {
 
 test('a client that disconnects during its upload leaves nothing', async (t) => {
   const shop = await start(t)
-  const body = multipart([store, ['file', fileOf(20_000)]])
+  const body = rawForm(store, ['file', fileOf(20_000)])
   // Also after the required parts are complete: the request is not.
   const cuts = [40, 1_000, body.length >> 1, body.length - 5]
 
   for (const [index, cut] of cuts.entries()) {
     const id = `cut-${index}`
-    const head = [shop.withToken, CUT, `x-request-id: ${id}`, `content-length: ${body.length}`]
+    const head = [
+      shop.withToken,
+      FORM_TYPE,
+      `x-request-id: ${id}`,
+      `content-length: ${body.length}`,
+    ]
     const client = await shop.connect(rawRequest(IMPORT, head))
     await new Promise((resolve) => client.socket.write(body.slice(0, cut), resolve))
     assert.equal((await shop.request('GET /healthz')).status, 200)
@@ -228,8 +223,8 @@ test('a client that disconnects during its upload leaves nothing', async (t) => 
 
 test('an upload over the limit is 413, with or without Content-Length', async (t) => {
   const shop = await start(t, { limits: { uploadBytes: 10_000 } })
-  const body = multipart([store, ['file', fileOf(1_000)]])
-  const headOf = (length: string) => rawRequest(IMPORT, [shop.withToken, CUT, length])
+  const body = rawForm(store, ['file', fileOf(1_000)])
+  const headOf = (length: string) => rawRequest(IMPORT, [shop.withToken, FORM_TYPE, length])
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
   const announced = await shop.connect(headOf(`content-length: ${body.length}`))
 

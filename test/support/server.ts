@@ -208,6 +208,23 @@ export function importForm(csv: string, fields: { [name: string]: string } = {})
   return form
 }
 
+/** A multipart body of these parts, of the type FORM_TYPE. A part `file` is a file. */
+export function rawForm(...parts: readonly (readonly [name: string, value: string])[]): string {
+  const written = parts.map(([name, value]) => {
+    const file = name === 'file' ? '; filename="p.csv"\r\ncontent-type: text/csv' : ''
+    return `--cut\r\ncontent-disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
+  })
+  return `${written.join('')}--cut--\r\n`
+}
+
+export const FORM_TYPE = 'content-type: multipart/form-data; boundary=cut'
+
+/** The form of an import of one purchase. */
+export const RAW_IMPORT = rawForm(
+  ['store_id', 'main'],
+  ['file', 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'],
+)
+
 export interface ProblemDetail {
   readonly field?: string
   readonly line?: number
@@ -240,7 +257,7 @@ export function assertProblem(reply: Reply, status: number, code: string): Probl
     code,
     request_id: reply.headers.get('x-request-id'),
   })
-  for (const text of [rest.title, rest.detail]) assert.match(text, /^[A-Z\d]|^[a-z_.[\]\d]+ /)
+  for (const text of [rest.title, rest.detail]) assert.match(text, /^[A-Z\d]|^[$a-z_.[\]\d]+ /)
   assert.match(problem.request_id, /^[\w-]{1,64}$/)
   if (errors) assertDetails(errors)
   return problem
