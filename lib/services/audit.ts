@@ -1,6 +1,7 @@
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { TillError } from '../errors.ts'
 import type { AuditedWrite, Insertion } from '../storage/port.ts'
 import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
@@ -98,11 +99,12 @@ export async function createOnce<T extends object>(
   assertKey(key)
   const { storage, now, sealer } = context
   const { account_id } = caller
+  const created_at = formatInstant(now())
   const request = `${action}\n${JSON.stringify(input)}`
 
   const findFirst = async (): Promise<T | undefined> => {
     const idempotency = await storage.findIdempotencyRecord(account_id, key)
-    if (!idempotency || idempotency.expires_at <= formatInstant(now())) return undefined
+    if (!idempotency || idempotency.expires_at <= created_at) return undefined
     if (write.authority) await storage.verifyAuthority(write.authority)
     if (!sealer.isDigest(idempotency.fingerprint, request)) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
@@ -110,17 +112,22 @@ export async function createOnce<T extends object>(
     return { ...record, ...JSON.parse(idempotency.answer) }
   }
 
-  const first = await findFirst()
-  if (first) return first
   const fingerprint = sealer.digest(request)
   const added = Object.entries(record).filter(([name]) => !(name in input))
   const answer = JSON.stringify(Object.fromEntries(added))
-  const created_at = formatInstant(now())
   const expires_at = formatInstant(now() + IDEMPOTENCY_MS)
   const idempotency = { account_id, key, fingerprint, answer, created_at, expires_at }
-  const insertion = await insert({ ...write, idempotency })
-  if (insertion === 'repeated') return findFirst() // a concurrent call with the same key was faster
-  return insertion === 'inserted' ? record : undefined
+  try {
+    const insertion = await insert({ ...write, idempotency })
+    if (insertion === 'repeated') return await findFirst()
+    return insertion === 'inserted' ? record : undefined
+  } catch (error) {
+    // A repeat adds nothing, and gets its answer from an account that has used up a quota.
+    const isFull = error instanceof TillError && error.code === 'quota_exceeded'
+    const first = isFull ? await findFirst() : undefined
+    if (first) return first
+    throw error
+  }
 }
 
 function assertKey(key: string): void {

@@ -126,7 +126,7 @@ const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock
 function storageOn(db: Database): Storage {
   const sql = sqlOn(db)
   const { methods, clearAbandoned } = sqlMethods(sql, {
-    items: { ...listingOfItems(db), queueItem: createItemQueue(db) },
+    items: { ...listingOfItems(db), insertAlone: createItemQueue(db) },
     purchases: purchaseDialect(db),
     imports: importDialect(db, sql),
     records: recordDialect(),

@@ -94,13 +94,17 @@ test('serve has quotas of rows, says so at 80 %, and other commands have only th
   const args = ['--db', db, '--port', '0', '--metrics', '--no-webhooks']
   const { url, log } = await serveHere(t, args, env)
   const send = createClient(url)
-  const create = (name: string) => {
+  const create = (name: string, headers: { readonly [name: string]: string } = {}) => {
     const item = { store_id: 'main', name, display_name: 'Silver', price: '1', type: 'consumable' }
-    return send('POST /api/v1/items', { account_key, json: item })
+    return send('POST /api/v1/items', { headers, account_key, json: item })
   }
 
-  for (const name of ['b', 'c', 'd', 'e']) assert.equal((await create(name)).status, 200)
+  for (const name of ['b', 'c', 'd']) assert.equal((await create(name)).status, 200)
+  const once = { 'idempotency-key': 'once' }
+  const last = await create('e', once)
   assert.match((await create('f')).text, /"quota_exceeded"/)
+  const again = await create('e', once)
+  assert.deepEqual([again.status, again.text], [200, last.text])
 
   const text = `Account ${account_id} has 5 of at most 5 items`
   await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(text))))

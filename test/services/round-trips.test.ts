@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTill } from '../../lib/index.ts'
+import { type CreateOptions, createTill } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
@@ -39,7 +39,7 @@ function createCounter() {
   return { driver, countOf }
 }
 
-test('one statement checks all cached reads of a request, and a create needs no check', async (t) => {
+test('one statement checks all cached reads of a request; a create needs no check, nor a look-up of its key', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.emptySchema(t)
   const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
@@ -50,20 +50,22 @@ test('one statement checks all cached reads of a request, and a create needs no 
     await together(() => till.items.get(session, item.id))
     await together(() => till.items.list(session, { store_id: 'main' }))
   }
-  const create = async () => {
+  const create = async (name: string, options: CreateOptions = {}) => {
     const together = till.together()
     const caller = await together(() =>
       till.accounts.authenticate(account.account_key, { isForWrite: true }),
     )
-    const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
-    await together(() => till.items.create(caller, { ...silver, type: 'consumable' }))
-    return caller
+    const item = { store_id: 'main', name, display_name: name, price: '1' }
+    return together(() => till.items.create(caller, { ...item, type: 'consumable' }, options))
   }
   for (let i = 0; i < 3; i++) await read()
   await till.accounts.authenticate(account.account_key)
   await till.stores.get(account, 'main')
 
-  assert.deepEqual(await countOf(create), { statements: 1, roundTrips: 1 })
+  const once = () => create('bronze', { idempotencyKey: 'k' })
+  assert.deepEqual(await countOf(() => create('silver')), { statements: 1, roundTrips: 1 })
+  assert.deepEqual(await countOf(once), { statements: 1, roundTrips: 1 })
+  assert.equal((await once()).name, 'bronze')
   // The check after a write of another test takes a second statement.
   await eventuallyHolds(async () => {
     assert.deepEqual(await countOf(read), { statements: 1, roundTrips: 1 })

@@ -24,7 +24,7 @@ import {
   newStore,
   stage,
 } from './fixtures/records.ts'
-import { auditOf, newEntry } from './fixtures/writes.ts'
+import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
 
 const server = await startPostgres({ restarts: !soakOnly })
 
@@ -144,7 +144,7 @@ describe('shared PostgreSQL databases', () => {
     assert.deepEqual(await auditOf(storage), [newEntry()])
   })
 
-  test('concurrent new items of one key share statements, and fail separately', async (t) => {
+  test('concurrent new items of one account key share statements; each fails or repeats alone', async (t) => {
     let ids = 0
     let statements = 0
     const driver = drivenBy((_, send) => {
@@ -153,10 +153,12 @@ describe('shared PostgreSQL databases', () => {
     })
     const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
     await insertStores(storage)
-    const insert = (name: string, change: Partial<Item>) => {
+    const insert = (name: string, change: Partial<Item>, key?: string) => {
       const item = newItem(name, { id: `itm_${ids++}`, ...change })
       const authority = { key_id: 'key_hash-1' }
-      return storage.insertItem(item, { audit: newEntry({ subject: item.id }), authority })
+      const idempotency = key !== undefined && { idempotency: newIdempotencyRecord({ key }) }
+      const write = { audit: newEntry({ subject: item.id }), authority, ...idempotency }
+      return storage.insertItem(item, write)
     }
 
     const settled = await Promise.allSettled(
@@ -171,9 +173,15 @@ describe('shared PostgreSQL databases', () => {
     assert.deepEqual(outcomes.toSorted(), expected)
     const subjects = (await auditOf(storage)).map(({ subject }) => subject)
     assert.deepEqual(subjects.toSorted(), found.map(({ id }) => id).toSorted())
+    const repeats = Array.from({ length: 40 }, (_, i) => insert(`key_${i}`, {}, `k_${i % 30}`))
+    const expectedRepeats = [...Array(30).fill('inserted'), ...Array(10).fill('repeated')]
+    assert.deepEqual((await Promise.all(repeats)).toSorted(), expectedRepeats)
+    assert.equal((await itemsOf(storage, MAIN)).length, found.length + 30)
     statements = 0
-    await Promise.all(Array.from({ length: 40 }, (_, i) => insert(`more_${i}`, {})))
+    const keyOf = (i: number) => (i % 2 === 0 ? undefined : `more_${i}`)
+    await Promise.all(Array.from({ length: 40 }, (_, i) => insert(`more_${i}`, {}, keyOf(i))))
     assert.ok(statements < 10, `${statements} statements`)
+    assert.ok(await storage.findIdempotencyRecord('acc_1', 'more_39'))
   })
 
   test('several tillkits can share a database by a search path in the URL', async (t) => {

@@ -1,16 +1,18 @@
-import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { TillError } from '../../errors.ts'
+import type { Table } from '../columns.ts'
+import type { AuditedWrite } from '../records.ts'
 import { lockOf } from '../sql/authority.ts'
 import type { OwnItemMethods } from '../sql/items.ts'
-import { AUDIT, ITEM_ROWS } from '../tables.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS, ITEM_ROWS } from '../tables.ts'
 import type { Database } from './connection.ts'
-import { execute, FIND_LOCKED_KEY, insertAudited } from './sql.ts'
+import { isUniqueViolation, type PostgresValue } from './drivers.ts'
+import { deletionOfExpired, FIND_LOCKED_KEY } from './sql.ts'
 import { insertionOfMany } from './statements.ts'
 
 interface Waiting {
   readonly item: Item
-  readonly audit: AuditEntry
+  readonly write: AuditedWrite
   resolve(isInserted: boolean): void
   reject(error: unknown): void
 }
@@ -23,32 +25,25 @@ const BATCH = 64
  * that key wait. The next statement inserts all of them, verifies the key once and commits once. If
  * no statement runs, an item is sent immediately.
  */
-export function createItemQueue(db: Database): Required<OwnItemMethods>['queueItem'] {
+export function createItemQueue(db: Database): Required<OwnItemMethods>['insertAlone'] {
   const queues = new Map<string, Waiting[]>()
 
-  /** A statement for a single item takes 0.7 of the CPU time of one for several items. */
-  const insertOne = async (key_id: string, { item, audit, resolve, reject }: Waiting) => {
+  const insert = async (key_id: string, batch: readonly Waiting[]): Promise<void> => {
     try {
-      resolve(await execute(db, insertAudited({ audit, authority: { key_id } }, ITEM_ROWS, item)))
-    } catch (error) {
-      reject(error)
-    }
-  }
-
-  const insert = async (key_id: string, batch: readonly Waiting[]) => {
-    const [first, second] = batch
-    if (first && !second) return insertOne(key_id, first)
-    try {
-      const items = batch.map(({ item }) => item)
-      const entries = batch.map(({ audit }, i) => ({ ...audit, item: items[i]?.id }))
-      const rows = await db.write(INSERT, lockOf.key(key_id), key_id, items, entries)
+      const rows = await db.write(...insertionOf(key_id, batch))
+      if (rows.length > 0) db.notice(true)
+      const isAll = rows.length === batch.length
       const inserted = new Set(rows.map(({ id }) => id))
-      for (const { item, resolve } of batch) resolve(inserted.has(item.id))
+      for (const { item, resolve } of batch) resolve(isAll || inserted.has(item.id))
     } catch (error) {
       // A TillError, such as `storage_unavailable`, concerns all items. Any other error may come
       // from one item, so each item is then inserted alone.
-      if (error instanceof TillError) for (const { reject } of batch) reject(error)
-      else for (const each of batch) await insertOne(key_id, each)
+      if (batch.length > 1 && !(error instanceof TillError)) {
+        for (const each of batch) await insert(key_id, [each])
+        return
+      }
+      const isRepeat = isUniqueViolation(error)
+      for (const { resolve, reject } of batch) isRepeat ? resolve(false) : reject(error)
     }
   }
 
@@ -57,9 +52,10 @@ export function createItemQueue(db: Database): Required<OwnItemMethods>['queueIt
     queues.delete(key_id)
   }
 
-  return (key_id, item, audit) =>
+  return (item, write) =>
     new Promise((resolve, reject) => {
-      const waiting = { item, audit, resolve, reject }
+      const key_id = write.authority?.key_id ?? ''
+      const waiting = { item, write, resolve, reject }
       const queue = queues.get(key_id)
       if (queue) queue.push(waiting)
       else {
@@ -71,19 +67,72 @@ export function createItemQueue(db: Database): Required<OwnItemMethods>['queueIt
 }
 
 /** Sorts the items, to prevent a deadlock of two servers that insert the same names. */
-function byName({ item: a }: Waiting, { item: b }: Waiting): number {
-  const [first, second] = [a, b].map(({ store_id, name }) => `${store_id} ${name}`) as [
-    string,
-    string,
-  ]
+function byName(a: Waiting, b: Waiting): number {
+  const [first, second] = [nameOf(a), nameOf(b)]
   return first < second ? -1 : Number(first > second)
 }
 
-const INSERT = `
-  WITH authority AS (${FIND_LOCKED_KEY}),
-    changed AS (${insertionOfMany(ITEM_ROWS, { under: 'authority' })} RETURNING id),
-    audited AS (${AUDIT.insertionFrom(
-      `changed JOIN json_to_recordset(?) AS a (${AUDIT.typedFields}, item text) ON a.item = changed.id`,
-      (field) => `a.${field}`,
-    )})
-  SELECT id FROM changed`
+const nameOf = ({ item: { store_id, name } }: Waiting) => `${store_id} ${name}`
+
+/** Returns the statement for a batch, and its values. An empty `key_id` is that of no key. */
+function insertionOf(
+  key_id: string,
+  batch: readonly Waiting[],
+): [sql: string, ...values: PostgresValue[]] {
+  const items = batch.map(({ item }) => item)
+  const entries = batch.map(({ item, write }) => ({ ...write.audit, item: item.id }))
+  const records = batch.flatMap(({ item, write: { idempotency } }) =>
+    idempotency ? { ...idempotency, item: item.id } : [],
+  )
+  const isOne = batch.length === 1
+  const valuesOf = <R>(table: Table<R>, all: readonly R[]) =>
+    (isOne ? table.values(all[0] as R) : [all]) as PostgresValue[]
+  const { one, many } = key_id === '' ? FREE : KEYED
+  const { plain, recorded } = isOne ? one : many
+  const [first] = records
+  return [
+    first ? recorded : plain,
+    ...(key_id === '' ? [] : [lockOf.key(key_id), key_id]),
+    ...valuesOf(ITEM_ROWS, items),
+    ...(first ? [first.created_at, ...valuesOf(IDEMPOTENCY_RECORDS, records)] : []),
+    ...valuesOf(AUDIT, entries),
+  ]
+}
+
+/**
+ * The statements that insert one item or many, without and with idempotency records. They have no
+ * ON CONFLICT for a known idempotency key. Its error undoes the insertion of the item.
+ */
+function insertionsUnder(authority: string) {
+  const insertion = (
+    items: string,
+    from: <R>(table: Table<R>) => string,
+    end: (audited: string) => string,
+  ) => {
+    const changed = `WITH authority AS (${authority}), changed AS (${items} RETURNING id)`
+    const recorded = `${changed}, expired AS (${deletionOfExpired()}),
+      recorded AS (${from(IDEMPOTENCY_RECORDS)})`
+    const audited = end(from(AUDIT))
+    return { plain: changed + audited, recorded: recorded + audited }
+  }
+  return {
+    // A statement for a single item takes 0.7 of the CPU time of one for several items.
+    one: insertion(
+      ITEM_ROWS.insertionFrom('authority'),
+      (table) => table.insertionFrom('changed'),
+      (audited) => ` ${audited} RETURNING 1`,
+    ),
+    many: insertion(
+      insertionOfMany(ITEM_ROWS, { under: 'authority' }),
+      ({ typedFields, insertionFrom }) =>
+        insertionFrom(
+          `changed JOIN json_to_recordset(?) AS r (${typedFields}, item text) ON r.item = changed.id`,
+          (field) => `r.${field}`,
+        ),
+      (audited) => `, audited AS (${audited}) SELECT id FROM changed`,
+    ),
+  }
+}
+
+const KEYED = insertionsUnder(FIND_LOCKED_KEY)
+const FREE = insertionsUnder('SELECT 1')

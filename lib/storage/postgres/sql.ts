@@ -1,9 +1,7 @@
 import { invalidField } from '../../domain/fields.ts'
 import type { Table } from '../columns.ts'
 import { memoize } from '../memoize.ts'
-import type { WriteOptions } from '../records.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
-import { lockOf } from '../sql/authority.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import { all, find, finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
@@ -25,7 +23,6 @@ export function sqlOn(db: Database): Sql {
       const { sql, values } = queryOf(stores)
       return db.transaction((tx) => tx.all(sql, ...values), LONG)
     },
-    notice: (isAudited) => db.notice(isAudited),
   }
 }
 
@@ -52,8 +49,10 @@ export const DIALECT: Dialect = {
   *insertAll(table, records) {
     return yield* run(insertionOfAll(table), records)
   },
-  insertAudited,
-  insertsAlone: true,
+  *insertAudited(audit, table, record) {
+    const values = [...table.values(record), ...AUDIT.values(audit)]
+    return yield* run(auditedInsertion(table), ...values)
+  },
   *putIdempotencyRecord(record) {
     const { account_id, key, created_at } = record
     const values = IDEMPOTENCY_RECORDS.values(record)
@@ -137,49 +136,22 @@ export const FIND_LOCKED_KEY = `
   WHERE (SELECT pg_advisory_xact_lock_shared(${LOCK_CLASS}, hashtext(?))) IS NOT NULL
     AND revoked_at IS NULL AND key_id = ? FOR SHARE`
 
-/**
- * Verifies the account key, inserts a record and writes its audit entry in one statement, to save
- * round trips. A revocation locks the key's row. If this statement has to wait for that lock, it
- * reads the row again and finds that the key is revoked.
- */
-export function* insertAudited<R>(
-  { audit, authority }: WriteOptions,
-  table: Table<R>,
-  record: R,
-): Program<boolean> {
-  const key_id = authority?.key_id
-  const sql = insertionsInto(table)[key_id === undefined ? 'free' : 'keyed']
-  const values = key_id === undefined ? [] : [lockOf.key(key_id), key_id]
-  values.push(...(table.values(record) as string[]))
-  const inserted = audit
-    ? yield* run(sql.audited, ...values, ...AUDIT.values(audit))
-    : yield* run(sql.plain, ...values)
-  return inserted === 1
-}
-
-/**
- * The SQL that inserts into a table. It can also verify the caller's account key, and write an
- * audit entry.
- */
-const insertionsInto = memoize((table: Pick<Table<unknown>, 'insertionFrom'>) => {
-  const insertion = table.insertionFrom('authority')
-  const under = (authority: string) => ({
-    plain: `WITH authority AS (${authority}) ${insertion}`,
-    audited: `WITH authority AS (${authority}), changed AS (${insertion} RETURNING 1)
-      ${AUDIT.insertionFrom('changed')}`,
-  })
-  return { free: under('SELECT 1'), keyed: under(FIND_LOCKED_KEY) }
-})
+/** The SQL that inserts a row and its audit entry, to save a round trip. */
+const auditedInsertion = memoize(
+  ({ insertion }: Pick<Table<unknown>, 'insertion'>) => `
+    WITH changed AS (${insertion} RETURNING 1) ${AUDIT.insertionFrom('changed')}`,
+)
 
 const insertionOfAll = memoize(insertionOfMany<unknown>)
 
+/** The SQL that deletes some expired idempotency records. Its first parameter is the time. */
+export const deletionOfExpired = (condition = '') => `
+  DELETE FROM idempotency_records WHERE (account_id, key) IN (
+    SELECT account_id, key FROM idempotency_records WHERE expires_at <= ? ${condition}
+    ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED)`
+
 const PUT_IDEMPOTENCY_RECORD = `
-  WITH expired AS (
-    DELETE FROM idempotency_records WHERE (account_id, key) IN (
-      SELECT account_id, key FROM idempotency_records
-      WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
-      ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
-  ${PUT}`
+  WITH expired AS (${deletionOfExpired('AND (account_id, key) <> (?, ?)')}) ${PUT}`
 
 /** Runs a program, and awaits each step. */
 export async function execute<T>(on: Connection, program: Program<T>): Promise<T> {

@@ -1,6 +1,7 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Row, Table } from '../columns.ts'
-import type { Page, SettledPage, StoresOfAccount, WriteOptions } from '../records.ts'
+import type { Page, SettledPage, StoresOfAccount } from '../records.ts'
 import type { Program, Statement, Value } from './program.ts'
 import type { WebhookDialect } from './webhooks/dialect.ts'
 
@@ -23,12 +24,10 @@ export interface Dialect {
   /** Inserts records. Returns how many: fewer if other rows have the same unique values. */
   insertAll<R>(table: Table<R>, records: readonly R[]): Program<number>
   /**
-   * Inserts a record and its audit entry. Returns false, and writes nothing, if another row has the
-   * same values in the unique columns, or if the account key of the authority was revoked.
+   * Inserts a record and its audit entry. Returns 0, and writes nothing, if another row has the same
+   * values in the unique columns.
    */
-  insertAudited<R>(write: WriteOptions, table: Table<R>, record: R): Program<boolean>
-  /** Whether `insertAudited` is one statement, which needs no transaction and checks the key. */
-  readonly insertsAlone: boolean
+  insertAudited<R>(audit: AuditEntry, table: Table<R>, record: R): Program<number>
   /**
    * Inserts an idempotency record, and deletes some expired ones. Returns 0 if its key has a record
    * that has not expired. Of two concurrent requests, the second waits for the first to end.
@@ -78,8 +77,6 @@ export interface Sql extends Dialect {
   ): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>
-  /** Calls the listeners for writes. Only for a write that `write` has not committed. */
-  notice(isAudited: boolean): void
 }
 
 export interface WriteMode {

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { numberOf } from '../columns.ts'
 import type {
+  AuditedWrite,
+  Insertion,
   ItemPage,
   ItemSelection,
   Page,
@@ -26,13 +27,14 @@ export interface OwnItemMethods {
    */
   listItems(items: ItemSelection, page: Page): Promise<ItemPage>
   /**
-   * Inserts an item and its audit entry, together with others of the same account key. Resolves to
-   * false for a taken name or a revoked key.
+   * Checks the account key, and inserts an item with its audit entry and idempotency record, in one
+   * statement without a transaction. Resolves to false if it inserts nothing: for a taken name, a
+   * known idempotency key or a revoked account key.
    */
-  readonly queueItem?: (key_id: string, item: Item, audit: AuditEntry) => Promise<boolean>
+  readonly insertAlone?: (item: Item, write: AuditedWrite) => Promise<boolean>
 }
 
-export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) {
+export function itemMethods(sql: Sql, { listItems, insertAlone }: OwnItemMethods) {
   const { read, write } = sql
   const lockItem = FIND_ITEM + (sql.forUpdate && `${sql.forUpdate} OF i`)
   return {
@@ -44,12 +46,9 @@ export function itemMethods(sql: Sql, { listItems, queueItem }: OwnItemMethods) 
     findItemByName: ({ account_id, store_id }: StoreKey, name: string) =>
       read(findRecord<Item>(itemRecord, FIND_ITEM_BY_NAME, account_id, store_id, name)),
     /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
-    insertItem(item: Item, options: WriteOptions = {}) {
-      const { audit, authority } = options
-      const key_id = authority?.key_id
-      if (!queueItem || !audit || key_id === undefined)
-        return insertOnce(sql, options, ITEM_ROWS, item)
-      return insertOnce(sql, options, ITEM_ROWS, item, () => queueItem(key_id, item, audit))
+    async insertItem(item: Item, options: WriteOptions = {}): Promise<Insertion> {
+      if (insertAlone && isSimple(options) && (await insertAlone(item, options))) return 'inserted'
+      return insertOnce(sql, options, ITEM_ROWS, item) // also finds out why nothing was inserted
     },
     /**
      * Replaces an item by the result of `change`, under the rules of `updateProject`. Also adds 1 to
@@ -79,6 +78,13 @@ const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
 const FIND_ITEM_BY_NAME = `
   ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
 const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
+
+/** Whether a write has nothing to check but an account key and an idempotency key. */
+function isSimple(write: WriteOptions): write is AuditedWrite {
+  const { audit, authority, quota, endpoints, keyChecks } = write
+  const isChecked = authority?.token ?? authority?.store ?? quota ?? endpoints ?? keyChecks
+  return audit !== undefined && isChecked === undefined
+}
 
 /** Makes a statement for each value of `archived` in an `ItemSelection`. */
 export function byArchived(statement: (condition: string) => string) {

@@ -4,33 +4,20 @@ import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { find, type Program, run } from './program.ts'
+import { find, insert, type Program, run } from './program.ts'
 import { assertQuota } from './quota.ts'
 import { writeEndpoints } from './webhooks/endpoints.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if a condition of the caller's authority fails. If there is nothing to check but
- * an account key, calls `insertAlone` where one statement can do all of it.
+ * already. Throws if a condition of the caller's authority fails.
  */
 export async function insertOnce<R>(
   sql: Sql,
   write: WriteOptions,
   table: Table<R>,
   record: R,
-  insertAlone = () => sql.writeOnce(() => sql.insertAudited(write, table, record)),
 ): Promise<Insertion> {
-  const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
-  const isPlain = !idempotency && !quota && endpoints.length === 0 && keyChecks.length === 0
-  if (sql.insertsAlone && isPlain && !authority?.token && !authority?.store) {
-    if (await insertAlone()) {
-      sql.notice(write.audit !== undefined)
-      return 'inserted'
-    }
-    // Nothing was inserted. Throws here if the account key was revoked; else the name is taken.
-    await sql.write(() => verifyAuthority(sql, authority))
-    return 'taken'
-  }
   return sql
     .write(() => insertWith(sql, write, table, record))
     .catch((error) => {
@@ -46,14 +33,17 @@ function* insertWith<R>(
   table: Table<R>,
   record: R,
 ): Program<Insertion> {
-  const { authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
+  const { audit, authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
   yield* verifyAuthority(sql, authority)
   if (idempotency && (yield* sql.putIdempotencyRecord(idempotency)) === 0) return 'repeated'
-  if (!(yield* sql.insertAudited(write, table, record))) {
+  const inserted = audit
+    ? yield* sql.insertAudited(audit, table, record)
+    : yield* insert(table, record)
+  if (inserted === 0) {
     if (idempotency) throw TAKEN
     return 'taken' // nothing was written
   }
-  yield { isAudited: write.audit !== undefined }
+  yield { isAudited: audit !== undefined }
   yield* assertQuota(quota)
   for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
   if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)

@@ -25,14 +25,12 @@ export function sqlOn(db: Connection): Sql {
     if (isLazy) return db.lazyTransaction(work)
     return isAlone ? db.transaction(work) : db.write(work)
   }
-  const { notice } = db
   return {
     ...DIALECT,
     read: async (program) => execute(db, program),
     write,
     writeOnce: write,
     readLong: (stores, queryOf) => readLong(db, stores, queryOf),
-    notice,
   }
 }
 
@@ -58,12 +56,11 @@ export const DIALECT: Dialect = {
     for (const record of records) count += yield* insert(table, record)
     return count
   },
-  *insertAudited({ audit }, table, record) {
-    if ((yield* insert(table, record)) === 0) return false
-    if (audit) yield* insert(AUDIT, audit)
-    return true
+  *insertAudited(audit, table, record) {
+    const inserted = yield* insert(table, record)
+    if (inserted > 0) yield* insert(AUDIT, audit)
+    return inserted
   },
-  insertsAlone: false,
   *putIdempotencyRecord(record) {
     yield* run(DELETE_EXPIRED, record.created_at)
     return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))

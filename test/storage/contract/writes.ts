@@ -167,6 +167,16 @@ export function describeIdempotency(open: OpenStorage): void {
     assert.equal((await auditOf(storage)).length, 1)
   })
 
+  test('an expired record is replaced by the next call with its key', async (storage) => {
+    const first = newIdempotencyRecord()
+    const next = newIdempotencyRecord({ created_at: LATER, expires_at: '2025' })
+    for (const [name, idempotency] of Object.entries({ gold: first, gem: next })) {
+      const write = { idempotency, audit: newEntry() }
+      assert.equal(await storage.insertItem(newItem(name), write), 'inserted')
+      assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), idempotency)
+    }
+  })
+
   test('fingerprints are replaced in pages, and only changed ones are counted', async (storage) => {
     const records = [1, 2, 3, 4, 5].map((i) =>
       newIdempotencyRecord({ key: `k"${i}`, fingerprint: `f${i}` }),
