@@ -5,6 +5,7 @@ import { copyInto } from './copy.ts'
 import {
   isConflict,
   isUnstorable,
+  type PostgresRows,
   type PostgresValue,
   type Row,
   translatePostgresError,
@@ -25,8 +26,6 @@ export interface Connection {
 export interface Transaction extends Connection {
   /** Runs SQL statements without values. */
   exec(sql: string): Promise<void>
-  /** Makes the transaction end with a rollback instead of a commit. */
-  undo(): void
   /** Runs a COPY of lines in PostgreSQL's text format into a table. */
   copy(into: string, lines: Iterable<string>): Promise<void>
 }
@@ -63,7 +62,7 @@ export function databaseOn(pool: Pool): Database {
   }
   const all: Connection['all'] = async (...statement) => {
     try {
-      return await retried(() => pool.share((client) => connectionOn(client).all(...statement)))
+      return await retried(() => pool.share((client) => query(client, ...statement)))
     } catch (error) {
       if (isUnstorable(error)) return []
       throw error
@@ -71,12 +70,12 @@ export function databaseOn(pool: Pool): Database {
   }
   // Runs the statement on a connection of its own. On a shared connection, reads would have to wait
   // while this statement waits for locks or for the disk.
-  const run: Connection['run'] = (...statement) =>
-    retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
+  const write = (...statement: Sent) =>
+    retried(() => pool.reserve((client) => query(client, ...statement)))
   return {
-    ...verbsOn(run, all, notice),
-    write: (...statement) =>
-      retried(() => pool.reserve((client) => connectionOn(client).all(...statement))),
+    ...verbsOn(all, write),
+    notice,
+    write,
     transaction: (work, limits) =>
       retried(() => pool.reserve((client) => inTransaction(client, work, notice, limits))),
     onWrite(listener) {
@@ -89,26 +88,19 @@ export function databaseOn(pool: Pool): Database {
   }
 }
 
-function connectionOn(client: Client, notice = (_isAudited: boolean) => {}): Connection {
-  // Asks for prepared statements. In postgres.js, `?prepare=false` in the URL overrides this.
-  const query = (sql: string, values: PostgresValue[]) =>
-    client.send((driver) => driver.unsafe(numbered(sql), values, { prepare: true, simple: false }))
-  return verbsOn(
-    async (sql, ...values) => (await query(sql, values)).count,
-    async (sql, ...values) => query(sql, values),
-    notice,
+type Sent = [sql: string, ...values: PostgresValue[]]
+
+// Asks for prepared statements. In postgres.js, `?prepare=false` in the URL overrides this.
+function query(client: Client, sql: string, ...values: PostgresValue[]): Promise<PostgresRows> {
+  return client.send((driver) =>
+    driver.unsafe(numbered(sql), values, { prepare: true, simple: false }),
   )
 }
 
-function verbsOn(
-  run: Connection['run'],
-  all: Connection['all'],
-  notice: Connection['notice'],
-): Connection {
+function verbsOn(all: Connection['all'], write: (...statement: Sent) => Promise<PostgresRows>) {
   return {
-    notice,
-    run,
-    find: async (sql, ...values) => (await all(sql, ...values))[0],
+    run: async (...statement: Sent) => (await write(...statement)).count,
+    find: async (...statement: Sent) => (await all(...statement))[0],
     all,
   }
 }
@@ -120,13 +112,11 @@ async function inTransaction<T>(
   limits?: Limits,
 ): Promise<T> {
   const exec = (sql: string) => client.send((driver) => driver.unsafe(sql))
-  let ending = 'COMMIT'
   const notices = new Set<boolean>()
+  const send = (...statement: Sent) => query(client, ...statement)
   const tx: Transaction = {
-    ...connectionOn(client, (isAudited) => notices.add(isAudited)),
-    undo() {
-      ending = 'ROLLBACK'
-    },
+    ...verbsOn(send, send),
+    notice: (isAudited) => notices.add(isAudited),
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
@@ -139,8 +129,8 @@ async function inTransaction<T>(
       client.patience = Math.max(client.patience, limits.timeout)
     }
     const result = await work(tx)
-    await exec(ending)
-    if (ending === 'COMMIT') notices.forEach(notice)
+    await exec('COMMIT')
+    notices.forEach(notice)
     return result
   } catch (error) {
     // If the rollback fails, closes the connection, because its transaction may still be open.
