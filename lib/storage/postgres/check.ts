@@ -22,8 +22,9 @@ const PROBLEMS: readonly Check[] = [
   ],
   [
     'changes name a purchase that is not there',
-    `SELECT count(*) AS n FROM purchase_changes c
-     WHERE NOT EXISTS (SELECT 1 FROM purchases p WHERE p.store = c.store AND p.seq = c.purchase)`,
+    `SELECT count(*) AS n FROM purchase_changes c JOIN stores s ON s.seq = c.store
+     WHERE c.purchase <= s.last_purchase
+       AND NOT EXISTS (SELECT 1 FROM purchases p WHERE p.store = c.store AND p.seq = c.purchase)`,
   ],
   [
     'indexes or constraints are not valid',

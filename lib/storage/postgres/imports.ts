@@ -38,7 +38,7 @@ export async function createImport(
       const last = staging.lastPurchase
       await db.transaction(async (tx) => {
         await execute(tx, assertOwned(DIALECT, lease))
-        await tx.run(RECORD_CHANGES, lease.import, lease.store)
+        await tx.run(RECORD_CHANGES, lease.store, lease.import)
         await tx.run(APPLY_CHANGES, lease.store)
         await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
         await tx.run(COMMIT, first + 1, last, lease.import)
@@ -71,10 +71,12 @@ export async function createImport(
 const COMMIT =
   'UPDATE imports SET owner = NULL, first_purchase = ?, last_purchase = ? WHERE seq = ?'
 
+/** Leaves out the rows of the import itself: its undo deletes them. */
 const RECORD_CHANGES = `
   INSERT INTO status_changes (store, import, purchase, before, after)
-  SELECT c.store, ?, c.purchase, p.status, c.status FROM purchase_changes c
-  JOIN purchases p ON p.store = c.store AND p.seq = c.purchase WHERE c.store = ?`
+  SELECT c.store, $2, c.purchase, p.status, c.status FROM purchase_changes c
+  JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
+  WHERE c.store = $1 AND p.import <> $2`
 
 const APPLY_CHANGES = `
   UPDATE purchases p SET status = c.status FROM purchase_changes c

@@ -26,8 +26,6 @@ export interface Entry extends Omit<NewPurchase, 'metadata'> {
 interface Known {
   readonly seq: number
   readonly import: number
-  /** Whether the running import added the purchase. Reads then leave it out until the commit. */
-  readonly isOwn: boolean
   identity: StoredIdentity
 }
 
@@ -42,7 +40,7 @@ export async function findKnown(
 ): Promise<Map<string, Known>> {
   const ids = entries.map(({ transaction_id }) => transaction_id)
   const rows = await on.all(FIND_KNOWN, lease.store, ids)
-  return new Map(rows.map((row) => [row.transaction_id as string, knownOf(row, lease)]))
+  return new Map(rows.map((row) => [row.transaction_id as string, knownOf(row)]))
 }
 
 const FIND_KNOWN = `
@@ -57,11 +55,10 @@ const FIND_KNOWN = `
   LEFT JOIN LATERAL (
     SELECT status FROM purchase_changes WHERE store = $1 AND purchase = p.seq LIMIT 1) c ON true`
 
-function knownOf(row: Row, lease: Lease): Known {
+function knownOf(row: Row): Known {
   return {
     seq: numberOf(row.seq),
     import: row.import as number,
-    isOwn: row.import === lease.import,
     identity: PURCHASE_IDENTITIES.readInto(
       { sku: String(row.item), is_erased: row.erased as boolean },
       row,
@@ -69,21 +66,17 @@ function knownOf(row: Row, lease: Lease): Known {
   }
 }
 
-/** A new status of a purchase. */
-export interface Change {
-  readonly purchase: number
-  readonly isOwn: boolean
-  readonly status: PurchaseStatus
-}
+/** The new statuses of purchases, by their `seq`. */
+type Changes = ReadonlyMap<number, PurchaseStatus>
 
 interface Compared {
   readonly result: StagedRows
   /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
-  readonly changes: readonly Change[]
+  readonly changes: Changes
   /**
-   * How many rows this import skipped because an earlier import had added them, by the `seq` of the
-   * earlier import.
+   * How many rows this import skipped because an import had added them, by the `seq` of that import.
+   * It may be this one.
    */
   readonly overlaps: ReadonlyMap<number, number>
 }
@@ -95,7 +88,7 @@ export function compareEntries(
   comparison: Comparison,
 ): Compared {
   const fresh = new Map<string, Entry>()
-  const changes = new Map<number, Change>()
+  const changes = new Map<number, PurchaseStatus>()
   const conflicts: { line: number; field: PurchaseField }[] = []
   const counts = { skipped: 0, updated: 0 }
   const overlaps = new Map<number, number>()
@@ -117,29 +110,28 @@ export function compareEntries(
     counts[compared.outcome]++
     unequal.push(...compared.unequal)
     if (compared.outcome === 'skipped') {
-      if (stored && !stored.isOwn)
-        overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
+      if (stored) overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
       continue
     }
     if (own) fresh.set(id, { ...own, status })
     if (stored) {
       stored.identity = { ...stored.identity, status }
-      changes.set(stored.seq, { purchase: stored.seq, isOwn: stored.isOwn, status })
+      changes.set(stored.seq, status)
     }
   }
   const result = {
     ...{ ...counts, added: fresh.size, conflicts, unknown: [] },
     unequal: countUnequal(unequal),
   }
-  return { result, fresh: [...fresh.values()], changes: [...changes.values()], overlaps }
+  return { result, fresh: [...fresh.values()], changes, overlaps }
 }
 
 /** Finds the rows that advance the status of a stored purchase. Compares only the ids. */
 export function findLater(
   known: Map<string, Known>,
   rows: readonly StatusRow[],
-): { readonly result: AdvancedRows; readonly changes: readonly Change[] } {
-  const changes = new Map<number, Change>()
+): { readonly result: AdvancedRows; readonly changes: Changes } {
+  const changes = new Map<number, PurchaseStatus>()
   const result = { updated: 0, unknown: 0, notLater: 0 }
   for (const { transaction_id, status } of rows) {
     const stored = known.get(transaction_id)
@@ -148,35 +140,28 @@ export function findLater(
     else {
       result.updated++
       stored.identity = { ...stored.identity, status }
-      changes.set(stored.seq, { purchase: stored.seq, isOwn: stored.isOwn, status })
+      changes.set(stored.seq, status)
     }
   }
-  return { result, changes: [...changes.values()] }
+  return { result, changes }
 }
 
-/** Stages new statuses for the commit. Changes rows of this import directly: no read sees them. */
+/** Stages new statuses for the commit. */
 export async function stageChanges(
   on: Connection,
   { store }: Lease,
-  changes: readonly Change[],
+  changes: Changes,
 ): Promise<void> {
-  const sent = (isOwn: boolean) =>
-    changes
-      .filter((change) => change.isOwn === isOwn)
-      .map(({ purchase, status }) => ({ purchase, status: PURCHASE_STATUSES.indexOf(status) }))
-  await on.run(UPDATE_STATUSES, sent(true), store)
-  await on.run(STAGE_STATUSES, store, sent(false))
+  if (changes.size === 0) return
+  const sent = Array.from(changes, ([purchase, status]) => {
+    return { purchase, status: PURCHASE_STATUSES.indexOf(status) }
+  })
+  await on.run(STAGE_STATUSES, store, sent)
 }
-
-const SENT = 'json_to_recordset(?) AS sent (purchase bigint, status smallint)'
-
-const UPDATE_STATUSES = `
-  UPDATE purchases p SET status = sent.status FROM ${SENT}
-  WHERE p.store = ? AND p.seq = sent.purchase`
 
 const STAGE_STATUSES = `
   INSERT INTO purchase_changes (store, purchase, status)
-  SELECT ?, purchase, status FROM ${SENT}
+  SELECT ?, purchase, status FROM json_to_recordset(?) AS sent (purchase bigint, status smallint)
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
 /**
@@ -189,8 +174,9 @@ export async function addOverlaps(
   overlaps: ReadonlyMap<number, number>,
 ): Promise<void> {
   const sent = Array.from(overlaps, ([earlier, rows]) => ({ earlier, rows }))
-  sent.sort((a, b) => a.earlier - b.earlier)
-  await on.run(ADD_OVERLAPS, lease.import, sent)
+    .filter(({ earlier }) => earlier !== lease.import)
+    .sort((a, b) => a.earlier - b.earlier)
+  if (sent.length > 0) await on.run(ADD_OVERLAPS, lease.import, sent)
 }
 
 const ADD_OVERLAPS = `

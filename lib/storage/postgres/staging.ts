@@ -104,8 +104,8 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
     const known = await findKnown(tx, lease, entries)
     const { result, fresh, changes, overlaps } = compareEntries(known, entries, comparison)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
-    if (changes.length > 0) await stageChanges(tx, lease, changes)
-    if (overlaps.size > 0) await addOverlaps(tx, lease, overlaps)
+    await stageChanges(tx, lease, changes)
+    await addOverlaps(tx, lease, overlaps)
     await execute(tx, assertOwned(DIALECT, lease))
     return result
   }
@@ -116,7 +116,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
       db.transaction(async (tx) => {
         await planAnew(tx)
         const { result, changes } = findLater(await findKnown(tx, lease, rows), rows)
-        if (changes.length > 0) await stageChanges(tx, lease, changes)
+        await stageChanges(tx, lease, changes)
         await execute(tx, assertOwned(DIALECT, lease))
         return result
       }),
