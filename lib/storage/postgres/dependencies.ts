@@ -34,28 +34,20 @@ export function sourceOf(read: CachedRead, result: unknown, args: readonly unkno
  * version.
  */
 export function namesOfChange(change: Change): readonly string[] | undefined {
-  const { action, account_id, project_id, store_id, subject } = change
   const known = ACTIONS as { readonly [action: string]: { readonly effect: Effect } }
-  switch (known[action]?.effect) {
-    case 'nothing':
-      return []
-    case 'account':
-      return [account(account_id)]
-    case 'project':
-      return [project(project_id)]
-    case 'store':
-      return [storeNamed(change), storesOf(project_id)]
-    case 'secrets':
-      return [store_id === '' ? project(project_id) : storeNamed(change)]
-    case 'tokens':
-      return [tokensOf(project_id)]
-    case 'list':
-      return [itemListsOf(change)]
-    case 'item':
-      return [itemListsOf(change), item(subject)]
-    default:
-      return undefined
-  }
+  const effect = known[change.action]?.effect
+  return effect && NAMES[effect](change)
+}
+
+const NAMES: Readonly<Record<Effect, (change: Change) => readonly string[]>> = {
+  nothing: () => [],
+  account: ({ account_id }) => [account(account_id)],
+  project: ({ project_id }) => [project(project_id)],
+  store: (change) => [storeNamed(change), storesOf(change.project_id)],
+  secrets: (change) => [change.store_id === '' ? project(change.project_id) : storeNamed(change)],
+  tokens: ({ project_id }) => [tokensOf(project_id)],
+  list: (change) => [itemListsOf(change)],
+  item: (change) => [itemListsOf(change), item(change.subject)],
 }
 
 const account = (account_id: string) => `account ${account_id}`
