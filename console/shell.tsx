@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { Store } from '../client/manage.ts'
 import { useLoad } from './data.ts'
 import { Activity } from './pages/activity.tsx'
@@ -58,7 +58,7 @@ export function Shell() {
   const { page, id } = usePlace()
   const [isUtc, setUtc] = useState(sessionStorage.getItem(UTC) === 'true')
   const [isMenuOpen, setMenuOpen] = useState(false)
-  useEffect(() => setMenuOpen(false), [page, id])
+  useLayoutEffect(() => setMenuOpen(false), [page, id])
   useKeys(() => setMenuOpen(false))
   const isOver = useDrop()
   const switchZone = () => {
