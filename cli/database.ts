@@ -13,7 +13,7 @@ import { explainPermissions } from './file-permissions.ts'
 /** Opens the storage that a path or URL names. */
 export async function openStorage(
   db: string,
-  options: Pick<SqliteOptions, 'create' | 'forCopy' | 'upgrade'>,
+  options: Pick<SqliteOptions, 'create' | 'upgrade'>,
 ): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
   if (isPostgres(db)) return openPostgresStorage(db, options)

@@ -88,11 +88,11 @@ export const databaseCommands = [
     databaseOption: 'from',
     options: {
       from: { value: 'DB', required: true, help: 'the database to read' },
-      to: { value: 'DB', required: true, help: 'an empty database, or that of an unfinished copy' },
+      to: { value: 'DB', required: true, help: 'an empty database' },
     },
     async run({ storage, options, io }) {
       if (options.from === options.to) throw new UsageError('--from and --to are the same database')
-      const target = await openStorage(options.to, { create: true, forCopy: true, upgrade: false })
+      const target = await openStorage(options.to, { create: true, upgrade: false })
       const line = createStatusLine(io.stderr)
       try {
         const inventory = await copyStorage(storage, target, (step, kind, count) => {

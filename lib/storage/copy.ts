@@ -15,30 +15,27 @@ export interface Inventory {
 
 /**
  * Copies all records from one storage into an empty one, and compares the two storages by checksum.
- * Until the checksums are equal, the target is marked as unfinished and opens only with `forCopy`.
- *
- * Continues an interrupted copy, and skips the records that the target already has. If the target
- * is a finished copy, only compares. Copies neither expired idempotency records nor the delivery
- * logs of webhooks.
+ * Until the checksums are equal, the target is marked as unfinished, and cannot be opened. If the
+ * copy was interrupted, copy again into another empty storage. Copies neither expired idempotency
+ * records nor the delivery logs of webhooks.
  *
  * Throws `storage_unavailable` when the checksums differ, for example after a write during the
- * copy. Throws `invalid_request` when the target holds other records.
+ * copy. Throws `invalid_request` when the target is not empty.
  */
 export async function copyStorage(
   from: Storage,
   to: Storage,
   onProgress: CopyProgress = () => {},
 ): Promise<Inventory> {
-  await assertPrefix(from, to)
-  const begun = await to.beginCopy(new Date().toISOString())
-  const now = begun ?? new Date().toISOString()
-  if (begun) await copyAll(from, to, onProgress, now)
+  const now = new Date().toISOString()
+  await to.beginCopy(now)
+  await copyAll(from, to, onProgress, now)
   // Reads both in parallel: while one storage waits for its database, the other one is hashed.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
   ])
-  if (original.checksum !== copy.checksum) throw begun ? differs(original, copy) : holdsOthers()
+  if (original.checksum !== copy.checksum) throw differs(original, copy)
   await to.endCopy()
   return copy
 }
@@ -75,22 +72,6 @@ export async function takeInventory(
   return { counts, checksum: hash.digest('hex') }
 }
 
-/** Throws if the target has other accounts than an interrupted copy of the source would have. */
-async function assertPrefix(from: Storage, to: Storage): Promise<void> {
-  const page = { limit: 1000, now: '' }
-  const [source, target] = await Promise.all([
-    from.readRows('accounts', page),
-    to.readRows('accounts', page),
-  ])
-  if (target.some((row, place) => String(row) !== String(source[place]))) {
-    throw holdsOthers('accounts')
-  }
-}
-
-function holdsOthers(what = 'contents'): TillError {
-  return new TillError('invalid_request', `The target holds other ${what}: copy into an empty one`)
-}
-
 function differs(original: Inventory, copy: Inventory): TillError {
   const difference = Object.keys(original.counts).find((kind) => {
     return original.counts[kind] !== copy.counts[kind]
@@ -112,15 +93,11 @@ async function copyAll(
   await from.applyChanges?.()
   const bases = to.readNumberBases ? undefined : await from.readNumberBases?.()
   for (const table of COPIED_TABLES) {
-    const { name, kind } = table
-    // Rows are written in the order in which they are read, so the target has the first ones.
-    const done = await to.countRows(name)
-    let seen = 0
+    let count = 0
     for await (const rows of pagesOf(from, table, now)) {
-      const fresh = rows.slice(Math.max(0, done - seen))
-      seen += rows.length
-      if (fresh.length > 0) await to.insertRows(name, renumber(fresh, table, bases))
-      onProgress('copying', kind, seen)
+      await to.insertRows(table.name, renumber(rows, table, bases))
+      count += rows.length
+      onProgress('copying', table.kind, count)
     }
   }
   await to.completeCopy()

@@ -217,7 +217,8 @@ for (const { driver, skip } of await sqliteDrivers()) {
 
     assert.equal(purchases, 1)
     assert.equal(findBytes(path, USER) + findBytes(`${path}-wal`, USER), 0)
-    assert.equal(await storage.countRows('erased_purchases'), 3)
+    const erased = await storage.readRows('erased_purchases', { limit: 9, now: '' })
+    assert.equal(erased.length, 3)
     assert.deepEqual(await storage.check(), [])
   })
 }

@@ -213,10 +213,8 @@ test('deliveries do not empty the read cache of another process, and changes do'
 })
 
 const copyTargets = {
-  SQLite: (t: TestContext) =>
-    openSqliteStorage(join(temporaryFolder(t), 'till.db'), { forCopy: true }),
-  PostgreSQL: async (t: TestContext) =>
-    openPostgres(t, await server.emptySchema(t), { forCopy: true }),
+  SQLite: (t: TestContext) => openSqliteStorage(join(temporaryFolder(t), 'till.db')),
+  PostgreSQL: async (t: TestContext) => openPostgres(t, await server.emptySchema(t)),
 }
 
 for (const [name, openTarget] of Object.entries(copyTargets)) {

@@ -169,7 +169,8 @@ describe('writes into a file that wait for a lock', () => {
     })
     await Promise.all([...writing, importOne(storage)])
 
-    assert.equal(await storage.countRows('accounts'), 2 + 3 * WRITES)
+    const accounts = await storage.readRows('accounts', { limit: 9_999, now: '' })
+    assert.equal(accounts.length, 2 + 3 * WRITES)
     assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 30 })
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2'])
     assert.deepEqual(await storage.check(), [])

@@ -51,7 +51,8 @@ describe('the settings of a SQLite file', () => {
     for (const key of ['old-249', 'new-1', 'new-2']) {
       const idempotency = newIdempotencyRecord({ key, created_at: LATER, expires_at: '2025' })
       await storage.insertItem(newItem(key), { idempotency })
-      left.push(await storage.countRows('idempotency_records'))
+      const rows = await storage.readRows('idempotency_records', { limit: 300, now: '' })
+      left.push(rows.length)
     }
 
     assert.deepEqual(left, [150, 51, 3])

@@ -1,7 +1,6 @@
-import { COPIED_TABLES, type CopyDialect, copiedTwice, tableNamed } from '../sql/copy.ts'
+import { COPIED_TABLES, type CopyDialect, tableNamed } from '../sql/copy.ts'
 import type { Database } from './connection.ts'
 import { copyCell } from './copy.ts'
-import { isUniqueViolation } from './drivers.ts'
 
 export function copyDialect(db: Database): CopyDialect {
   return {
@@ -20,12 +19,8 @@ export function copyDialect(db: Database): CopyDialect {
       const lines = rows.map(
         (row) => `${types.map((type, place) => cellOf(type, row[place])).join('\t')}\n`,
       )
-      try {
-        const into = `${name} (${Object.keys(columns).join(', ')})`
-        await db.transaction((tx) => tx.copy(into, lines))
-      } catch (error) {
-        throw isUniqueViolation(error) ? copiedTwice() : error
-      }
+      const into = `${name} (${Object.keys(columns).join(', ')})`
+      await db.transaction((tx) => tx.copy(into, lines))
     },
     async readNumberBases() {
       const rows = await db.all(READ_BASES)

@@ -18,6 +18,4 @@ export interface PostgresOptions {
   readonly cacheBytes?: number
   /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */
   readonly upgrade?: boolean
-  /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
-  readonly forCopy?: boolean
 }

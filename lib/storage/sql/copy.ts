@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import { type ColumnType, numberOf, type Table } from '../columns.ts'
+import type { ColumnType, Table } from '../columns.ts'
 import type { CopiedPage, CopiedRow } from '../records.ts'
 import {
   ACCOUNT_KEYS,
@@ -133,7 +133,7 @@ export interface CopyDialect {
   readonly tables: { readonly [name: string]: Partial<CopiedTable> }
   /** The statements of `completeCopy`. */
   readonly complete: readonly string[]
-  /** Writes rows with the numbers of the source. Throws `storage_unavailable` for a known row. */
+  /** Writes rows with the numbers of the source. */
   insertRows(table: string, rows: readonly CopiedRow[]): Promise<void>
   /** Writes the status changes of imports that are not in their purchases yet. SQLite only. */
   applyChanges?(): Promise<void>
@@ -168,11 +168,7 @@ export function copyMethods(sql: Sql, dialect: CopyDialect) {
   }
 
   return {
-    /**
-     * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
-     * `forCopy`. Does not mark a storage that already has records. If the storage is marked now, by
-     * this call or an earlier one, resolves to the time of the mark.
-     */
+    /** Marks an empty storage as an unfinished copy until `endCopy`. Throws if it is not empty. */
     beginCopy: (now: string) =>
       write(function* () {
         // Waits for the transactions that write these tables. Until they commit, this transaction
@@ -180,20 +176,19 @@ export function copyMethods(sql: Sql, dialect: CopyDialect) {
         for (const name of ['accounts', 'signing_keys', 'audit', 'unfinished_copy']) {
           yield* sql.lockTable(name, 'EXCLUSIVE')
         }
-        const mark = yield* find(FIND_UNFINISHED)
-        if (mark) return mark.began_at as string
-        if (yield* find(FIND_ANYTHING)) return undefined
+        if (yield* find(FIND_ANYTHING)) {
+          throw new TillError('invalid_request', 'The target is not empty: copy into an empty one')
+        }
         yield* run('INSERT INTO unfinished_copy (began_at) VALUES (?)', now)
-        return now
       }),
-    endCopy: async () => void (await write(() => run('DELETE FROM unfinished_copy'))),
+    endCopy: () =>
+      write(function* () {
+        yield* run('DELETE FROM unfinished_copy')
+        yield { isAudited: false } // the copied rows have no audit entries of their changes
+      }),
     insertRows: dialect.insertRows,
     applyChanges: dialect.applyChanges,
     readNumberBases: dialect.readNumberBases,
-    async countRows(table: string) {
-      const count = () => find(`SELECT count(*) AS n FROM ${table}`)
-      return numberOf((await write(count, LONG))?.n)
-    },
     readRows: (table: string, page: CopiedPage) => read(readRows(table, page)),
     /** Writes what follows from the copied rows: indexes, sequences, positions. */
     completeCopy: () =>
@@ -242,21 +237,14 @@ const position = (isUnread: string) => `(
       WHERE m.endpoint_id = r.endpoint_id AND m.state = 'waiting'
     UNION ALL SELECT coalesce(max(seq), 0) + 1 FROM audit) u)`
 
-/** Finds a row in an unfinished copy. */
-const FIND_UNFINISHED = 'SELECT began_at FROM unfinished_copy'
-
 /** Throws when the database is an unfinished copy. */
 export function* assertWhole(): Program<void> {
-  if (!(yield* find(FIND_UNFINISHED))) return
-  const message = 'it is a copy that was not finished: run the same copy again to finish it'
+  if (!(yield* find('SELECT 1 FROM unfinished_copy'))) return
+  const message = 'it is a copy that was not finished: delete it, and copy into an empty database'
   throw new TillError('storage_unavailable', message)
 }
 
-/** The error for a row that another process has copied into the same target. */
-export function copiedTwice(): TillError {
-  return new TillError('storage_unavailable', 'Another copy writes into the same target')
-}
-
-/** Finds a row if the database holds any account, signing key or audit entry. */
+/** Finds a row if the database holds any account, signing key or audit entry, or part of a copy. */
 const FIND_ANYTHING = `
-  SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`
+  SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit
+  UNION ALL SELECT 1 FROM unfinished_copy LIMIT 1`

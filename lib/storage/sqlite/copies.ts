@@ -1,4 +1,4 @@
-import { type CopyDialect, copiedTwice, tableNamed } from '../sql/copy.ts'
+import { type CopyDialect, tableNamed } from '../sql/copy.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 
@@ -20,13 +20,9 @@ export function copyDialect(db: Connection): CopyDialect {
           if (!stored[place]) return []
           return [place === secret ? Buffer.from(text as string, 'hex') : text]
         })
-      try {
-        await db.lazyTransaction(() => {
-          for (const row of rows) db.run(insertion, ...valuesOf(row))
-        })
-      } catch (error) {
-        throw /UNIQUE constraint/.test((error as Error).message) ? copiedTwice() : error
-      }
+      await db.lazyTransaction(() => {
+        for (const row of rows) db.run(insertion, ...valuesOf(row))
+      })
     },
     applyChanges: () => applyChanges(db),
   }

@@ -20,7 +20,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
     stepsOf(db, options.upgrade) // rejects a file before changing its journal mode
     await configure(db, driver)
     await upgrade(db, options.upgrade)
-    if (!options.forCopy) execute(db, assertWhole())
+    execute(db, assertWhole())
     return db
   } catch (error) {
     await db.close()

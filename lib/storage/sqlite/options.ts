@@ -14,6 +14,4 @@ export interface SqliteOptions {
   readonly create?: boolean
   /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */
   readonly upgrade?: boolean
-  /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
-  readonly forCopy?: boolean
 }
