@@ -1,4 +1,6 @@
 import { BoundedMap } from '../bounded-map.ts'
+import type { AuditEntry } from '../domain/audit.ts'
+import { namesOfChange, sourceOf } from './dependencies.ts'
 import type { Page, Storage } from './port.ts'
 
 /** The methods whose results are cached: the reads that frequent requests need. */
@@ -14,136 +16,266 @@ export const READS = [
   'findWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
-/**
- * The maximum number of version checks that follow the first one in a turn of the event loop. A
- * request needs fewer. A longer series of reads continues in the next turn.
- */
-const CHECKS_PER_TURN = 8
+export type CachedRead = (typeof READS)[number]
+
+/** The fields of an audit entry that tell which data has changed. */
+export type Change = Pick<
+  AuditEntry,
+  'action' | 'account_id' | 'project_id' | 'store_id' | 'subject'
+>
+
+/** The result of a version check. `V` is the state of the database. */
+export interface Checked<V> {
+  /** Data that is read after the check has this state or a newer one. Undefined if unknown. */
+  readonly version: V | undefined
+  /** The changes since the previous version; undefined if not all of them are known. */
+  readonly changes: readonly Change[] | undefined
+}
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Adds a read cache of at most `bytes` to a storage. Each read first compares the result of
- * `readVersion` with the previous one, and clears the cache if they differ. A read therefore never
- * returns an outdated result. `readVersion` must return another value after each change of the cached
- * results.
+ * Adds a read cache of at most `bytes` to a storage. A call returns a cached result only if a
+ * version check that began after the call finds no change of the result. The cache therefore never
+ * returns an outdated result.
  *
- * Reads in the same turn of the event loop share one version check, because a check takes as long
- * as a small read. With one check for each read, 64 connections that read a list had half the
- * throughput.
+ * Calls in the same turn of the event loop share a version check. A result that is not cached is
+ * read from the database, without a version check. Equal calls in one turn share this read.
  *
  * Records are frozen, and a cached record is always the same object. A caller may use this object
  * as the key of its own cache.
  */
-export function createReadCache(
+export function createReadCache<V>(
   storage: Storage,
-  readVersion: () => unknown,
+  check: (previous?: V) => Checked<V> | Promise<Checked<V>>,
   bytes: number,
-): Storage {
+) {
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
-  const pending = new Map<string, Promise<unknown>>()
-  let epoch = 0
-  let version: unknown
-  let checking: Promise<void> | undefined
-  let checksLeft = 0
+  const pending = new Map<string, Pending>()
+  /** The number of changes that version checks have found. The latest change has this number. */
+  let changes = 0
+  /**
+   * For each name of data (see `sourceOf`), the number of its latest change. `allChangedAt`
+   * is the number at which the whole cache was last cleared.
+   */
+  const changedAt = new Map<string, number>()
+  let allChangedAt = 0
+  let losses = 0
+  let version: V | undefined
+  /**
+   * A logical clock, which orders all events: it advances when a check or a read is sent, and when
+   * a write has ended.
+   */
+  let clock = 0
+  /** The `clock` at which the latest completed check was sent. */
+  let checkedAt = 0
+  /** The `clock` at the end of this process's latest write. */
+  let wroteAt = 0
+  let running: { readonly at: number; readonly done: Promise<void> } | undefined
+  let next: Promise<void> | undefined
+  /** The number of calls that wait for `next`. */
+  let waiting = 0
+  /** The `clock` at the start of a request, while `together` runs calls of that request. */
+  let requestedAt: number | undefined
+  /** Whether `allowStale` currently runs its `work`. */
+  let isStaleAllowed = false
 
   const clear = () => {
-    epoch++
+    allChangedAt = ++changes
+    changedAt.clear()
     cache.clear()
-    pending.clear()
   }
 
-  const checkNow = () => {
-    checking = undefined
-    const found = readVersion()
-    if (found === version) return
+  /** Drops all results and the known version of the data. Call it after a connection was lost. */
+  const forget = () => {
+    losses++
+    version = undefined
     clear()
-    version = found
   }
 
-  /**
-   * Resolves after a version check that starts after the call. An earlier check is not enough,
-   * because another connection may have committed since then.
-   *
-   * The first check of a turn runs in `setImmediate`, when all requests that have arrived are
-   * parsed. Further checks of the same turn run in `process.nextTick`. They serve reads that need
-   * the result of an earlier read. Running each check in its own turn would take a tenth more CPU
-   * time per request.
-   */
-  const checkVersion = () => {
-    checking ??= new Promise((resolve, reject) => {
-      const settle = () => {
-        try {
-          resolve(checkNow())
-        } catch (error) {
-          reject(error)
-        }
-      }
-      if (checksLeft > 0) {
-        checksLeft--
-        process.nextTick(settle)
-        return
-      }
-      setImmediate(() => {
-        checksLeft = CHECKS_PER_TURN
-        settle()
-      })
-      setImmediate(() => {
-        checksLeft = 0
-      })
-    })
-    return checking
+  const apply = (change: Change) => {
+    const names = namesOfChange(change)
+    if (!names || changedAt.size > MOST_NAMES) return clear()
+    if (names.length === 0) return
+    changes++
+    for (const name of names) changedAt.set(name, changes)
   }
 
-  const cached = (name: (typeof READS)[number]): Method => {
-    const method = storage[name] as Method
-    return async (...args) => {
-      await checkVersion()
-      const key = keyOf(name, args)
-      const known = cache.get(key)?.value
-      if (known !== undefined && known !== READ_ONCE) return known
-      return readOnce(key, async () => {
-        const begun = epoch
-        const found = await method(...args)
-        if (found === undefined || epoch !== begun) return found
-        const value = known === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
-        cache.set(key, { value, size: sizeOf(key, value) })
-        return found
-      })
+  const checkNow = async () => {
+    const begun = losses
+    try {
+      const checked = await check(version)
+      if (losses !== begun) return
+      if (checked.changes) for (const change of checked.changes) apply(change)
+      else clear()
+      version = checked.version
+    } catch (error) {
+      forget()
+      throw error
     }
   }
 
-  /** Reads a result that is not cached. Simultaneous reads with the same key share one read. */
-  const readOnce = (key: string, read: () => Promise<unknown>) => {
-    const known = pending.get(key)
-    if (known) return known
-    const result = read().finally(() => {
-      if (pending.get(key) === result) pending.delete(key)
-    })
-    pending.set(key, result)
-    return result
+  const send = () => {
+    next = undefined
+    waiting = 0
+    const at = ++clock
+    const done = checkNow()
+      .then(() => {
+        checkedAt = at
+      })
+      .finally(() => {
+        running = undefined
+      })
+    running = { at, done }
+    return done
   }
 
-  return {
+  /**
+   * Resolves after a check that was sent later than `since`. Only one check runs at a time. If
+   * several calls wait for it, it also waits for the calls of the next turn of the event loop.
+   */
+  const checkAfter = (since: number): Promise<void> => {
+    if (running && running.at > since) return running.done
+    waiting++
+    next ??= new Promise((resolve, reject) => {
+      const start = () => void send().then(resolve, reject)
+      const soon = () => setImmediate(() => (waiting > 1 ? setImmediate(start) : start()))
+      if (running) running.done.then(soon, soon)
+      else soon()
+    })
+    return next
+  }
+
+  const isCurrent = ({ source, changes }: Pick<Entry, 'source' | 'changes'>) =>
+    allChangedAt <= changes && (changedAt.get(source) ?? 0) <= changes
+
+  const find = (key: string): unknown => {
+    const entry = cache.get(key)
+    return entry && isCurrent(entry) ? entry.value : undefined
+  }
+
+  const cached = (name: CachedRead): Method => {
+    const method = storage[name] as Method
+    return async (...args) => {
+      const since = requestedAt === undefined ? clock : Math.max(requestedAt, wroteAt)
+      const key = keyOf(name, args)
+      const known = find(key)
+      if (known !== undefined && known !== READ_ONCE) {
+        if (isStaleAllowed) return known
+        if (checkedAt <= since) await checkAfter(since)
+        if (find(key) === known) return known
+      }
+      if (version === undefined) checkAfter(since).catch(() => {})
+      return share(key, since, () => read(name, method, key, args))
+    }
+  }
+
+  const read = async (name: CachedRead, method: Method, key: string, args: readonly unknown[]) => {
+    const begun = { changes, version }
+    const found = await method(...args)
+    if (found === undefined || begun.version === undefined) return found
+    const source = sourceOf(name, found, args)
+    if (!isCurrent({ source, changes: begun.changes })) return found
+    const value = find(key) === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
+    const size = sizeOf(key + source, value)
+    cache.set(key, { value, size, source, changes: begun.changes })
+    return found
+  }
+
+  /**
+   * Shares one read between equal calls in the same turn. Within `together`, a call also shares a
+   * read that was sent after the start of its request.
+   */
+  const share = (key: string, since: number, work: () => Promise<unknown>) => {
+    const known = pending.get(key)
+    if (known && known.at > since) return known.result
+    const own: Pending = { at: Number.POSITIVE_INFINITY, result: undefined }
+    pending.set(key, own)
+    own.result = new Promise((resolve, reject) => {
+      setImmediate(() => {
+        own.at = ++clock
+        work()
+          .finally(() => {
+            if (pending.get(key) === own) pending.delete(key)
+          })
+          .then(resolve, reject)
+      })
+    })
+    return own.result
+  }
+
+  /**
+   * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
+   * cache after a write without an audit entry. Call it after each commit.
+   */
+  const notice = (isAudited: boolean) => {
+    wroteAt = ++clock
+    if (!isAudited) clear()
+  }
+
+  const cachedStorage: Storage = {
     ...storage,
     ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
-    revision: { current: () => epoch, check: checkVersion },
+    revision: { current: () => changes, check: () => checkAfter(clock) },
+    together() {
+      const at = clock
+      return (work) => {
+        const outer = requestedAt
+        requestedAt = at
+        try {
+          return work()
+        } finally {
+          requestedAt = outer
+        }
+      }
+    },
+    allowStale(work) {
+      const outer = isStaleAllowed
+      isStaleAllowed = true
+      try {
+        return work()
+      } finally {
+        isStaleAllowed = outer
+      }
+    },
   }
+  return { storage: cachedStorage, forget, notice }
 }
+
+interface Entry {
+  readonly value: unknown
+  readonly size: number
+  /** See `sourceOf`. */
+  readonly source: string
+  /** The value of the variable `changes` when the read began. */
+  readonly changes: number
+}
+
+interface Pending {
+  /** The `clock` when the read was sent; infinite until the read is sent. */
+  at: number
+  result: Promise<unknown> | undefined
+}
+
+/**
+ * The maximum number of names in `changedAt`, which take about 1 MB. Above it, the cache is
+ * cleared.
+ */
+const MOST_NAMES = 10_000
 
 /**
  * Marks a page that was read only once. The first read of a page caches this mark, and the second
  * read caches the page. Otherwise one client that reads a long list would fill the cache with pages
  * that nobody reads again. The first page of a list is cached at its first read.
  */
-export const READ_ONCE = Symbol('read once')
+const READ_ONCE = Symbol('read once')
 
-export function isLaterPage([, page]: readonly unknown[]): boolean {
+function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined
 }
 
 /** Prefixes the length of the first string: otherwise 'a', 'bc' and 'ab', 'c' have the same key. */
-export function keyOf(name: string, args: readonly unknown[]): string {
+function keyOf(name: string, args: readonly unknown[]): string {
   const [first, second] = args
   if (typeof first !== 'string' || typeof second === 'object' || args.length > 2) {
     return `${name}\n${JSON.stringify(args)}`
@@ -153,16 +285,11 @@ export function keyOf(name: string, args: readonly unknown[]): string {
     : `${name}\n${first}`
 }
 
-interface Entry {
-  readonly value: unknown
-  readonly size: number
-}
-
 /** The estimated overhead of a cache entry in bytes, without its key and value. */
 const ENTRY_BYTES = 128
 
 /** Returns an upper estimate of the bytes of a cache entry. Freezes the value deeply. */
-export function sizeOf(key: string, value: unknown): number {
+function sizeOf(key: string, value: unknown): number {
   return ENTRY_BYTES + bytesOf(key) + freeze(value)
 }
 

@@ -1,4 +1,5 @@
 import { TillError } from '../errors.ts'
+import { createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { findProblems } from './postgres/check.ts'
@@ -11,7 +12,6 @@ import { importDialect } from './postgres/leases.ts'
 import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
 import { purchaseDialect } from './postgres/purchases.ts'
-import { createPostgresCache } from './postgres/read-cache.ts'
 import { recordDialect } from './postgres/record.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
@@ -43,7 +43,7 @@ export async function openPostgresStorage(
   try {
     await upgrade(db, options.upgrade)
     await renumberRestored(db)
-    if (!options.forCopy) await execute(db, assertWhole())
+    await execute(db, assertWhole())
     return withCache(storageOn(db), db, cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
@@ -94,20 +94,19 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Returns the size of the cache. While a copy is written, there is no cache, because the writes of
- * a copy leave no audit entries. For a URL with several hosts there is none either, unless it
- * selects the primary: the other hosts may be replicas.
+ * Returns the size of the cache. For a URL with several hosts there is none, unless it selects the
+ * primary: the other hosts may be replicas.
  */
-function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
+function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES }: PostgresOptions): number {
   const [address = '', query] = url.split('?')
   const wanted = new URLSearchParams(query).get('target_session_attrs') ?? ''
   const isOneServer = !address.includes(',') || /^(read-write|primary)$/.test(wanted)
-  return isOneServer && !forCopy ? cacheBytes : 0
+  return isOneServer ? cacheBytes : 0
 }
 
 function withCache(storage: Storage, db: Database, bytes: number): Storage {
   if (bytes === 0) return storage
-  const cache = createPostgresCache(storage, createVersionCheck(db), bytes)
+  const cache = createReadCache(storage, createVersionCheck(db), bytes)
   db.onLost(cache.forget)
   db.onWrite(cache.notice)
   return cache.storage

@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { createReadCache } from './cache.ts'
+import { type Checked, createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { assertWhole } from './sql/copy.ts'
@@ -65,27 +65,30 @@ function storageOn(db: Connection, options: SqliteOptions): Storage {
   const methods = methodsOn(db, options)
   const storage = db.path === undefined ? methods : { ...methods, ...fileMethods(db, db.path) }
   const bytes = options.cacheBytes ?? CACHE_BYTES
-  return bytes === 0 ? storage : createReadCache(storage, createVersion(db), bytes)
+  if (bytes === 0) return storage
+  const cache = createReadCache(storage, createVersionCheck(db), bytes)
+  db.onWrite(cache.notice)
+  return cache.storage
 }
 
 /**
- * Returns a function that reads the version of the cached tables. Triggers increase a counter with
- * each change of these tables. `data_version` changes with each commit of another connection, even
- * one that changed only other tables. The function reads the counter only after a commit of this or
- * another connection. Reading the counter at each call would cost a third more.
+ * Returns a function that compares the version of the cached tables with an earlier one. Triggers
+ * increase a counter with each change of these tables. `data_version` changes with each commit of
+ * another connection, even one that changed only other tables. The function reads the counter only
+ * after a commit of this or another connection. Reading it at each call would cost a third more.
  */
-function createVersion(db: Connection): () => number {
+function createVersionCheck(db: Connection): (previous?: number) => Checked<number> {
   let others: unknown
   let own = 0
   let version = 0
-  return () => {
+  return (previous) => {
     const found = db.find('PRAGMA data_version')?.data_version
     if (found !== others || own !== db.commits) {
       version = db.find('SELECT version FROM cache_version')?.version as number
       others = found
       own = db.commits
     }
-    return version
+    return { version, changes: version === previous ? [] : undefined }
   }
 }
 
@@ -112,7 +115,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async check() {
       return findProblems(db)
     },
-    onWrite: (listener) => db.onWrite(listener),
+    onWrite: (listener) => db.onWrite((isAudited) => isAudited && setImmediate(listener)),
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.

@@ -11,7 +11,7 @@ import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 import { createShop, type Shop } from '../support/till.ts'
-import { AT, insertProjects, insertShops } from './fixtures/records.ts'
+import { AT, insertProjects } from './fixtures/records.ts'
 import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
 import { newEntry } from './fixtures/writes.ts'
 
@@ -223,26 +223,6 @@ describe('the read cache on PostgreSQL', () => {
     }
   })
 
-  test('rests while every read finds its item changed, and the other items stay cached', async (t) => {
-    const url = await server.emptySchema(t)
-    const { sent, postgres } = watched()
-    const storage = await openPostgres(t, url, { postgres })
-    await insertShops(storage)
-    const read = (id: string) => storage.findItem(id)
-    await eventuallyHolds(async () => assert.equal(await read('itm_gem'), await read('itm_gem')))
-    let unchecked = 0
-    for (let i = 1; i <= 100; i++) {
-      const entry = newEntry({ action: 'item.update', subject: 'itm_gold' })
-      await storage.updateItem('itm_gold', (item) => ({ ...item, price: i }), { audit: entry })
-      sent.length = 0
-      assert.equal((await read('itm_gold'))?.price, i)
-      if (!sent.some((sql) => sql.includes('pg_current_snapshot'))) unchecked++
-    }
-
-    assert.ok(unchecked >= 10, `${unchecked} reads without a version check`)
-    assert.equal(await read('itm_gem'), await read('itm_gem'))
-  })
-
   test("one tenant's updates leave another's cached reads cached", async (t) => {
     const url = await server.emptySchema(t)
     const { sent, postgres } = watched()
@@ -268,8 +248,7 @@ describe('the read cache on PostgreSQL', () => {
     }
     await eventuallyHolds(async () => assert.deepEqual(await readsWithoutCache(), []))
 
-    // More than the misses after which the cache rests.
-    for (let i = 1; i <= 20; i++) {
+    for (let i = 1; i <= 6; i++) {
       const by = i % 2 === 0 ? till : elsewhere
       await by.projects.update(session, { id: other.project.id, name: `Game ${i}` })
       await by.stores.update(other.account, { store_id: 'main', store_config: { step: i } })

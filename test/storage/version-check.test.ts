@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Sql } from 'postgres'
-import {
-  type Checked,
-  createVersionCheck,
-  type Version,
-} from '../../lib/storage/postgres/version-check.ts'
+import type { Checked } from '../../lib/storage/cache.ts'
+import { createVersionCheck, type Version } from '../../lib/storage/postgres/version-check.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 
 const server = await startPostgres()
@@ -37,7 +34,7 @@ async function insertEntries(
 }
 
 /** Removes duplicates, because several index scans of a check may find the same entry. */
-function subjectsIn({ changes }: Checked): (string | undefined)[] {
+function subjectsIn({ changes }: Checked<Version>): (string | undefined)[] {
   const subjects = (changes ?? assert.fail('unknown changes')).map(({ subject }) => subject)
   return [...new Set(subjects)]
 }

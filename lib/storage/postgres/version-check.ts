@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../domain/audit.ts'
+import type { Change, Checked } from '../cache.ts'
 import type { Connection } from './connection.ts'
 
 /**
@@ -16,19 +16,6 @@ export interface Version {
   readonly at: number
 }
 
-/** An audit entry of a change. */
-export type Change = Pick<
-  AuditEntry,
-  'action' | 'account_id' | 'project_id' | 'store_id' | 'subject'
->
-
-export interface Checked {
-  /** Undefined on a replica: its data may be older than a write that was already acknowledged. */
-  readonly version: Version | undefined
-  /** The changes since the previous version of the data; undefined if not all of them are known. */
-  readonly changes: readonly Change[] | undefined
-}
-
 /**
  * Returns a function that finds exactly the changes that were committed after a version of the data.
  * Each change has an audit entry in its own transaction. While nothing is committed, the function
@@ -36,7 +23,7 @@ export interface Checked {
  */
 export function createVersionCheck({
   find,
-}: Pick<Connection, 'find'>): (previous?: Version) => Promise<Checked> {
+}: Pick<Connection, 'find'>): (previous?: Version) => Promise<Checked<Version>> {
   let isQuiet = true
   return async (previous) => {
     if (previous && isQuiet) {
@@ -50,6 +37,7 @@ export function createVersionCheck({
     const row = await find(CHECK, since.snapshot, since.last)
     const { is_replica, changes, ...version } = row as unknown as Found
     isQuiet = !previous || version.snapshot === previous.snapshot
+    // The data of a replica may be older than a write that was already acknowledged.
     if (is_replica) return { version: undefined, changes: undefined }
     const all = changes ?? []
     return { version, changes: follows(version, since) && all.length < MOST ? all : undefined }

@@ -39,8 +39,8 @@ export function connect(
   let closing: Promise<void> | undefined
   let isClosed = false
   let commits = 0
-  let isNoticed = false
-  const listeners = new Set<() => void>()
+  const notices = new Set<boolean>()
+  const listeners = new Set<(isAudited: boolean) => void>()
 
   const statement = (sql: string) => {
     if (isClosed) throw closed()
@@ -123,8 +123,8 @@ export function connect(
   const commit = () => {
     run('COMMIT')
     commits++
-    if (isNoticed) for (const listener of listeners) setImmediate(listener)
-    isNoticed = false
+    for (const isAudited of notices) for (const listener of listeners) listener(isAudited)
+    notices.clear()
     wakeOtherThread()
   }
 
@@ -134,6 +134,7 @@ export function connect(
     try {
       driver.exec('ROLLBACK')
     } catch {}
+    notices.clear()
     wakeOtherThread()
   }
 
@@ -207,15 +208,10 @@ export function connect(
     get commits() {
       return commits
     },
-    /** Makes the commit of the current transaction call the listeners, if `isAudited`. */
-    notice(isAudited: boolean) {
-      isNoticed ||= isAudited
-    },
-    /**
-     * Calls `listener` after commits with audit entries, in a later turn of the event loop. Returns a
-     * function that removes it.
-     */
-    onWrite(listener: () => void) {
+    /** Makes the commit of the current transaction call the listeners. */
+    notice: (isAudited: boolean) => void notices.add(isAudited),
+    /** Calls `listener` after commits of writes. Returns a function that removes it. */
+    onWrite(listener: (isAudited: boolean) => void) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },

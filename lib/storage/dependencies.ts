@@ -1,9 +1,6 @@
-import { ACTIONS, type Effect } from '../../domain/audit.ts'
-import type { READS } from '../cache.ts'
-import type { Storage, StoreKey } from '../port.ts'
-import type { Change } from './version-check.ts'
-
-export type CachedRead = (typeof READS)[number]
+import { ACTIONS, type Effect } from '../domain/audit.ts'
+import type { CachedRead, Change } from './cache.ts'
+import type { Storage, StoreKey } from './port.ts'
 
 type Result<K extends CachedRead> = Exclude<Awaited<ReturnType<Storage[K]>>, undefined>
 
