@@ -1,7 +1,7 @@
 import type { Authority } from '../../domain/authority.ts'
 import { openArchiveFile } from '../archive-file.ts'
 import { text } from '../columns.ts'
-import { pagesOf, recordPage } from '../pages.ts'
+import { pagesOf } from '../pages.ts'
 import { entriesOf, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { IS_ITEM_CHANGE } from '../schema.ts'
@@ -123,10 +123,11 @@ export function auditMethods(sql: Sql) {
       page: Page,
       options: WriteOptions = {},
     ) {
-      const { limit, after = '0' } = page
-      const rows = await read(all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1))
       const { pseudonymize } = entriesOf(user)
-      const { records, ...further } = recordPage(rows, page, numberedEntry, ({ seq }) => seq)
+      const numbered = { read: numberedEntry }
+      const { records, ...further } = await read(
+        listBySeq(numbered, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id),
+      )
       const changed = records.flatMap(({ seq, ...entry }) => {
         const names = pseudonymize(entry)
         return names ? [{ seq, ...names }] : []
@@ -181,8 +182,8 @@ function* listAudit(account_id: string | undefined, page: Page): Program<AuditPa
 const AFTER_ALL = '9223372036854775807'
 
 function* listNewest(sql: string, owner: string, page: Page): Program<AuditPage> {
-  const rows = yield* all(sql, owner, page.after ?? AFTER_ALL, page.limit + 1)
-  const { records: entries, ...further } = recordPage(rows, page, AUDIT.read, ({ seq }) => seq)
+  const newestFirst = { after: AFTER_ALL, ...page }
+  const { records: entries, ...further } = yield* listBySeq(AUDIT, sql, newestFirst, owner)
   return { entries, ...further }
 }
 

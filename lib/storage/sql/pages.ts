@@ -2,7 +2,7 @@ import type { Row, Table } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../records.ts'
 import type { Dialect } from './dialect.ts'
-import { all, type Program, some, type Value } from './program.ts'
+import { type Program, some, type Value } from './program.ts'
 
 /** The SQL for a page of rows after a `seq`. */
 export function pageOf(
@@ -19,35 +19,30 @@ export function lengthOf(config: string): string {
   return `length(CAST(${config} AS text)) AS text`
 }
 
-/** Reads a page of the records that a statement of `pageOf` selects. */
+/**
+ * Reads a page of records in order of their `seq`. If the rows have a column `text` (see `lengthOf`),
+ * the page ends early if their configurations are long.
+ */
 export function* listBySeq<R>(
   { read }: Pick<Table<R>, 'read'>,
   sql: string,
-  page: Page,
+  { limit, after = '0' }: Page,
   ...owner: readonly string[]
 ): Program<RecordPage<R>> {
-  const rows = yield* all(sql, ...owner, page.after ?? '0', page.limit + 1)
-  return recordPage(rows, page, read, ({ seq }) => seq)
-}
-
-/** Reads a page of projects or stores. It ends early if their configurations are long. */
-export function* listConfigured<R>(
-  { mostConfigured }: Dialect,
-  { read }: Pick<Table<R>, 'read'>,
-  sql: string,
-  owner: string,
-  { limit, after = '0' }: Page,
-): Program<RecordPage<R>> {
-  const page = { limit: Math.min(limit, mostConfigured) }
   const take = (rows: Iterable<Row>) =>
     recordPage(
       rows,
-      page,
+      { limit },
       read,
       ({ seq }) => seq,
-      ({ text }) => text as number,
+      ({ text }) => Number(text ?? 0),
     )
-  return yield* some(take, sql, owner, after, page.limit + 1)
+  return yield* some(take, sql, ...owner, after, limit + 1)
+}
+
+/** A page of at most as many projects or stores as the database should send. */
+export function mostConfigured({ mostConfigured }: Dialect, page: Page): Page {
+  return { ...page, limit: Math.min(page.limit, mostConfigured) }
 }
 
 export function* findRecord<R>(

@@ -3,7 +3,7 @@ import type { KeyRotation, Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, lengthOf, listConfigured, pageOf } from './pages.ts'
+import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
@@ -28,7 +28,7 @@ export function projectMethods(sql: Sql) {
       read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
-      read(listConfigured(sql, PROJECTS, PAGE_OF_PROJECTS, id, page)),
+      read(listBySeq(PROJECTS, PAGE_OF_PROJECTS, mostConfigured(sql, page), id)),
     /**
      * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
      * `change` returns its argument, writes nothing, not even the audit entry. Resolves to the stored

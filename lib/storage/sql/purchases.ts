@@ -15,7 +15,7 @@ import type {
 } from '../records.ts'
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import type { Query, Sql } from './dialect.ts'
-import { findRecord } from './pages.ts'
+import { findRecord, listBySeq } from './pages.ts'
 import { all, type Program } from './program.ts'
 import {
   buyerCounts,
@@ -92,12 +92,6 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
     ORDER BY i.seq`
 
-  function* listImports({ account_id, store_id }: StoreKey, page: Page) {
-    const { after = '0', limit } = page
-    const rows = yield* all(pageOfImports, account_id, store_id, after, limit + 1)
-    return recordPage(rows, page, importRecord, ({ seq }) => seq)
-  }
-
   function* listPurchases(
     store: StoreKey,
     filter: PurchaseFilter,
@@ -162,7 +156,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
      * Lists the finished imports into a store in order of their start. Leaves out the imports that
      * `recordPurchase` creates.
      */
-    listImports: (store: StoreKey, page: Page) => read(listImports(store, page)),
+    listImports: ({ account_id, store_id }: StoreKey, page: Page) =>
+      read(listBySeq({ read: importRecord }, pageOfImports, page, account_id, store_id)),
     /**
      * Lists the purchases of a store that match the filter, in the order of import, or newest first.
      * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have

@@ -3,7 +3,7 @@ import type { Page, StoreKey, WriteOptions } from '../records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, lengthOf, listBySeq, listConfigured, pageOf } from './pages.ts'
+import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
@@ -21,7 +21,7 @@ export function storeMethods(sql: Sql) {
         : read(findRecord(STORES.read, FIND_STORE_OF_PROJECT, account_id, store_id, project_id)),
     /** Lists the stores of a project in order of creation. A page of large configs ends early. */
     listStores: (id: string, page: Page) =>
-      read(listConfigured(sql, STORES, PAGE_OF_STORES, id, page)),
+      read(listBySeq(STORES, PAGE_OF_STORES, mostConfigured(sql, page), id)),
     /** Lists the stores of a project like `listStores`, but without reading their configurations. */
     listStoreSummaries: (id: string, page: Page) =>
       read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
