@@ -1,20 +1,15 @@
 import type { AuditAction } from '../../domain/audit.ts'
 import type { StoredEndpoint } from '../../domain/endpoint.ts'
-import type { MessageKey } from '../../domain/message.ts'
-import type { WebhookDeliveryState } from '../../domain/webhook.ts'
 import { numberOf } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type {
   EndpointMove,
   EndpointsOf,
-  LeaseRequest,
   Page,
   ReadyRequest,
   RecordPage,
   Refund,
-  SettleMessages,
   StoreKey,
-  TakeRequest,
   WriteOptions,
 } from '../records.ts'
 import { EXAMINED_REFUNDS, IS_REFUND, refundOf } from '../refunds.ts'
@@ -23,17 +18,10 @@ import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
 import { all, find, type Program } from './program.ts'
-import { deliveryPrograms } from './webhooks/delivery.ts'
+import { deliveryMethods } from './webhooks/delivery.ts'
 import { FIND_ENDPOINT } from './webhooks/dialect.ts'
 import { listEndpoints, measureLag, moveEndpoint, writeEndpoint } from './webhooks/endpoints.ts'
-import {
-  clearAnswers,
-  findEntries,
-  findMessage,
-  findSequence,
-  listMessages,
-  pruneMessages,
-} from './webhooks/log.ts'
+import { logMethods } from './webhooks/log.ts'
 import { readyProgram } from './webhooks/ready.ts'
 import { recordWrite } from './write.ts'
 
@@ -45,10 +33,7 @@ import { recordWrite } from './write.ts'
  */
 export function webhookMethods(sql: Sql) {
   const findReady = readyProgram(sql)
-  const deliveries = deliveryPrograms(sql)
   const { read, write } = sql
-  // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
-  const writeLazily = <T>(program: () => Program<T>) => write(program, { isLazy: true })
 
   const findUser = `
     SELECT p.user_id FROM stores s ${sql.joinTransaction} WHERE s.account_id = ? AND s.store_id = ?`
@@ -106,64 +91,9 @@ export function webhookMethods(sql: Sql) {
       read(measureLag(sql, id, actions, most)),
     /** Counts the endpoints with a URL that the account has not confirmed yet. */
     countUnconfirmed: async () => numberOf((await read(find(COUNT_UNCONFIRMED)))?.n),
-    /**
-     * Finds active endpoints with due messages or unread entries, except those that another holder
-     * has leased. Examines up to 100 endpoints of each of up to 100 accounts, in the order of their
-     * ids.
-     */
     findReady: (request: ReadyRequest) => read(findReady(request)),
-    /**
-     * Leases the given endpoints to the holder, except inactive ones and those that another holder
-     * has leased. The storage's own clock decides when a lease ends.
-     */
-    leaseEndpoints: (request: LeaseRequest) =>
-      writeLazily(() => deliveries.leaseEndpoints(request)),
-    /**
-     * Lists the first unread entries of the endpoint's project. Leaves out an entry if an open
-     * transaction could still insert another one before it.
-     */
-    listUnread: (id: string, limit: number) => read(deliveries.listUnread(id, limit)),
-    /**
-     * Inserts the new messages. Assigns due messages to the holder, and hides them from other holders
-     * until `hidden_until`.
-     */
-    takeMessages: (request: TakeRequest) => writeLazily(() => deliveries.takeMessages(request)),
-    /**
-     * For each endpoint of `keys`, calls `settle` with the endpoint and with those of its messages
-     * that are in `keys` and assigned to the holder. Stores the results. Ignores messages of other
-     * holders. Renews the leases of the endpoints for `lease` milliseconds.
-     */
-    settleMessages: (
-      holder: string,
-      keys: readonly MessageKey[],
-      lease: number,
-      settle: SettleMessages,
-    ) => writeLazily(() => deliveries.settleMessages(holder, keys, lease, settle)),
-    /** Ends the leases of a holder. The messages that are assigned to it become due at `now`. */
-    releaseEndpoints: (holder: string, now: number) =>
-      writeLazily(() => deliveries.releaseEndpoints(holder, now)),
-    /** The earliest time after `now` at which a message is due. */
-    findNextDue: (now: number) => read(deliveries.findNextDue(now)),
-    /** Lists the messages of an endpoint, newest first. */
-    listMessages: (id: string, state: WebhookDeliveryState | undefined, page: Page) =>
-      read(listMessages(id, state, page)),
-    findMessage: (key: MessageKey) => read(findMessage(key)),
-    /**
-     * Deletes the delivered and failed messages of an endpoint that are older than `before`, or not
-     * among its newest `keep` ones.
-     */
-    pruneMessages: (id: string, before: number, keep: number) =>
-      writeLazily(() => pruneMessages(id, before, keep)),
-    /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
-    clearAnswers: (project_id: string, options: WriteOptions = {}) =>
-      write(function* () {
-        yield* verifyAuthority(sql, options.authority)
-        yield* clearAnswers(project_id)
-        yield* recordWrite(sql, options)
-      }),
-    findEntries: (sequences: readonly number[]) => read(findEntries(sql, sequences)),
-    /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
-    findSequence: (project_id: string, since: string) => read(findSequence(project_id, since)),
+    ...deliveryMethods(sql),
+    ...logMethods(sql),
     /**
      * Lists the purchases whose status an import changed to refunded or cancelled, in a fixed order.
      * A page examines at most 5,000 status changes, and may be empty although `next` is set. After an

@@ -2,7 +2,7 @@ import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
 import { numberOf, omit, pick } from '../../columns.ts'
 import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../../records.ts'
 import { ENDPOINTS, MESSAGES, numberedEntry } from '../../tables.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Sql } from '../dialect.ts'
 import { findRecord } from '../pages.ts'
 import { all, find, type Program, run } from '../program.ts'
 import {
@@ -28,7 +28,7 @@ const SETTLED = omit(
 const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
 
 /** The methods for leases of endpoints, and for messages to send. */
-export function deliveryPrograms(sql: Dialect) {
+export function deliveryMethods(sql: Sql) {
   const { rows, each, forUpdate } = sql
   const { clock, unread, isUnread, isSettled, lockFree, setXid } = sql.webhooks
   const isFree = `e.state = 'active' AND e.due_at <= ?
@@ -68,89 +68,108 @@ export function deliveryPrograms(sql: Dialect) {
       WHERE holder = ? AND endpoint_id IN ${each.text}`,
   }
 
+  // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
+  const writeLazily = <T>(program: () => Program<T>) => sql.write(program, { isLazy: true })
+
   return {
-    *leaseEndpoints(request: LeaseRequest): Program<LeasedEndpoint[]> {
-      const { holder, lease, now, most, endpoint_ids } = request
-      const rows = yield* all(texts.lease, most, endpoint_ids, now, holder)
-      const ids = rows.map(({ endpoint_id }) => endpoint_id)
-      if (ids.length > 0) {
-        const take = `UPDATE webhook_endpoints SET holder = ?, lease_until = ${clock} + ?
-          WHERE endpoint_id IN ${each.text}`
-        yield* run(take, holder, lease, ids)
-      }
-      return rows.map((row) => ({
-        endpoint: ENDPOINTS.read(row),
-        position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
-        waiting: numberOf(row.waiting),
-      }))
-    },
-
-    *listUnread(endpoint_id: string, limit: number) {
-      return (yield* all(texts.unread, endpoint_id, limit)).map(numberedEntry)
-    },
-
-    *takeMessages({ holder, now, hidden_until, endpoints }: TakeRequest): Program<StoredMessage[]> {
-      const taken: StoredMessage[] = []
-      for (const { endpoint_id, position, read, messages, limit } of endpoints) {
-        const find_own = `SELECT 1 FROM webhook_endpoints e
-          WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${forUpdate}`
-        if (!(yield* find(find_own, endpoint_id, holder))) continue
-        const due = (yield* all(texts.due, endpoint_id, now, limit)).map(MESSAGES.read)
-        if (due.length > 0) yield* run(texts.hold, holder, hidden_until, due.map(keyOf))
-        taken.push(...due)
-        if (!read) continue
-        const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
-        const isRead = (yield* run(texts.setPosition, ...moved)) === 1
-        if (!isRead || messages.length === 0) continue
-        // Inserts the first messages with their `holder`. Assigning them in a separate update would
-        // double the cost.
-        const times = { state: 'waiting', attempts: 0, created_at: now } as const
-        const added: StoredMessage[] = messages.map((message, i) =>
-          due.length + i < limit
-            ? { ...message, ...times, holder, next_at: hidden_until }
-            : { ...message, ...times, next_at: now },
-        )
-        yield* run(texts.insertMessages, added)
-        taken.push(...added.filter((each) => each.holder !== undefined))
-      }
-      return taken
-    },
-
-    *settleMessages(
+    /**
+     * Leases the given endpoints to the holder, except inactive ones and those that another holder
+     * has leased. The storage's own clock decides when a lease ends.
+     */
+    leaseEndpoints: ({ holder, lease, now, most, endpoint_ids }: LeaseRequest) =>
+      writeLazily(function* (): Program<LeasedEndpoint[]> {
+        const rows = yield* all(texts.lease, most, endpoint_ids, now, holder)
+        const ids = rows.map(({ endpoint_id }) => endpoint_id)
+        if (ids.length > 0) {
+          const take = `UPDATE webhook_endpoints SET holder = ?, lease_until = ${clock} + ?
+            WHERE endpoint_id IN ${each.text}`
+          yield* run(take, holder, lease, ids)
+        }
+        return rows.map((row) => ({
+          endpoint: ENDPOINTS.read(row),
+          position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
+          waiting: numberOf(row.waiting),
+        }))
+      }),
+    /**
+     * Lists the first unread entries of the endpoint's project. Leaves out an entry if an open
+     * transaction could still insert another one before it.
+     */
+    listUnread: async (id: string, limit: number) =>
+      (await sql.read(all(texts.unread, id, limit))).map(numberedEntry),
+    /**
+     * Inserts the new messages. Assigns due messages to the holder, and hides them from other holders
+     * until `hidden_until`.
+     */
+    takeMessages: ({ holder, now, hidden_until, endpoints }: TakeRequest) =>
+      writeLazily(function* () {
+        const taken: StoredMessage[] = []
+        for (const { endpoint_id, position, read, messages, limit } of endpoints) {
+          const find_own = `SELECT 1 FROM webhook_endpoints e
+            WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${forUpdate}`
+          if (!(yield* find(find_own, endpoint_id, holder))) continue
+          const due = (yield* all(texts.due, endpoint_id, now, limit)).map(MESSAGES.read)
+          if (due.length > 0) yield* run(texts.hold, holder, hidden_until, due.map(keyOf))
+          taken.push(...due)
+          if (!read) continue
+          const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
+          const isRead = (yield* run(texts.setPosition, ...moved)) === 1
+          if (!isRead || messages.length === 0) continue
+          // Inserts the first messages with their `holder`. Assigning them in a separate update would
+          // double the cost.
+          const times = { state: 'waiting', attempts: 0, created_at: now } as const
+          const added: StoredMessage[] = messages.map((message, i) =>
+            due.length + i < limit
+              ? { ...message, ...times, holder, next_at: hidden_until }
+              : { ...message, ...times, next_at: now },
+          )
+          yield* run(texts.insertMessages, added)
+          taken.push(...added.filter((each) => each.holder !== undefined))
+        }
+        return taken
+      }),
+    /**
+     * For each endpoint of `keys`, calls `settle` with the endpoint and with those of its messages
+     * that are in `keys` and assigned to the holder. Stores the results. Ignores messages of other
+     * holders. Renews the leases of the endpoints for `lease` milliseconds.
+     */
+    settleMessages: (
       holder: string,
       keys: readonly MessageKey[],
       lease: number,
       settle: SettleMessages,
-    ): Program<void> {
-      const ids = [...new Set(keys.map(({ endpoint_id }) => endpoint_id))].sort()
-      const settled: StoredMessage[] = []
-      for (const id of ids) {
-        const endpoint = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + forUpdate, id)
-        if (!endpoint) continue
-        const own = keys.filter(({ endpoint_id }) => endpoint_id === id).map(keyOf)
-        const held = (yield* all(texts.held, own, holder)).map(MESSAGES.read)
-        const { endpoint: changed, messages, retry } = settle(endpoint, held)
-        if (changed !== endpoint) yield* writeEndpoint(changed)
-        if (retry) yield* moveEndpoint(sql, id, { retry })
-        settled.push(...messages)
-      }
-      if (settled.length > 0) yield* run(texts.settle, settled)
-      yield* run(texts.renew, lease, holder, ids)
-    },
-
-    *releaseEndpoints(holder: string, now: number): Program<void> {
-      const free = `UPDATE webhook_messages SET holder = NULL, next_at = ?
-        WHERE holder = ? AND state = 'waiting' AND endpoint_id IN
-          (SELECT endpoint_id FROM webhook_endpoints WHERE holder = ?)`
-      yield* run(free, now, holder, holder)
-      const end = 'UPDATE webhook_endpoints SET holder = NULL, lease_until = 0 WHERE holder = ?'
-      yield* run(end, holder)
-    },
-
-    *findNextDue(now: number): Program<number | undefined> {
+    ) =>
+      writeLazily(function* () {
+        const ids = [...new Set(keys.map(({ endpoint_id }) => endpoint_id))].sort()
+        const settled: StoredMessage[] = []
+        for (const id of ids) {
+          const endpoint = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + forUpdate, id)
+          if (!endpoint) continue
+          const own = keys.filter(({ endpoint_id }) => endpoint_id === id).map(keyOf)
+          const held = (yield* all(texts.held, own, holder)).map(MESSAGES.read)
+          const { endpoint: changed, messages, retry } = settle(endpoint, held)
+          if (changed !== endpoint) yield* writeEndpoint(changed)
+          if (retry) yield* moveEndpoint(sql, id, { retry })
+          settled.push(...messages)
+        }
+        if (settled.length > 0) yield* run(texts.settle, settled)
+        yield* run(texts.renew, lease, holder, ids)
+      }),
+    /** Ends the leases of a holder. The messages that are assigned to it become due at `now`. */
+    releaseEndpoints: (holder: string, now: number) =>
+      writeLazily(function* () {
+        const free = `UPDATE webhook_messages SET holder = NULL, next_at = ?
+          WHERE holder = ? AND state = 'waiting' AND endpoint_id IN
+            (SELECT endpoint_id FROM webhook_endpoints WHERE holder = ?)`
+        yield* run(free, now, holder, holder)
+        const end = 'UPDATE webhook_endpoints SET holder = NULL, lease_until = 0 WHERE holder = ?'
+        yield* run(end, holder)
+      }),
+    /** The earliest time after `now` at which a message is due. */
+    async findNextDue(now: number) {
       const next = `SELECT min(next_at) AS next FROM webhook_messages
         WHERE state = 'waiting' AND next_at > ?`
-      const row = yield* find(next, now)
+      const row = await sql.read(find(next, now))
       return row?.next === null || !row ? undefined : numberOf(row.next)
     },
   }

@@ -1,63 +1,84 @@
 import type { MessageKey } from '../../../domain/message.ts'
+import type { WebhookDeliveryState } from '../../../domain/webhook.ts'
 import { numberOf } from '../../columns.ts'
-import { recordPage } from '../../pages.ts'
-import type { Page } from '../../records.ts'
+import type { Page, WriteOptions } from '../../records.ts'
 import { MESSAGES, numberedEntry } from '../../tables.ts'
-import type { Dialect } from '../dialect.ts'
-import { findRecord } from '../pages.ts'
+import { verifyAuthority } from '../authority.ts'
+import type { Dialect, Sql } from '../dialect.ts'
+import { findRecord, listBySeq } from '../pages.ts'
 import { all, find, type Program, run } from '../program.ts'
+import { recordWrite } from '../write.ts'
 import { ENTRY_COLUMNS, IS_WAITING, MESSAGE_COLUMNS } from './dialect.ts'
 
-export function* listMessages(endpoint_id: string, state: string | undefined, page: Page) {
-  const condition = state === undefined ? '' : 'AND m.state = ?'
-  const list = `
-    SELECT m.seq, ${MESSAGE_COLUMNS} FROM webhook_messages m
-    WHERE m.endpoint_id = ? ${condition} AND m.seq < CAST(? AS bigint)
-    ORDER BY m.seq DESC LIMIT ?`
-  const values = state === undefined ? [endpoint_id] : [endpoint_id, state]
-  const after = page.after ?? String(Number.MAX_SAFE_INTEGER)
-  const rows = yield* all(list, ...values, after, page.limit + 1)
-  return recordPage(rows, page, MESSAGES.read, ({ seq }) => seq)
+/** The methods for the messages of an endpoint, and for the entries of the audit log. */
+export function logMethods(sql: Sql) {
+  const { read, write } = sql
+  const findEntries = `SELECT ${ENTRY_COLUMNS} FROM audit a WHERE a.seq IN ${sql.each.bigint}`
+
+  return {
+    /** Lists the messages of an endpoint, newest first. */
+    listMessages(id: string, state: WebhookDeliveryState | undefined, page: Page) {
+      const condition = state === undefined ? '' : 'AND m.state = ?'
+      const list = `
+        SELECT m.seq, ${MESSAGE_COLUMNS} FROM webhook_messages m
+        WHERE m.endpoint_id = ? ${condition} AND m.seq < CAST(? AS bigint)
+        ORDER BY m.seq DESC LIMIT ?`
+      const values = state === undefined ? [id] : [id, state]
+      const newestFirst = { after: String(Number.MAX_SAFE_INTEGER), ...page }
+      return read(listBySeq(MESSAGES, list, newestFirst, ...values))
+    },
+    findMessage: ({ endpoint_id, sequence, part }: MessageKey) =>
+      read(findRecord(MESSAGES.read, FIND_MESSAGE, endpoint_id, sequence, part)),
+    /**
+     * Deletes the delivered and failed messages of an endpoint that are older than `before`, or not
+     * among its newest `keep` ones. Does not fsync: a later commit makes the deletion durable.
+     */
+    pruneMessages: (id: string, before: number, keep: number) =>
+      write(
+        function* () {
+          // The messages are nearly in order of time. Deletes only the messages before the first
+          // recent one, although a few old ones may follow it.
+          const recent = yield* find(FIRST_RECENT, id, before)
+          const excess = yield* find(FIRST_EXCESS, id, keep)
+          const end = Math.max(
+            recent ? numberOf(recent.seq) : Number.MAX_SAFE_INTEGER,
+            excess ? numberOf(excess.seq) : 0,
+          )
+          yield* run(DELETE_MESSAGES, id, end)
+        },
+        { isLazy: true },
+      ),
+    /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
+    clearAnswers: (project_id: string, options: WriteOptions = {}) =>
+      write(function* () {
+        yield* verifyAuthority(sql, options.authority)
+        yield* run(CLEAR_ANSWERS, project_id)
+        yield* recordWrite(sql, options)
+      }),
+    findEntries: async (sequences: readonly number[]) =>
+      (await read(all(findEntries, sequences))).map(numberedEntry),
+    /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
+    async findSequence(project_id: string, since: string) {
+      const row = await read(find(FIND_SEQUENCE, project_id, since))
+      return row?.seq === null || !row ? undefined : numberOf(row.seq)
+    },
+  }
 }
 
-export function findMessage({ endpoint_id, sequence, part }: MessageKey) {
-  return findRecord(MESSAGES.read, FIND_MESSAGE, endpoint_id, sequence, part)
-}
-
-export function* pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
-  // The messages are nearly in order of time. Deletes only the messages before the first recent
-  // one, although a few old ones may follow it.
-  const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
-    ORDER BY seq LIMIT 1`
-  const newest = `SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
-    ORDER BY seq DESC LIMIT 1 OFFSET ?`
-  const recent = yield* find(first, endpoint_id, before)
-  const excess = yield* find(newest, endpoint_id, keep)
-  const end = Math.max(
-    recent ? numberOf(recent.seq) : Number.MAX_SAFE_INTEGER,
-    excess ? numberOf(excess.seq) : 0,
-  )
-  const old = `DELETE FROM webhook_messages
-    WHERE endpoint_id = ? AND seq < ? AND state <> 'waiting'`
-  yield* run(old, endpoint_id, end)
-}
-
-export function* clearAnswers(project_id: string): Program<void> {
-  const clear = `UPDATE webhook_messages SET answer = NULL WHERE answer IS NOT NULL
+const FIND_MESSAGE = `
+  SELECT ${MESSAGE_COLUMNS} FROM webhook_messages m
+  WHERE m.endpoint_id = ? AND m.sequence = ? AND m.part = ?`
+const FIRST_RECENT = `
+  SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ? ORDER BY seq LIMIT 1`
+const FIRST_EXCESS = `
+  SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
+  ORDER BY seq DESC LIMIT 1 OFFSET ?`
+const DELETE_MESSAGES = `
+  DELETE FROM webhook_messages WHERE endpoint_id = ? AND seq < ? AND state <> 'waiting'`
+const CLEAR_ANSWERS = `
+  UPDATE webhook_messages SET answer = NULL WHERE answer IS NOT NULL
     AND endpoint_id IN (SELECT endpoint_id FROM webhook_endpoints WHERE project_id = ?)`
-  yield* run(clear, project_id)
-}
-
-export function* findEntries({ each }: Dialect, sequences: readonly number[]) {
-  const found = `SELECT ${ENTRY_COLUMNS} FROM audit a WHERE a.seq IN ${each.bigint}`
-  return (yield* all(found, sequences)).map(numberedEntry)
-}
-
-export function* findSequence(project_id: string, since: string): Program<number | undefined> {
-  const first = 'SELECT min(seq) AS seq FROM audit WHERE project_id = ? AND at >= ?'
-  const row = yield* find(first, project_id, since)
-  return row?.seq === null || !row ? undefined : numberOf(row.seq)
-}
+const FIND_SEQUENCE = 'SELECT min(seq) AS seq FROM audit WHERE project_id = ? AND at >= ?'
 
 /**
  * Finds the first audit entry that an endpoint has not read, or of which it has a waiting
@@ -80,7 +101,3 @@ export function* findNeeded(
   const known = found.flatMap((row) => (row && row.seq !== null ? numberOf(row.seq) : []))
   return known.length === 0 ? undefined : Math.min(...known)
 }
-
-const FIND_MESSAGE = `
-  SELECT ${MESSAGE_COLUMNS} FROM webhook_messages m
-  WHERE m.endpoint_id = ? AND m.sequence = ? AND m.part = ?`

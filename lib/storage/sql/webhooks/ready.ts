@@ -12,7 +12,11 @@ const ENDPOINTS_OF_ACCOUNT = 100
  */
 const ENTRIES = 20
 
-/** Finds endpoints with something to send. */
+/**
+ * Returns a program that finds active endpoints with due messages or unread entries, except those
+ * that another holder has leased. Examines up to 100 endpoints of each of up to 100 accounts, in the
+ * order of their ids.
+ */
 export function readyProgram(sql: Dialect) {
   const { isUnread, isSettled, order, clock } = sql.webhooks
   const unread = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
