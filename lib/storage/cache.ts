@@ -1,28 +1,12 @@
 import { BoundedMap } from '../bounded-map.ts'
-import type { AuditEntry } from '../domain/audit.ts'
-import { namesOfChange, sourceOf } from './dependencies.ts'
+import {
+  CACHED_READS,
+  type CachedRead,
+  type Change,
+  namesOfChange,
+  sourceOf,
+} from './dependencies.ts'
 import type { Page, Storage } from './port.ts'
-
-/** The methods whose results are cached: the reads that frequent requests need. */
-export const READS = [
-  'findAccountByKeyHash',
-  'findProject',
-  'findProjectByPublicKey',
-  'findFormerPublicKey',
-  'findStore',
-  'listStoreSummaries',
-  'findItem',
-  'listItems',
-  'findWatermark',
-] as const satisfies readonly (keyof Storage)[]
-
-export type CachedRead = (typeof READS)[number]
-
-/** The fields of an audit entry that tell which data has changed. */
-export type Change = Pick<
-  AuditEntry,
-  'action' | 'account_id' | 'project_id' | 'store_id' | 'subject'
->
 
 /** The result of a version check. `V` is the state of the database. */
 export interface Checked<V> {
@@ -215,7 +199,7 @@ export function createReadCache<V>(
 
   const cachedStorage: Storage = {
     ...storage,
-    ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
+    ...Object.fromEntries(CACHED_READS.map((name) => [name, cached(name)])),
     revision: { current: () => changes, check: () => checkAfter(clock) },
     together() {
       const at = clock

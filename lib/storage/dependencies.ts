@@ -1,14 +1,13 @@
-import { ACTIONS, type Effect } from '../domain/audit.ts'
-import type { CachedRead, Change } from './cache.ts'
+import { ACTIONS, type AuditEntry, type Effect } from '../domain/audit.ts'
 import type { Storage, StoreKey } from './port.ts'
 
-type Result<K extends CachedRead> = Exclude<Awaited<ReturnType<Storage[K]>>, undefined>
+/** A function that returns the name of the data from which a method read its result. */
+type Source<Method> = Method extends (...args: infer Args) => Promise<infer Result>
+  ? (result: Exclude<Result, undefined>, ...args: Args) => string
+  : never
 
-type Sources = {
-  readonly [K in CachedRead]: (result: Result<K>, ...args: Parameters<Storage[K]>) => string
-}
-
-const SOURCES: Sources = {
+/** The methods whose results are cached: the reads that frequent requests need. */
+const SOURCES = {
   findAccountByKeyHash: ({ account_id }) => account(account_id),
   findProject: ({ id }) => project(id),
   findProjectByPublicKey: ({ id }) => project(id),
@@ -18,13 +17,23 @@ const SOURCES: Sources = {
   findItem: ({ id }) => item(id),
   listItems: (_, store) => itemListsOf(store),
   findWatermark: (_, project_id) => tokensOf(project_id),
-}
+} satisfies { readonly [Name in keyof Storage]?: Source<Storage[Name]> }
+
+export type CachedRead = keyof typeof SOURCES
+
+export const CACHED_READS = Object.keys(SOURCES) as CachedRead[]
 
 /** Returns the name of the data from which a result was read. A change makes it outdated. */
 export function sourceOf(read: CachedRead, result: unknown, args: readonly unknown[]): string {
   const find = SOURCES[read] as (...all: unknown[]) => string
   return find(result, ...args)
 }
+
+/** The fields of an audit entry that tell which data has changed. */
+export type Change = Pick<
+  AuditEntry,
+  'action' | 'account_id' | 'project_id' | 'store_id' | 'subject'
+>
 
 /**
  * Returns the names of the data that a change alters. Returns undefined for an action of a newer

@@ -1,4 +1,5 @@
-import type { Change, Checked } from '../cache.ts'
+import type { Checked } from '../cache.ts'
+import type { Change } from '../dependencies.ts'
 import type { Connection } from './connection.ts'
 
 /**
