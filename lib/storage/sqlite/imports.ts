@@ -144,6 +144,7 @@ export function createImport(
     async abort() {
       release()
       await endThread()
+      staging.discard()
       await clearImport(lease)
     },
   }

@@ -14,40 +14,40 @@ import { NOTHING_STAGED } from '../staged.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection, Row } from './connection.ts'
 
-/** An appended row. It is not known yet whether its transaction id is already stored. */
-export interface Entry {
-  readonly line: number
-  readonly purchase: number
+export interface RunningImport {
+  readonly store: number
+  /** The `seq` of the import. */
+  readonly seq: number
+  readonly comparison: Comparison
+  /** The line of an appended row. */
+  lineOf(purchase: number): number
 }
 
 /**
- * Compares entries with the stored purchases that have the same transaction ids. `added` is the
- * number of entries whose ids are new.
+ * Compares appended rows with the stored purchases that have the same transaction ids. `added` is
+ * the number of rows whose ids are new.
  */
-export function compareEntries(
+export function compareRows(
   db: Connection,
-  store: number,
-  seq: number,
-  entries: readonly Entry[],
+  { store, seq, comparison, lineOf }: RunningImport,
+  purchases: readonly number[],
   added: number,
-  comparison: Comparison,
 ): StagedRows {
-  if (added === entries.length) return { ...NOTHING_STAGED, added }
-  const identical = deleteIdentical(db, store, seq, entries)
+  const identical = deleteIdentical(db, store, seq, purchases)
   const counts = { skipped: identical, updated: 0 }
   const conflicts: { line: number; field: PurchaseField }[] = []
   const unequal: UnequalField[] = []
-  if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
-  // Queries one entry at a time: if two entries have the same transaction id, the first may change
-  // the stored purchase with which the second is compared.
-  for (const { line, purchase } of entries) {
+  if (added + identical === purchases.length) return { ...NOTHING_STAGED, ...counts, added }
+  // Queries one row at a time: if two rows have the same transaction id, the first may change the
+  // stored purchase with which the second is compared.
+  for (const purchase of purchases) {
     const stored = db.find(FIND_STORED, store, purchase)
     if (!stored) continue
     const sent = identityOf(db.find(FIND_SENT, purchase) as Row)
     const isDeleted = stored.import === null // with its user
     const result = isDeleted ? SKIPPED : compareRepeat(identityOf(stored), sent, comparison)
     if (result.outcome === 'conflict') {
-      conflicts.push({ line, field: result.field })
+      conflicts.push({ line: lineOf(purchase), field: result.field })
     } else {
       counts[result.outcome]++
       unequal.push(...result.unequal)
@@ -95,9 +95,9 @@ function deleteIdentical(
   db: Connection,
   store: number,
   seq: number,
-  entries: readonly Entry[],
+  purchases: readonly number[],
 ): number {
-  const sent = JSON.stringify(entries.map(({ purchase }) => purchase))
+  const sent = JSON.stringify(purchases)
   let deleted = 0
   for (const { earlier, purchases } of db.all(FIND_IDENTICAL, sent, store)) {
     const rows = db.run(DELETE_PURCHASES, purchases as string)

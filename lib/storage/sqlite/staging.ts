@@ -1,14 +1,21 @@
 import type { Comparison } from '../../domain/purchase.ts'
-import { memoize } from '../memoize.ts'
 import type { StagedRows } from '../records.ts'
 import { NOTHING_STAGED } from '../staged.ts'
-import { createBlock, type NewEntry } from './block.ts'
 import type { Connection } from './connection.ts'
-import type { SqliteValue } from './drivers.ts'
-import { type PackedRows, textAt } from './packed-rows.ts'
-import { compareEntries, type Entry } from './repeats.ts'
+import { type Numbers, type PackedRows, textAt } from './packed-rows.ts'
+import { compareRows } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
+
+const BLOCK_ROWS = 40_000
+/** Limits the memory that long ids take. */
+const BLOCK_CHARS = 2 ** 21
+const SLICE_ROWS = 1_000
+/**
+ * The most characters of ids in a slice. A page of the index has room for four of the longest ids
+ * only, and indexing 1,000 of them in one step took over 100 ms.
+ */
+const SLICE_CHARS = 2 ** 16
 
 /**
  * Writes the rows of one import. Appends rows as they arrive. Indexes ascending transaction ids at
@@ -16,41 +23,48 @@ import { createUserBlock } from './users.ts'
  * change another page of the index, and nearly ascending ids would split full pages. Random order
  * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
-export interface Staging {
-  /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
-  append(rows: PackedRows): StagedRows
-  /** Whether there are enough pending ids for a full block. */
-  readonly isBlockFull: boolean
-  /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
-  readonly isWaiting: boolean
-  /** Indexes the next slice of waiting ids. */
-  indexSlice(): StagedRows
-  /** The `seq` for the next row. No row has this or a higher `seq`. */
-  readonly next: number
-}
-
-const BLOCK_ROWS = 40_000
-/** Limits the memory that long ids take. */
-const BLOCK_BYTES = 2 ** 21
-const INDEXED_A_SLICE = 1_000
-
-export function createStaging(
-  db: Connection,
-  store: number,
-  seq: number,
-  first_purchase: number,
-): Staging {
-  let waiting = createBlock()
-  let ordered = createBlock()
+export function createStaging(db: Connection, store: number, seq: number, first_purchase: number) {
+  db.exec('CREATE TEMP TABLE IF NOT EXISTS sorted_ids (purchase INTEGER, transaction_id TEXT)')
   const users = createUserBlock(db)
+  /** Rows whose ids are not sorted yet. */
+  let waiting: Waiting = { chunks: [], rows: 0, chars: 0 }
+  /** The rows of the latest block, and where its ids that are not indexed yet lie in `sorted_ids`. */
+  let block = { ...waiting, first: 1, last: 0 }
   let next = first_purchase
   let lastId = ''
   let comparison: Comparison = 'all'
 
-  const waitingIds = () => waiting.size + ordered.size
+  const waitingIds = () => waiting.rows + block.last - block.first + 1
+
+  const sort = () => {
+    const last = db.find('SELECT max(rowid) AS last FROM sorted_ids')?.last as number | null
+    const rows = db.run(SORT_IDS, (waiting.chunks[0] as Chunk).first, next - 1, seq)
+    block = { ...waiting, first: (last ?? 0) + 1, last: (last ?? 0) + rows }
+    waiting = { chunks: [], rows: 0, chars: 0 }
+  }
+
+  const indexSlice = (): StagedRows => {
+    const { chunks, rows, chars, first } = block
+    const most = Math.min(SLICE_ROWS, Math.ceil((SLICE_CHARS * rows) / chars))
+    const last = Math.min(first + most - 1, block.last)
+    block.first = last + 1
+    const added = db.run(INDEX_SORTED, store, first, last)
+    const isNew = added === last - first + 1
+    const slice = isNew ? [] : db.all(FIND_SLICE, first, last)
+    db.run(DELETE_SORTED, first, last)
+    if (isNew) return { ...NOTHING_STAGED, added }
+    users.verify(seq)
+    const lineOf = (purchase: number) => {
+      const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
+      return chunk.lines[purchase - chunk.first] as number
+    }
+    const purchases = slice.map(({ purchase }) => purchase as number)
+    return compareRows(db, { store, seq, comparison, lineOf }, purchases, added)
+  }
 
   return {
-    append(rows) {
+    /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
+    append(rows: PackedRows): StagedRows {
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
@@ -60,7 +74,9 @@ export function createStaging(
       lastId = textAt(rows.ids, rows.idEnds, rows.size - 1)
       comparison = rows.comparison
       if (!isAscending || waitingIds() > 0) {
-        waiting.add(rows, first)
+        waiting.chunks.push({ first, lines: rows.lines.slice() })
+        waiting.rows += rows.size
+        waiting.chars += rows.ids.length
         users.addRows(rows, first)
         return NOTHING_STAGED
       }
@@ -68,33 +84,55 @@ export function createStaging(
       if (added > 0) users.addRows(rows, first)
       if (added === rows.size) return { ...NOTHING_STAGED, added }
       if (added > 0) users.verify(seq)
-      const entries = Array.from(rows.lines, (line, i): Entry => ({ line, purchase: first + i }))
-      return compareEntries(db, store, seq, entries, added, comparison)
+      const purchases = Array.from(rows.lines, (_, i) => first + i)
+      const lineOf = (purchase: number) => rows.lines[purchase - first] as number
+      return compareRows(db, { store, seq, comparison, lineOf }, purchases, added)
     },
+    /** The `seq` for the next row. No row has this or a higher `seq`. */
     get next() {
       return next
     },
+    /** Whether there are enough pending ids for a full block. */
     get isBlockFull() {
-      return (
-        users.isFull || waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
-      )
+      return users.isFull || waitingIds() >= BLOCK_ROWS || waiting.chars >= BLOCK_CHARS
     },
+    /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
     get isWaiting() {
       return waitingIds() > 0 || users.size > 0
     },
-    indexSlice() {
-      if (waitingIds() === 0) {
-        users.writeSlice()
-        return NOTHING_STAGED
-      }
-      if (ordered.size === 0) [ordered, waiting] = [waiting, ordered]
-      const entries = ordered.take(INDEXED_A_SLICE)
-      const outcome = indexEntries(db, store, seq, entries, comparison)
-      if (outcome.added < entries.length) users.verify(seq)
-      return outcome
+    /** Sorts the waiting ids, or indexes the next slice of them. */
+    indexSlice(): StagedRows {
+      if (block.first <= block.last) return indexSlice()
+      if (waiting.rows > 0) sort()
+      else users.writeSlice()
+      return NOTHING_STAGED
+    },
+    /** Deletes the ids that are not indexed yet. */
+    discard() {
+      db.run(DELETE_SORTED, block.first, block.last)
     },
   }
 }
+
+/** The lines of rows whose purchases are numbered from `first`. */
+interface Chunk {
+  readonly first: number
+  readonly lines: Numbers
+}
+
+interface Waiting {
+  readonly chunks: Chunk[]
+  rows: number
+  /** The characters of all ids. */
+  chars: number
+}
+
+/** Of two rows with the same id, the first one comes first. */
+const SORT_IDS = `
+  INSERT INTO sorted_ids SELECT seq, transaction_id FROM purchases
+  WHERE seq BETWEEN ? AND ? AND import = ? ORDER BY transaction_id, seq`
+const FIND_SLICE = 'SELECT purchase FROM sorted_ids WHERE rowid BETWEEN ? AND ?'
+const DELETE_SORTED = 'DELETE FROM sorted_ids WHERE rowid BETWEEN ? AND ?'
 
 // OR FAIL avoids the statement journal, into which SQLite copies each page before a change (bench/:
 // an import needs 0.95 of the CPU). After an error, the caller rolls back the whole transaction.
@@ -102,29 +140,7 @@ const INDEX_APPENDED = `
   INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`
 
-const ENTRIES_A_STATEMENT = 50
-
-/** Indexes rows that were appended earlier. Of two rows with the same id, indexes the first one. */
-function indexEntries(
-  db: Connection,
-  store: number,
-  seq: number,
-  entries: readonly NewEntry[],
-  comparison: Comparison,
-): StagedRows {
-  let added = 0
-  for (let start = 0; start < entries.length; start += ENTRIES_A_STATEMENT) {
-    const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
-    const values: SqliteValue[] = [store]
-    for (const { transaction_id, purchase } of part) values.push(transaction_id, purchase)
-    added += db.run(insertionOf(part.length), ...values)
-  }
-  return compareEntries(db, store, seq, entries, added, comparison)
-}
-
-const insertionOf = memoize(
-  (entries: number) => `
-    INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
-    SELECT ?, column1, column2 FROM (VALUES ${Array(entries).fill('(?, ?)').join()})
-    WHERE true ON CONFLICT DO NOTHING`,
-)
+const INDEX_SORTED = `
+  INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
+  SELECT ?, transaction_id, purchase FROM sorted_ids WHERE rowid BETWEEN ? AND ?
+  ON CONFLICT DO NOTHING`
