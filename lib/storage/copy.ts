@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import type { CopiedRow, Storage } from './port.ts'
-import { COPIED_TABLES, type CopiedTable } from './sql/copy.ts'
+import type { Storage } from './port.ts'
+import { COPIED_TABLES, type CopiedRow, type CopiedTable } from './sql/copy.ts'
 
 /** Called with a kind of records, and how many of them were copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
@@ -95,7 +95,7 @@ async function copyAll(
   for (const table of COPIED_TABLES) {
     let count = 0
     for await (const rows of pagesOf(from, table, now)) {
-      await to.insertRows(table.name, renumber(rows, table, bases))
+      await to.insertRows(table, renumber(rows, table, bases))
       count += rows.length
       onProgress('copying', table.kind, count)
     }

@@ -1,10 +1,8 @@
 /** The records, pages and options that the methods of a storage take and return. */
 export type * from './port/accounts.ts'
 export type * from './port/audit.ts'
-export type * from './port/copy.ts'
 export type * from './port/items.ts'
 export type * from './port/page.ts'
-export type * from './port/projects.ts'
 export type * from './port/purchases.ts'
 export type * from './port/stores.ts'
 export type * from './port/tokens.ts'

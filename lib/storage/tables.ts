@@ -36,7 +36,6 @@ import {
 } from './columns.ts'
 import type {
   ErasedPurchase,
-  FormerPublicKey,
   KeyUse,
   OwnedRow,
   StoredSigningKey,
@@ -76,6 +75,12 @@ export const PROJECTS = table<Project>('projects', {
 
 /** The project columns that an update may change. */
 export const PROJECT_CHANGES = omit(PROJECTS, 'id', 'account_id', 'created_at')
+
+interface FormerPublicKey {
+  readonly public_key: string
+  readonly project_id: string
+  readonly expires_at: string
+}
 
 export const FORMER_PUBLIC_KEYS = table<FormerPublicKey>('former_public_keys', {
   public_key: text(),

@@ -1,4 +1,4 @@
-import { COPIED_TABLES, type CopyDialect, tableNamed } from '../sql/copy.ts'
+import { COPIED_TABLES, type CopyDialect } from '../sql/copy.ts'
 import type { Database } from './connection.ts'
 import { copyCell } from './copy.ts'
 
@@ -11,8 +11,7 @@ export function copyDialect(db: Database): CopyDialect {
       },
     },
     complete: COMPLETE,
-    async insertRows(name, rows) {
-      const { columns } = tableNamed(name)
+    async insertRows({ name, columns }, rows) {
       const types = Object.values(columns)
       const cellOf = (type: string, text: string | null | undefined) =>
         copyCell(type === 'bytea' ? `\\x${text}` : text)

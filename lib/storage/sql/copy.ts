@@ -1,6 +1,5 @@
 import { TillError } from '../../errors.ts'
 import type { ColumnType, Table } from '../columns.ts'
-import type { CopiedPage, CopiedRow } from '../records.ts'
 import {
   ACCOUNT_KEYS,
   ACCOUNTS,
@@ -20,6 +19,17 @@ import {
 } from '../tables.ts'
 import type { Sql } from './dialect.ts'
 import { all, find, type Program, run } from './program.ts'
+
+/** A row as texts, which both databases read and write alike. */
+export type CopiedRow = readonly (string | null)[]
+
+export interface CopiedPage {
+  /** Rows after this one, in the order of the table's key. */
+  readonly after?: CopiedRow | undefined
+  readonly limit: number
+  /** Leaves out the idempotency records that have expired at this time. */
+  readonly now: string
+}
 
 type Types = { readonly [column: string]: ColumnType | 'number' }
 
@@ -123,10 +133,6 @@ function keyed<R>(table: Table<R>, kind: string, ...key: string[]): CopiedTable 
   return { name: table.name, kind, columns: typesOf(table), key }
 }
 
-export function tableNamed(name: string): CopiedTable {
-  return COPIED_TABLES.find((table) => table.name === name) as CopiedTable
-}
-
 /** The parts of a copy that differ between the databases. */
 export interface CopyDialect {
   /** The fields that a table has only in this database. */
@@ -134,7 +140,7 @@ export interface CopyDialect {
   /** The statements of `completeCopy`. */
   readonly complete: readonly string[]
   /** Writes rows with the numbers of the source. */
-  insertRows(table: string, rows: readonly CopiedRow[]): Promise<void>
+  insertRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
   /** Writes the status changes of imports that are not in their purchases yet. SQLite only. */
   applyChanges?(): Promise<void>
   /**
@@ -192,13 +198,14 @@ export function copyMethods(sql: Sql, dialect: CopyDialect) {
     readRows: (table: string, page: CopiedPage) => read(readRows(table, page)),
     /** Writes what follows from the copied rows: indexes, sequences, positions. */
     completeCopy: () =>
-      write(function* () {
-        for (const each of dialect.complete) yield* run(each)
-      }, LONG),
+      write(
+        function* () {
+          for (const each of dialect.complete) yield* run(each)
+        },
+        { isAlone: true, isLong: true },
+      ),
   }
 }
-
-const LONG = { isAlone: true, isLong: true } as const
 
 interface Queries {
   /** Reads the first rows. */

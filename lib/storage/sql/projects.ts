@@ -1,5 +1,5 @@
 import type { Project } from '../../domain/project.ts'
-import type { KeyRotation, Page, WriteOptions } from '../records.ts'
+import type { Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -7,6 +7,12 @@ import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages
 import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
+
+interface KeyRotation {
+  readonly public_key: string
+  /** Former keys work until this time at the latest; ISO 8601, UTC. */
+  readonly former_until: string
+}
 
 export function projectMethods(sql: Sql) {
   const { read, write } = sql

@@ -1,4 +1,4 @@
-import { type CopyDialect, tableNamed } from '../sql/copy.ts'
+import type { CopyDialect } from '../sql/copy.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 
@@ -7,8 +7,8 @@ export function copyDialect(db: Connection): CopyDialect {
     tables: { purchases: { key: ['seq'], store: STORE }, status_changes: { store: STORE } },
     complete: COMPLETE,
     /** Does not fsync: `endCopy` makes all copied rows durable. */
-    async insertRows(name, rows) {
-      const types = Object.entries(tableNamed(name).columns)
+    async insertRows({ name, columns }, rows) {
+      const types = Object.entries(columns)
       const stored = types.map(([column]) => column !== 'store' || !OF_IMPORT.includes(name))
       const names = types.map(([column]) => column).filter((_, place) => stored[place])
       const fixed = name === 'imports' ? ['alive_at, ', '0, '] : ['', '']
