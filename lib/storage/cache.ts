@@ -59,10 +59,8 @@ export function createReadCache<V>(
   let next: Promise<void> | undefined
   /** The number of calls that wait for `next`. */
   let waiting = 0
-  /** The `clock` at the start of a request, while `together` runs calls of that request. */
-  let requestedAt: number | undefined
-  /** Whether `allowStale` currently runs its `work`. */
-  let isStaleAllowed = false
+  /** Returns the time of the `clock` after which the check for a read must be sent. */
+  let earliest = () => clock
 
   const clear = () => {
     allChangedAt = ++changes
@@ -138,14 +136,23 @@ export function createReadCache<V>(
     return entry && isCurrent(entry) ? entry.value : undefined
   }
 
+  const withEarliest = <T>(inner: () => number, work: () => T): T => {
+    const outer = earliest
+    earliest = inner
+    try {
+      return work()
+    } finally {
+      earliest = outer
+    }
+  }
+
   const cached = (name: CachedRead): Method => {
     const method = storage[name] as Method
     return async (...args) => {
-      const since = requestedAt === undefined ? clock : Math.max(requestedAt, wroteAt)
+      const since = earliest()
       const key = keyOf(name, args)
       const known = find(key)
       if (known !== undefined && known !== READ_ONCE) {
-        if (isStaleAllowed) return known
         if (checkedAt <= since) await checkAfter(since)
         if (find(key) === known) return known
       }
@@ -203,25 +210,9 @@ export function createReadCache<V>(
     revision: { current: () => changes, check: () => checkAfter(clock) },
     together() {
       const at = clock
-      return (work) => {
-        const outer = requestedAt
-        requestedAt = at
-        try {
-          return work()
-        } finally {
-          requestedAt = outer
-        }
-      }
+      return (work) => withEarliest(() => Math.max(at, wroteAt), work)
     },
-    allowStale(work) {
-      const outer = isStaleAllowed
-      isStaleAllowed = true
-      try {
-        return work()
-      } finally {
-        isStaleAllowed = outer
-      }
-    },
+    allowStale: (work) => withEarliest(() => -1, work),
   }
   return { storage: cachedStorage, forget, notice }
 }

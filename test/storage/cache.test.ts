@@ -157,6 +157,43 @@ test('a later page is cached at its second read, so a long list does not fill th
   assert.notEqual(await later(), second)
 })
 
+test('the mark of a page that another call reads during a check is not returned', async () => {
+  const under = createMemoryStorage({ cacheBytes: 0 })
+  await insertStores(under)
+  for (const name of ['a', 'b', 'c']) await under.insertItem(newItem(name))
+  const checks: ((version: number) => void)[] = []
+  const { storage } = createReadCache<number>(
+    under,
+    (previous) =>
+      new Promise((resolve) => {
+        checks.push((version) => {
+          resolve({ version, changes: version === previous ? [] : undefined })
+        })
+      }),
+    1e6,
+  )
+  const checkNumber = async (number: number) => {
+    while (checks.length < number) await setTimeout(1)
+    return checks[number - 1] ?? assert.fail()
+  }
+  const page = () => storage.listItems(MAIN, { limit: 2, after: 'itm_a' })
+  const first = storage.revision?.check()
+  ;(await checkNumber(1))(1)
+  await first
+  await page()
+  const cached = await page()
+
+  const running = storage.revision?.check()
+  const endRunning = await checkNumber(2)
+  const early = page()
+  endRunning(2)
+  await running
+  await page()
+  ;(await checkNumber(3))(2)
+
+  assert.deepEqual(await early, cached)
+})
+
 test('an endless loop of reads lets other work run', async () => {
   const { storage } = await openCached()
   let isOver = false
