@@ -34,13 +34,6 @@ import {
   table,
   text,
 } from './columns.ts'
-import type {
-  ErasedPurchase,
-  KeyUse,
-  OwnedRow,
-  StoredSigningKey,
-  Watermark,
-} from './records.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -57,8 +50,11 @@ export const ACCOUNT_KEYS = table<Omit<AccountKey, 'last_used_on'>>('account_key
   name: optional(text()),
 })
 
-/** A table of its own: its writes clear no cache, and wait for no lock of a key. */
-export const KEY_USES = table<KeyUse>('key_uses', { key_id: text(), last_used_on: text() })
+/**
+ * The day (UTC) of the latest use of each account key. A table of its own: its writes clear no cache,
+ * and wait for no lock of a key.
+ */
+export const KEY_USES = table('key_uses', { key_id: text(), last_used_on: text() })
 
 export const PROJECTS = table<Project>('projects', {
   id: text(),
@@ -76,13 +72,7 @@ export const PROJECTS = table<Project>('projects', {
 /** The project columns that an update may change. */
 export const PROJECT_CHANGES = omit(PROJECTS, 'id', 'account_id', 'created_at')
 
-interface FormerPublicKey {
-  readonly public_key: string
-  readonly project_id: string
-  readonly expires_at: string
-}
-
-export const FORMER_PUBLIC_KEYS = table<FormerPublicKey>('former_public_keys', {
+export const FORMER_PUBLIC_KEYS = table('former_public_keys', {
   public_key: text(),
   project_id: text(),
   expires_at: text(),
@@ -194,8 +184,11 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   expires_at: optional(integer),
 })
 
-/** The rows of a query that groups the purchases `p` of a user by item `t`. */
-export const OWNED = table<OwnedRow>('purchases', {
+/**
+ * The rows of a query that groups the purchases `p` of a user by item `t`: the sum of the quantities,
+ * and the times of the first and the last purchase in Unix milliseconds.
+ */
+export const OWNED = table('purchases', {
   sku: text(),
   quantity: integer,
   first_purchased_at: integer,
@@ -213,19 +206,18 @@ export const PURCHASE_IDENTITIES: Table<Omit<PurchaseIdentity, 'sku'>> = pick(
   'expires_at',
 )
 
-const PURCHASE_SOURCES: { readonly [column: string]: string } = {
-  import_id: 'i.import_id',
-  sku: 't.name',
-}
-
 /**
  * The SQL columns of purchases `p`, their imports `i` and items `t`. `status` is the SQL of the
  * column `status`.
  */
 export function purchaseColumns(status: string): string {
-  const sources = { ...PURCHASE_SOURCES, status }
+  const sources: Partial<Record<string, string>> = {
+    import_id: 'i.import_id',
+    sku: 't.name',
+    status,
+  }
   return ['seq', ...PURCHASES.names]
-    .map((name) => `${sources[name as 'status'] ?? `p.${name}`} AS ${name}`)
+    .map((name) => `${sources[name] ?? `p.${name}`} AS ${name}`)
     .join(', ')
 }
 
@@ -259,18 +251,28 @@ export function importRecord(row: Row): ImportRecord {
   return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
 
-export const ERASED_PURCHASES = table<ErasedPurchase>('erased_purchases', {
+/**
+ * Purchases whose user was erased. Of a deleted one, `is_deleted` is set, and later rows with its
+ * transaction id are skipped.
+ */
+export const ERASED_PURCHASES = table('erased_purchases', {
   transaction_id: text(),
   is_deleted: bool,
 })
 
-export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {
+export const SIGNING_KEYS = table('signing_keys', {
   kid: text(),
   secret: bytes,
   created_at: text(),
 })
 
-export const WATERMARKS = table<Watermark>('watermarks', {
+/**
+ * The revocation watermarks of projects and of their users ('' for all users of the project). A
+ * revocation raises one, and tokens that were issued under a lower one are invalid. `not_after` is
+ * the time of the revocation in Unix seconds, or one more than the previous watermark if that is
+ * higher.
+ */
+export const WATERMARKS = table('watermarks', {
   project_id: text(),
   user_id: text(),
   not_after: integer,
