@@ -33,12 +33,16 @@ export function auditMethods(sql: Sql) {
     findIdempotencyRecord: (account_id: string, key: string) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
     /** Lists the audit log of one account or of all, oldest entries first. */
-    listAudit: (account_id: string | undefined, page: Page) => read(listAudit(account_id, page)),
+    listAudit: (account_id: string | undefined, page: Page) =>
+      account_id === undefined
+        ? read(listEntries(PAGE_OF_AUDIT, page))
+        : read(listEntries(PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)),
     /** Lists the audit log of one account, newest entries first. */
     listRecentAudit: (account_id: string, page: Page) =>
-      read(listNewest(RECENT_AUDIT, account_id, page)),
+      read(listEntries(RECENT_AUDIT, { after: AFTER_ALL, ...page }, account_id)),
     /** Lists the audit entries about an item, except that of its creation; newest first. */
-    listItemAudit: (item_id: string, page: Page) => read(listNewest(AUDIT_OF_ITEM, item_id, page)),
+    listItemAudit: (item_id: string, page: Page) =>
+      read(listEntries(AUDIT_OF_ITEM, { after: AFTER_ALL, ...page }, item_id)),
     /**
      * Lists the entries of all accounts in an order that never changes: every entry that is committed
      * later comes after the listed ones. `after` is an earlier `position`. With `limit` 0, resolves
@@ -170,20 +174,11 @@ function recentAudit(condition: string): string {
     WHERE ${condition} AND seq < CAST(? AS bigint) ORDER BY seq DESC LIMIT ?`
 }
 
-function* listAudit(account_id: string | undefined, page: Page): Program<AuditPage> {
-  const { records: entries, ...further } =
-    account_id === undefined
-      ? yield* listBySeq(AUDIT, PAGE_OF_AUDIT, page)
-      : yield* listBySeq(AUDIT, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)
-  return { entries, ...further }
-}
-
 /** The greatest 64-bit integer: the cursor before the newest audit entry. */
 const AFTER_ALL = '9223372036854775807'
 
-function* listNewest(sql: string, owner: string, page: Page): Program<AuditPage> {
-  const newestFirst = { after: AFTER_ALL, ...page }
-  const { records: entries, ...further } = yield* listBySeq(AUDIT, sql, newestFirst, owner)
+function* listEntries(sql: string, page: Page, ...owner: readonly string[]): Program<AuditPage> {
+  const { records: entries, ...further } = yield* listBySeq(AUDIT, sql, page, ...owner)
   return { entries, ...further }
 }
 

@@ -8,17 +8,16 @@ export function copyDialect(db: Connection): CopyDialect {
     complete: COMPLETE,
     /** Does not fsync: `endCopy` makes all copied rows durable. */
     async insertRows({ name, columns }, rows) {
-      const types = Object.entries(columns)
-      const stored = types.map(([column]) => column !== 'store' || !OF_IMPORT.includes(name))
-      const names = types.map(([column]) => column).filter((_, place) => stored[place])
+      const stored = Object.entries(columns)
+        .map(([column, type], place) => ({ column, type, place }))
+        .filter(({ column }) => column !== 'store' || !OF_IMPORT.includes(name))
       const fixed = name === 'imports' ? ['alive_at, ', '0, '] : ['', '']
-      const insertion = `INSERT INTO ${name} (${fixed[0]}${names.join(', ')})
-        VALUES (${fixed[1]}${names.map(() => '?').join(', ')})`
-      const secret = types.findIndex(([, type]) => type === 'bytea')
+      const insertion = `INSERT INTO ${name} (${fixed[0]}${stored.map(({ column }) => column)})
+        VALUES (${fixed[1]}${stored.map(() => '?')})`
       const valuesOf = (row: (typeof rows)[number]) =>
-        row.flatMap((text, place) => {
-          if (!stored[place]) return []
-          return [place === secret ? Buffer.from(text as string, 'hex') : text]
+        stored.map(({ type, place }) => {
+          const text = row[place] as string | null
+          return type === 'bytea' ? Buffer.from(text as string, 'hex') : text
         })
       await db.lazyTransaction(() => {
         for (const row of rows) db.run(insertion, ...valuesOf(row))

@@ -15,12 +15,9 @@ const RESERVE_PART = 1 / 8
  * fills the disk could not be undone. Takes 60 µs.
  */
 export async function assertDiskSpace(db: Connection): Promise<void> {
-  if ((await makeDiskSpace(db)) < 0) throw diskFullError(RESERVE_USED)
+  const isLow = (await makeDiskSpace(db)) < 0
+  if (isLow) throw diskFullError(new Error('only the reserve of the disk is left'))
 }
-
-const RESERVE_USED = Object.assign(new Error('only the reserve of the disk is left'), {
-  code: 'SQLITE_FULL',
-})
 
 /** Returns the free bytes beyond the reserve. If there are none, first empties the WAL. */
 export async function makeDiskSpace(db: Connection): Promise<number> {
