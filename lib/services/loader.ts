@@ -11,7 +11,7 @@ import {
   type UnequalCount,
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
-import type { PurchaseImport, StagedRows } from '../storage/port.ts'
+import type { PurchaseImport, RowOutcomes } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
@@ -36,11 +36,11 @@ const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 
 /**
- * Loads the bytes of a file into an import. Stages the good rows in slices, and collects the mistakes
+ * Loads the bytes of a file into an import. Adds the good rows in slices, and collects the mistakes
  * of bad rows.
  */
 export function createLoader(
-  staged: PurchaseImport,
+  running: PurchaseImport,
   rules: PurchaseRules,
   { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
 ) {
@@ -80,7 +80,7 @@ export function createLoader(
     passedOver.add(reason, rows)
   }
 
-  const addResult = ({ conflicts, unknown, ...result }: StagedRows) => {
+  const addResult = ({ conflicts, unknown, ...result }: RowOutcomes) => {
     counts.added += result.added
     assertAdded(counts.added)
     counts.skipped += result.skipped
@@ -90,7 +90,7 @@ export function createLoader(
     for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
   }
 
-  const stage = async () => {
+  const addRows = async () => {
     signal?.throwIfAborted()
     const isLarge = pendingBytes >= SLICE_BYTES
     const areLargeRows = pendingBytes > LARGE_ROW_BYTES * pending.length
@@ -104,22 +104,22 @@ export function createLoader(
   const add = async (rows: readonly NewPurchase[]) => {
     counts.rows += rows.length
     totals.add(rows)
-    addResult(await staged.stage(rows, layout?.comparison))
+    addResult(await running.add(rows, layout?.comparison))
   }
 
   const advance = async (rows: readonly NewPurchase[]) => {
-    const { updated, unknown, notLater } = await staged.advance(rows)
+    const { updated, unknown, notLater } = await running.advance(rows)
     counts.rows += updated
     counts.updated += updated
     pass(NOT_STORED, unknown)
     pass(NOT_LATER, notLater)
   }
 
-  /** The import will fail. Stages the bad rows only to find further mistakes in them. */
-  const stageBadRows = async () => {
-    const rows = rules.refundsOnly ? [] : badRows.toStage()
+  /** The import will fail. Adds the bad rows only to find further mistakes in them. */
+  const addBadRows = async () => {
+    const rows = rules.refundsOnly ? [] : badRows.toAdd()
     for (let start = 0; start < rows.length; start += SLICE_ROWS) {
-      addResult(await staged.stage(rows.slice(start, start + SLICE_ROWS), layout?.comparison))
+      addResult(await running.add(rows.slice(start, start + SLICE_ROWS), layout?.comparison))
     }
   }
 
@@ -141,16 +141,16 @@ export function createLoader(
         start += bytes.length
         if (parser.isRefused) mistakes.assertNone()
         pendingBytes += bytes.length
-        if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await stage()
+        if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await addRows()
         else await setImmediate()
       }
     },
     /** Throws `invalid_purchases` if a row had a mistake. */
     async end(): Promise<ImportSummary> {
       parser.end()
-      await stage()
-      await stageBadRows()
-      addResult(await staged.finish())
+      await addRows()
+      await addBadRows()
+      addResult(await running.finish())
       for (const mistake of badRows.mistakes()) report(mistake)
       mistakes.assertNone(layout?.fitting_preset)
       return {

@@ -57,8 +57,8 @@ export function createBadRows() {
       rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true
     },
-    /** Returns the bad rows, for staging them after all good rows. */
-    toStage: (): NewPurchase[] => [...rows.values()],
+    /** Returns the bad rows, to add them after all good rows. */
+    toAdd: (): NewPurchase[] => [...rows.values()],
     /** Adds a mistake that the storage found. Returns false if no bad row has this line. */
     addMistake(line: number, mistake: CellMistake): boolean {
       const row = rows.get(line)

@@ -141,9 +141,9 @@ export function createPurchases(context: Context): Purchases {
         if (added > room) throw rowQuotas.purchases.refusal()
       }
       const open = () => storage.openImport(store, import_id)
-      const staged = await afterImport(open, signal)
+      const running = await afterImport(open, signal)
       const settings = { layout: reading, onMistake, assertAdded, maxMistakes, signal }
-      const loader = createLoader(staged, rules, settings)
+      const loader = createLoader(running, rules, settings)
       const hash = createHash('sha256')
       try {
         let bytes = 0
@@ -157,7 +157,7 @@ export function createPurchases(context: Context): Purchases {
         signal?.throwIfAborted()
         if (dryRun || summary.rows === 0) {
           await storage.verifyAuthority(authority)
-          await staged.abort()
+          await running.abort()
         } else {
           const { rows, added, skipped, updated, passed_over, totals } = summary
           if (added > 0 && added > (await rowQuotas.purchases.room(account_id, added))) {
@@ -168,12 +168,12 @@ export function createPurchases(context: Context): Purchases {
           const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
           const facts = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
           const details = { ...data, ...facts, totals, actor: audit.actor, finished_at: audit.at }
-          await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
+          await running.commit({ ...(added + updated > 0 && { audit }), authority }, details)
           rowQuotas.purchases.add(account_id, added)
         }
         return { import_id, ...summary }
       } catch (error) {
-        await staged.abort()
+        await running.abort()
         throw error
       }
     },

@@ -128,7 +128,7 @@ test('recording waits for a running import of the same transaction, and then ski
   const { till, account, store } = await createShop({ storage })
   const running = await storage.openImport(store, 'imp_1')
   const row = { transaction_id: 'tx', sku: 'gold', quantity: 1, status: 'purchased' } as const
-  await running?.stage([{ ...row, line: 2, purchased_at: Date.parse(AT), metadata: {} }])
+  await running?.add([{ ...row, line: 2, purchased_at: Date.parse(AT), metadata: {} }])
   const { recordPurchase } = storage
   const outcomes: string[] = []
   storage.recordPurchase = async (...call) => {

@@ -19,7 +19,7 @@ import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { importRows, openImport, transactions } from './fixtures/imports.ts'
 import { newPath, rowsIn } from './fixtures/places.ts'
-import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
+import { addRows, insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.ts'
 import { findStale, insertLine, takeStep } from './fixtures/steps.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
@@ -116,8 +116,8 @@ describe('a backup', () => {
     const path = await filledFile(t)
     const storage = await open(t, path)
     await insertLine(storage, 'line')
-    const staged = await openImport(storage, MAIN, 'imp_half')
-    await stage(staged, [newRow(100), newRow(101)])
+    const half = await openImport(storage, MAIN, 'imp_half')
+    await addRows(half, [newRow(100), newRow(101)])
     const other = await open(t, path)
     let written = 0
     let isOver = false
@@ -143,7 +143,7 @@ describe('a backup', () => {
     }
     isOver = true
     await writing
-    await staged.commit()
+    await half.commit()
     assert.equal((await transactions(storage, MAIN)).length, 5)
   })
 
@@ -170,7 +170,7 @@ describe('a backup', () => {
     await insertShops(storage)
     await storage.backup?.(`${path}.backup`)
     const current = await openImport(storage, MAIN, 'imp_1')
-    await current.stage([newRow(2)])
+    await current.add([newRow(2)])
 
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`)
     const gone = { ...UNAVAILABLE, message: /was replaced or moved/ }
@@ -252,13 +252,13 @@ describe('a full or read-only disk', () => {
     const storage = await open(t, path)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
-    await stage(current, [newRow(2)])
+    await addRows(current, [newRow(2)])
     for (const db of connections) {
       db.exec(`PRAGMA max_page_count = ${Number(pragma(db, 'page_count')) + 4}`)
     }
 
     const rows = Array.from({ length: 5000 }, (_, index) => newRow(index + 3))
-    await assert.rejects(stage(current, rows), UNAVAILABLE)
+    await assert.rejects(addRows(current, rows), UNAVAILABLE)
     await current.abort()
 
     assert.deepEqual(await transactions(storage, MAIN), [])

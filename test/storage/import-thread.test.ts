@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openSqliteStorage } from '../../lib/index.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
-import { sumStaged } from '../../lib/storage/staged.ts'
+import { sumOutcomes } from '../../lib/storage/row-outcomes.ts'
 import { start } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -23,18 +23,18 @@ const SLICE = 500
 const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `tx_${i}`)
 const rowOf = (transaction_id: string, i: number) => newRow(i + 2, { transaction_id })
 
-async function stageAll(current: PurchaseImport, ids: readonly string[]) {
+async function addAll(current: PurchaseImport, ids: readonly string[]) {
   const results = []
   const rows = ids.map(rowOf)
   for (let i = 0; i < rows.length; i += SLICE) {
-    results.push(await current.stage(rows.slice(i, i + SLICE)))
+    results.push(await current.add(rows.slice(i, i + SLICE)))
   }
-  return sumStaged([...results, await current.finish()])
+  return sumOutcomes([...results, await current.finish()])
 }
 
 describe('an import in a thread of its own', () => {
   const openThreaded = (t: TestContext) => open(t, newPath(t), { importThreadRows: 0 })
-  describe('stages rows', { skip: soakOnly }, () => describeImports(openThreaded))
+  describe('adds rows', { skip: soakOnly }, () => describeImports(openThreaded))
   describe('beside another one', () => describeTurns(openThreaded))
 })
 
@@ -44,7 +44,7 @@ test('an import that changes to the thread keeps each id once, and the order of 
   const ids = Array.from({ length: 6_000 }, (_, i) => `tx_${(i * 7919) % 6_007}`)
   const current = await openImport(storage, MAIN, 'imp_1')
 
-  const { added, skipped } = await stageAll(current, [...ids, ...ids.slice(500, 3_500)])
+  const { added, skipped } = await addAll(current, [...ids, ...ids.slice(500, 3_500)])
   await current.commit()
 
   assert.deepEqual([added, skipped], [6_000, 3_000])
@@ -65,8 +65,8 @@ test('two imports at a time have a thread each, and the index of users is comple
   for (let turn = 0; turn < 8; turn++) {
     for (const current of imports) {
       const own = rows.map((row) => ({ ...row, transaction_id: `${turn}_${row.transaction_id}` }))
-      await current.stage(own)
-      await current.stage(rows.slice(0, 3)) // repeats from the second turn on
+      await current.add(own)
+      await current.add(rows.slice(0, 3)) // repeats from the second turn on
     }
   }
   for (const current of imports) {
@@ -88,23 +88,23 @@ test('writes go on beside the thread, and its commits leave the read cache fille
   const { storage } = await openShops(t, { importThreadRows: 0 })
   const current = await openImport(storage, MAIN, 'imp_1')
   const gold = await storage.findItem('itm_gold')
-  let isStaged = false
-  const staging = stageAll(current, idsOf(10_000)).finally(() => {
-    isStaged = true
+  let isAdded = false
+  const adding = addAll(current, idsOf(10_000)).finally(() => {
+    isAdded = true
   })
-  while (!isStaged) {
+  while (!isAdded) {
     assert.equal(await storage.findItem('itm_gold'), gold, 'the same frozen object')
     await setTimeout(1)
   }
-  assert.equal((await staging).added, 10_000)
+  assert.equal((await adding).added, 10_000)
 
-  isStaged = false
-  const again = stageAll(current, idsOf(5_000)).finally(() => {
-    isStaged = true
+  isAdded = false
+  const again = addAll(current, idsOf(5_000)).finally(() => {
+    isAdded = true
   })
   const names: string[] = []
   // Writes that follow each other without pause. The thread gets the lock too.
-  while (!isStaged) {
+  while (!isAdded) {
     names.push(`new_${names.length}`)
     await storage.insertItem(newItem(names.at(-1) as string))
   }
@@ -120,7 +120,7 @@ test('the thread keeps the write-ahead log short', { skip: soakOnly }, async (t)
   const { storage, path } = await openShops(t, { importThreadRows: 0 })
   const current = await openImport(storage, MAIN, 'imp_1')
 
-  await stageAll(current, idsOf(400_000))
+  await addAll(current, idsOf(400_000))
 
   assert.ok(statSync(`${path}-wal`).size < 24 * 2 ** 20)
   await current.commit()
@@ -130,15 +130,15 @@ test('an import fails when its thread ends, and leaves nothing', async (t) => {
   const { storage, rows } = await openShops(t, { importThreadRows: 0 })
   const threads = threadsOf(t)
   const current = await openImport(storage, MAIN, 'imp_1')
-  await current.stage(idsOf(500).map(rowOf))
+  await current.add(idsOf(500).map(rowOf))
   await threads[0]?.terminate()
 
-  await assert.rejects(stageAll(current, idsOf(2_000)), /thread .* has ended/)
+  await assert.rejects(addAll(current, idsOf(2_000)), /thread .* has ended/)
   await current.abort()
 
   assert.deepEqual(await rows(), [0, 0, 0])
   const next = await openImport(storage, MAIN, 'imp_2')
-  await stageAll(next, idsOf(10))
+  await addAll(next, idsOf(10))
   await next.commit()
   assert.equal((await transactions(storage, MAIN)).length, 10)
 })
@@ -149,16 +149,16 @@ test('an abort and a close end the calls that wait for the thread', async (t) =>
   const rows = idsOf(500).map(rowOf)
   const first = await openImport(storage, MAIN, 'imp_1')
   const second = await openImport(storage, SIDE, 'imp_2')
-  await first.stage(rows)
-  const waiting = Promise.allSettled(Array.from({ length: 60 }, () => first.stage(rows)))
+  await first.add(rows)
+  const waiting = Promise.allSettled(Array.from({ length: 60 }, () => first.add(rows)))
 
   await first.abort()
   const outcomes = await waiting
-  const staging = assert.rejects(stageAll(second, idsOf(20_000)), { code: 'storage_unavailable' })
+  const adding = assert.rejects(addAll(second, idsOf(20_000)), { code: 'storage_unavailable' })
   await storage.close()
 
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
-  await staging
+  await adding
   assert.ok(threads.every(({ threadId }) => threadId === -1))
 })
 
@@ -167,11 +167,11 @@ test('an import goes on in the main thread when its thread dies before it takes 
   const threads = threadsOf(t, (thread) => void thread.terminate())
   const current = await openImport(storage, MAIN, 'imp_1')
   const rows = idsOf(6_000).map(rowOf)
-  await current.stage(rows.slice(0, 1_000))
-  await current.stage(rows.slice(1_000, 1_500))
+  await current.add(rows.slice(0, 1_000))
+  await current.add(rows.slice(1_000, 1_500))
   assert.equal(threads.length, 1)
 
-  for (let i = 1_500; i < rows.length; i += SLICE) await current.stage(rows.slice(i, i + SLICE))
+  for (let i = 1_500; i < rows.length; i += SLICE) await current.add(rows.slice(i, i + SLICE))
 
   await current.finish()
   await current.commit()
@@ -193,7 +193,7 @@ test('importThreadRows must be a number that is not negative', async (t) => {
   for (const wrong of [-1, Number.NaN]) await assert.rejects(open(wrong), TypeError)
 })
 
-test('an import is not half visible after kill -9 while its thread stages rows', {
+test('an import is not half visible after kill -9 while its thread adds rows', {
   skip: soakOnly,
 }, async (t) => {
   const { storage, path, rows } = await openShops(t, { importThreadRows: 0 })
@@ -217,7 +217,7 @@ test('an import is not half visible after kill -9 while its thread stages rows',
     next = await storage.openImport(MAIN, 'imp_2')
     assert.ok(next)
   })
-  assert.equal((await stageAll(next as PurchaseImport, idsOf(10))).added, 10)
+  assert.equal((await addAll(next as PurchaseImport, idsOf(10))).added, 10)
   await next?.commit()
   assert.deepEqual(await rows(), [10, 1, 0])
   assert.deepEqual(await storage.check(), [])

@@ -10,7 +10,7 @@ import { soakOnly } from '../support/soak.ts'
 import { startWorker } from '../support/worker.ts'
 import { DETAILS, importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
 import { allPlaces, type Place, rowsIn } from './fixtures/places.ts'
-import { insertShops, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
+import { addRows, insertShops, MAIN, newItem, newRow } from './fixtures/records.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const NO_ROWS = [0, 0, 0]
@@ -30,12 +30,12 @@ for (const [name, create] of Object.entries(await allPlaces())) {
     return { place, storage }
   }
 
-  /** A process that has staged rows of an import. */
+  /** A process that has added rows of an import. */
   const startImport = async (t: TestContext, { db }: Place, import_id: string, count: number) => {
     const worker = startWorker(t)
     await worker.ask('open', db)
     assert.equal(await worker.ask('openImport', import_id), true)
-    return { worker, staged: await worker.ask('stage', 2, count) }
+    return { worker, added: await worker.ask('addRows', 2, count) }
   }
 
   /** Kills a process. PostgreSQL has its import until the lease expires. */
@@ -47,7 +47,7 @@ for (const [name, create] of Object.entries(await allPlaces())) {
   /** A database with an import of many rows whose process is gone. */
   const createAbandoned = async (t: TestContext) => {
     const { place, storage } = await openShops(t)
-    await stage(await openImport(storage, MAIN, 'imp_1'), [newRow(2)])
+    await addRows(await openImport(storage, MAIN, 'imp_1'), [newRow(2)])
     const numbers = `WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})`
     await place.run(
       isPostgres
@@ -62,7 +62,7 @@ for (const [name, create] of Object.entries(await allPlaces())) {
   }
 
   describe(`interrupted imports in ${name}`, () => {
-    test('rows staged by a killed process are never visible, and an open storage takes over its store', async (t) => {
+    test('rows added by a killed process are never visible, and an open storage takes over its store', async (t) => {
       const { place, storage } = await openShops(t)
       await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
       const { worker } = await startImport(t, place, 'imp_2', 7000)
@@ -83,7 +83,7 @@ for (const [name, create] of Object.entries(await allPlaces())) {
         taken = await storage.openImport(MAIN, 'imp_3')
         assert.ok(taken)
       })
-      await taken?.stage([newRow(5)])
+      await taken?.add([newRow(5)])
       await taken?.finish()
       await taken?.commit()
 
@@ -95,12 +95,12 @@ for (const [name, create] of Object.entries(await allPlaces())) {
     test('an import whose lease was taken over can neither continue nor commit, nor abort its successor', async (t) => {
       const { place, storage } = await openShops(t)
       const lost = await openImport(storage, MAIN, 'imp_1')
-      await stage(lost, [newRow(2)])
+      await addRows(lost, [newRow(2)])
       await place.expire()
       const other = await openImport(storage, MAIN, 'imp_2')
-      await stage(other, [newRow(9)])
+      await addRows(other, [newRow(9)])
 
-      await assert.rejects(stage(lost, [newRow(3)]), UNAVAILABLE)
+      await assert.rejects(addRows(lost, [newRow(3)]), UNAVAILABLE)
       await assert.rejects(lost.commit())
       await lost.abort()
       await other.commit()
@@ -124,9 +124,9 @@ for (const [name, create] of Object.entries(await allPlaces())) {
     }, async (t) => {
       const place = await createAbandoned(t)
       const count = async () => (await rowsIn(place))[0] ?? 0
-      const staged = await count()
+      const added = await count()
       const first = await place.open()
-      while ((await count()) === staged) await setImmediate()
+      while ((await count()) === added) await setImmediate()
 
       await first.close()
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
-import { sumStaged } from '../../lib/storage/staged.ts'
+import { sumOutcomes } from '../../lib/storage/row-outcomes.ts'
 import { soakOnly } from '../support/soak.ts'
 import { openImport, purchasesIn } from './fixtures/imports.ts'
 import { newPath, open } from './fixtures/places.ts'
@@ -33,12 +33,12 @@ describe('long imports into SQLite', () => {
     await insertShops(storage)
     return storage
   }
-  const stageAll = async (current: PurchaseImport, rows: readonly NewPurchase[], slice = 125) => {
+  const addAll = async (current: PurchaseImport, rows: readonly NewPurchase[], slice = 125) => {
     const outcomes = []
     for (let i = 0; i < rows.length; i += slice) {
-      outcomes.push(await current.stage(rows.slice(i, i + slice)))
+      outcomes.push(await current.add(rows.slice(i, i + slice)))
     }
-    const sum = sumStaged([...outcomes, await current.finish()])
+    const sum = sumOutcomes([...outcomes, await current.finish()])
     await current.commit()
     return sum
   }
@@ -60,7 +60,7 @@ describe('long imports into SQLite', () => {
       const transaction_id = String(i).padStart(5, '0')
       return newRow(i, Object.assign({ transaction_id }, ...chosen.map((of) => of(1 + (i % 40)))))
     })
-    await stageAll(await openImport(storage, MAIN, 'imp_1'), rows, 40)
+    await addAll(await openImport(storage, MAIN, 'imp_1'), rows, 40)
 
     const kept = await purchasesIn(storage, MAIN)
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('long imports into SQLite', () => {
     const ids = [...earlier, ...[7_003, 7_001, 7_003, 7_002].map(idOf)]
     const rows = ids.map((id, i) => newRow(i + 2, { transaction_id: id, quantity: i + 1 }))
 
-    const { added, conflicts } = await stageAll(await openImport(storage, MAIN, 'imp_1'), rows)
+    const { added, conflicts } = await addAll(await openImport(storage, MAIN, 'imp_1'), rows)
 
     assert.deepEqual([added, conflicts], [6_003, [{ line: 6_004, field: 'quantity' }]])
     const kept = (await purchasesIn(storage, MAIN)).slice(-3)
@@ -90,11 +90,11 @@ describe('long imports into SQLite', () => {
     const storage = await openFile(t)
     const ids = Array.from({ length: UNORDERED }, (_, i) => awkwardId(i))
     const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
-    const first = await stageAll(await openImport(storage, MAIN, 'imp_1'), rows)
+    const first = await addAll(await openImport(storage, MAIN, 'imp_1'), rows)
     assert.equal(first.added, UNORDERED)
 
     const again = [...rows.toReversed(), newRow(1, { transaction_id: 'one more' })]
-    const second = await stageAll(await openImport(storage, MAIN, 'imp_2'), again)
+    const second = await addAll(await openImport(storage, MAIN, 'imp_2'), again)
 
     assert.deepEqual([second.skipped, second.added], [UNORDERED, 1])
     const kept = await purchasesIn(storage, MAIN, {}, 5_000)

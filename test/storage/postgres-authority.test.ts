@@ -24,7 +24,7 @@ const importUnder =
   async (storage) => {
     const current = await openImport(storage, MAIN, 'imp_1')
     try {
-      await current.stage([newRow(2)])
+      await current.add([newRow(2)])
       await current.finish()
       await current.commit(audited(authority))
     } finally {

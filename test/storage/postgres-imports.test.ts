@@ -3,11 +3,11 @@ import { describe, type TestContext, test } from 'node:test'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PostgresOptions } from '../../lib/index.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
-import { sumStaged } from '../../lib/storage/staged.ts'
+import { sumOutcomes } from '../../lib/storage/row-outcomes.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { importRows, openImport, purchasesIn, transactions } from './fixtures/imports.ts'
-import { insertShops, MAIN, newItem, newRow, newStore, stage } from './fixtures/records.ts'
+import { addRows, insertShops, MAIN, newItem, newRow, newStore } from './fixtures/records.ts'
 
 const server = await startPostgres()
 const BLOCK = 10_000
@@ -44,12 +44,12 @@ async function openShops(
 const rowsFrom = (line: number, count: number, change: Partial<NewPurchase> = {}) =>
   Array.from({ length: count }, (_, index) => newRow(line + index, change))
 
-/** Stages rows in slices that do not end with a block. */
-async function stageAll(current: PurchaseImport, rows: readonly NewPurchase[]) {
+/** Adds rows in slices that do not end with a block. */
+async function addAll(current: PurchaseImport, rows: readonly NewPurchase[]) {
   const outcomes = []
   for (let i = 0; i < rows.length; i += 1_700)
-    outcomes.push(await current.stage(rows.slice(i, i + 1_700)))
-  return sumStaged([...outcomes, await current.finish()])
+    outcomes.push(await current.add(rows.slice(i, i + 1_700)))
+  return sumOutcomes([...outcomes, await current.finish()])
 }
 
 describe('PostgreSQL imports', () => {
@@ -57,7 +57,7 @@ describe('PostgreSQL imports', () => {
     const { storage } = await openShops(t)
     const play = async (import_id: string, rows: readonly NewPurchase[]) => {
       const current = await openImport(storage, MAIN, import_id)
-      const { added, skipped, updated, conflicts } = await stageAll(current, rows)
+      const { added, skipped, updated, conflicts } = await addAll(current, rows)
       await current.commit()
       return [added, skipped, updated, conflicts.map(({ line }) => line)]
     }
@@ -91,7 +91,7 @@ describe('PostgreSQL imports', () => {
     const large = { metadata: { text: 'x'.repeat(60_000) } }
     let added = 0
     for (let from = 2; from < 162; from += 8) {
-      added += (await current.stage(rowsFrom(from, 8, large))).added
+      added += (await current.add(rowsFrom(from, 8, large))).added
     }
     // 9.6 MB in blocks of 2 MiB. The last two blocks are not yet stored.
     assert.ok(added >= 80, String(added))
@@ -130,7 +130,7 @@ describe('PostgreSQL imports', () => {
       await storage.insertStore(newStore(key.store_id))
       await storage.insertItem(newItem('gold', { id: `itm_${i}`, store_id: key.store_id }))
       const current = await openImport(storage, key, `imp_${i}`)
-      await stage(current, [newRow(2), newRow(3)])
+      await addRows(current, [newRow(2), newRow(3)])
       imports.push(current)
     }
 
@@ -152,7 +152,7 @@ describe('PostgreSQL imports', () => {
     const { storage } = await openShops(t, killLast, {}, url)
     const current = await openImport(storage, MAIN, 'imp_1')
 
-    await assert.rejects(stage(current, rowsFrom(1, 3 * BLOCK)), UNAVAILABLE)
+    await assert.rejects(addRows(current, rowsFrom(1, 3 * BLOCK)), UNAVAILABLE)
     await assert.rejects(current.commit(), Error)
     await current.abort()
 
@@ -175,7 +175,7 @@ describe('PostgreSQL imports', () => {
     const { storage } = await openShops(t, takeOver, {}, url)
     const lost = await openImport(storage, MAIN, 'imp_1')
 
-    await assert.rejects(stage(lost, rowsFrom(1, 3)), UNAVAILABLE)
+    await assert.rejects(addRows(lost, rowsFrom(1, 3)), UNAVAILABLE)
 
     assert.deepEqual([...(await sql`SELECT 1 FROM purchases`)], [])
     assert.deepEqual(await storage.check(), [])

@@ -12,6 +12,7 @@ import { soakOnly } from '../support/soak.ts'
 import { openImport, purchasesIn } from './fixtures/imports.ts'
 import {
   AT,
+  addRows,
   insertProjects,
   insertShops,
   insertStores,
@@ -22,7 +23,6 @@ import {
   newKey,
   newRow,
   newStore,
-  stage,
 } from './fixtures/records.ts'
 import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
 
@@ -361,7 +361,7 @@ describe('PostgreSQL connections', () => {
     await storage.insertFirstSigningKey({ kid: 'k', secret, created_at: AT })
     const row = newRow(2, { transaction_id: "\\' \\\\ \t 日本 \\x41", metadata: { a: '\\n"' } })
     const current = await openImport(storage, MAIN, 'imp_1')
-    await stage(current, [row])
+    await addRows(current, [row])
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
     await current.commit()
 

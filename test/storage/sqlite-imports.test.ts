@@ -10,7 +10,7 @@ import { hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
 import { createSchema, giveAway, newPath, open, openShops } from './fixtures/places.ts'
-import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
+import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const LONG = 'x'.repeat(200)
@@ -31,7 +31,7 @@ test('aborted imports, sequential and concurrent, do not enlarge the file', asyn
   for (let i = 0; i < 3; i++) {
     const both = [MAIN, SIDE].map(async (store) => {
       const current = await openImport(storage, store, `imp_${store.store_id}_${i}`)
-      await stage(current, ROWS)
+      await addRows(current, ROWS)
       await current.abort()
     })
     await Promise.all(both)
@@ -49,7 +49,7 @@ test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when sec
   await insertShops(storage)
   const abortOne = async (import_id: string) => {
     const current = await openImport(storage, MAIN, import_id)
-    await stage(current, ROWS)
+    await addRows(current, ROWS)
     await current.abort()
     return sizeOf(old, path)
   }
@@ -65,7 +65,7 @@ test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when sec
 
 test('an import on another machine is not ended before its lease expires, unless it is dated in the future', async (t) => {
   const { storage, db } = await openShops(t)
-  await stage(await openImport(storage, MAIN, 'imp_1'), [newRow(2)])
+  await addRows(await openImport(storage, MAIN, 'imp_1'), [newRow(2)])
   for (const [i, age] of [31_000, -3_600_000].entries()) {
     giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 25_000 })
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
@@ -79,7 +79,7 @@ test('an import on another machine is not ended before its lease expires, unless
 test('another thread of the process does not take over a running import', async (t) => {
   const { path, storage } = await openShops(t)
   const running = await openImport(storage, MAIN, 'imp_1')
-  await stage(running, [newRow(2)])
+  await addRows(running, [newRow(2)])
 
   const thread = new Worker(new URL('./fixtures/thread.ts', import.meta.url), {
     workerData: { path, store: MAIN },
@@ -89,7 +89,7 @@ test('another thread of the process does not take over a running import', async 
   await exited
 
   assert.equal(isTaken, false)
-  await stage(running, [newRow(3)])
+  await addRows(running, [newRow(3)])
   await running.commit()
   assert.equal((await transactions(storage, MAIN)).length, 2)
 })
@@ -112,7 +112,7 @@ test('an abort that fails does not block other imports after its lease', async (
   hurry(t)
   const { storage, db, rows } = await openShops(t)
   const current = await openImport(storage, MAIN, 'imp_1')
-  await stage(current, [newRow(2)])
+  await addRows(current, [newRow(2)])
   db.exec('BEGIN IMMEDIATE')
   await assert.rejects(current.abort(), UNAVAILABLE)
   db.exec('ROLLBACK')
@@ -166,7 +166,7 @@ test('only rows that stay are in the index of users: not repeats, not those of a
   assert.equal(indexed(db, 'ann'), 6)
 
   const current = await openImport(storage, MAIN, 'imp_4')
-  await stage(current, rowsOf('ann', 11, 10))
+  await addRows(current, rowsOf('ann', 11, 10))
   assert.equal(indexed(db, 'ann'), 8)
   await current.abort()
 
@@ -183,7 +183,7 @@ test('a repeat is not in the index of users, even if another store has used its 
   await importRows(storage, MAIN, 'imp_1', rowsOf('ann', 5, 6, 7))
 
   const current = await openImport(storage, MAIN, 'imp_2')
-  await current.stage(rowsOf('ann', 4, 5, 6, 7))
+  await current.add(rowsOf('ann', 4, 5, 6, 7))
   await storage.recordPurchase(SIDE, 'imp_3', newRow(1, { user_id: 'bob' }))
   await current.finish()
   await current.commit()

@@ -7,6 +7,7 @@ import type {
   StoredPurchase,
   UnequalCount,
 } from '../../domain/purchase.ts'
+import type { OWNED } from '../tables.ts'
 import type { WriteOptions } from './write.ts'
 
 export interface StoreTotals {
@@ -34,17 +35,17 @@ export interface MostGroups {
  */
 export interface PurchaseImport {
   /**
-   * Stages rows after those of earlier calls. A later call may report their outcome. All calls of
+   * Adds rows after those of earlier calls. A later call may report their outcome. All calls of
    * an import have the same `comparison`; default `all`.
    */
-  stage(rows: readonly NewPurchase[], comparison?: Comparison): Promise<StagedRows>
+  add(rows: readonly NewPurchase[], comparison?: Comparison): Promise<RowOutcomes>
   /** Advances the statuses of stored purchases, and adds none. Compares only the ids. */
   advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
-  finish(): Promise<StagedRows>
+  finish(): Promise<RowOutcomes>
   /** Lets reads see all rows. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
-  /** Discards all staged rows. */
+  /** Discards all added rows. */
   abort(): Promise<void>
   /**
    * Erases stored purchases of a user in one transaction. A later import with the same transaction
@@ -55,10 +56,10 @@ export interface PurchaseImport {
 }
 
 /**
- * The outcome of staged rows. If the `transaction_id` of a row is already stored, `compareRepeat`
+ * The outcome of added rows. If the `transaction_id` of a row is already stored, `compareRepeat`
  * decides the outcome of the row.
  */
-export interface StagedRows {
+export interface RowOutcomes {
   readonly added: number
   readonly skipped: number
   readonly updated: number
@@ -106,14 +107,7 @@ export type RecordedRow =
   | { readonly outcome: 'busy' }
 
 /** The purchases of one SKU by one user. */
-export interface OwnedRow {
-  readonly sku: string
-  /** The sum of the quantities of these purchases. */
-  readonly quantity: number
-  /** The time of the first of these purchases, in Unix milliseconds. */
-  readonly first_purchased_at: number
-  readonly last_purchased_at: number
-}
+export type OwnedRow = ReturnType<typeof OWNED.read>
 
 export interface ImportUndo {
   readonly import_id: string
@@ -130,13 +124,6 @@ export interface ImportUndo {
 export type UndoOutcome =
   | { readonly outcome: 'undone' }
   | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
-
-/** A purchase whose user was erased. */
-export interface ErasedPurchase {
-  readonly transaction_id: string
-  /** Whether the whole purchase was deleted. Later rows with its transaction id are skipped. */
-  readonly is_deleted: boolean
-}
 
 /** Purchases of a user to erase. */
 export interface Erasure {

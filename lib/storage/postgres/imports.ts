@@ -8,8 +8,8 @@ import { recordWrite } from '../sql/write.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { erasePurchases } from './erasure.ts'
+import { createRowWriter } from './row-writer.ts'
 import { DIALECT, execute } from './sql.ts'
-import { createStaging } from './staging.ts'
 import { LONG } from './summaries.ts'
 
 const MANY_ROWS = 10_000
@@ -26,16 +26,16 @@ export async function createImport(
 ): Promise<PurchaseImport> {
   const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', lease.store)
   const first = numberOf(row?.last_purchase) + RECORDED_GAP
-  const staging = createStaging(db, lease, first)
+  const rowWriter = createRowWriter(db, lease, first)
   const release = keepLease(lease)
 
   return {
-    stage: staging.append,
-    advance: staging.advance,
-    finish: () => staging.finish(),
+    add: rowWriter.append,
+    advance: rowWriter.advance,
+    finish: () => rowWriter.finish(),
     async commit(write = {}, details) {
-      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
-      const last = staging.lastPurchase
+      if (rowWriter.isWaiting) throw new TypeError('finish the import before its commit')
+      const last = rowWriter.lastPurchase
       await db.transaction(async (tx) => {
         await execute(tx, assertOwned(DIALECT, lease))
         await tx.run(RECORD_CHANGES, lease.store, lease.import)
@@ -62,7 +62,7 @@ export async function createImport(
       }),
     async abort() {
       release()
-      await staging.settle()
+      await rowWriter.settle()
       await clearImport(lease)
     },
   }

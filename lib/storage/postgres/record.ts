@@ -4,8 +4,8 @@ import { lockAuthority, lockOf, verifyAuthority } from '../sql/authority.ts'
 import { find, run } from '../sql/program.ts'
 import type { RecordDialect } from '../sql/record.ts'
 import { purchaseColumns } from '../tables.ts'
+import { COLUMNS } from './row-writer.ts'
 import { DIALECT } from './sql.ts'
-import { COLUMNS } from './staging.ts'
 
 export const recordDialect = (): RecordDialect => ({
   /**

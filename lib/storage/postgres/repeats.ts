@@ -11,7 +11,7 @@ import {
   type UnequalField,
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
+import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
 import type { Lease } from '../sql/imports.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
@@ -30,7 +30,7 @@ interface Known {
 }
 
 /**
- * Finds the stored purchases with the transaction ids of staged rows. The planner has no statistics
+ * Finds the stored purchases with the transaction ids of new rows. The planner has no statistics
  * for new rows; the LATERAL joins prevent it from scanning all purchases.
  */
 export async function findKnown(
@@ -70,7 +70,7 @@ function knownOf(row: Row): Known {
 type Changes = ReadonlyMap<number, PurchaseStatus>
 
 interface Compared {
-  readonly result: StagedRows
+  readonly result: RowOutcomes
   /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
   readonly changes: Changes
@@ -146,8 +146,8 @@ export function findLater(
   return { result, changes }
 }
 
-/** Stages new statuses for the commit. */
-export async function stageChanges(
+/** Adds new statuses for the commit. */
+export async function addChanges(
   on: Connection,
   { store }: Lease,
   changes: Changes,
@@ -156,10 +156,10 @@ export async function stageChanges(
   const sent = Array.from(changes, ([purchase, status]) => {
     return { purchase, status: PURCHASE_STATUSES.indexOf(status) }
   })
-  await on.run(STAGE_STATUSES, store, sent)
+  await on.run(ADD_STATUSES, store, sent)
 }
 
-const STAGE_STATUSES = `
+const ADD_STATUSES = `
   INSERT INTO purchase_changes (store, purchase, status)
   SELECT ?, purchase, status FROM json_to_recordset(?) AS sent (purchase bigint, status smallint)
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`

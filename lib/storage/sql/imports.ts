@@ -47,7 +47,7 @@ export interface ImportDialect {
   readonly deletions: readonly string[]
   createImport(lease: Lease, leases: Leases): PurchaseImport | Promise<PurchaseImport>
   /** Prepares the commit of an undo. */
-  stageUndo?(lease: Lease, undone: number): Promise<void>
+  prepareUndo?(lease: Lease, undone: number): Promise<void>
   /** Restores the statuses that an import changed, and ends the lease of the undo. */
   commitUndo(lease: Lease, undone: number): Program<void>
 }
@@ -209,13 +209,13 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     }
 
     try {
-      if (dialect.stageUndo) {
+      if (dialect.prepareUndo) {
         const refusal = await sql.read(findRefusal(sql, seq, force)) // before the long work
         if (refusal) {
           await abort()
           return refusal
         }
-        await dialect.stageUndo(lease, seq)
+        await dialect.prepareUndo(lease, seq)
       }
       const outcome = await sql.write(() => commit(lease), { isAlone: true, isLong: true })
       if (outcome !== UNDONE) {

@@ -31,6 +31,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
 /** Creates a database in memory, which ends with its connection. */
 export function openMemory(driver?: SqliteDriverName): Connection {
   const db = connect(openSqliteDriver(':memory:', driver))
+  db.exec('PRAGMA temp_store = MEMORY')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec(SCHEMA.create)
   return db

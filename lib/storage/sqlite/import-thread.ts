@@ -1,19 +1,19 @@
-// The thread that `import-writer.ts` starts. It stages the rows of one import through its own
+// The thread that `import-writer.ts` starts. It adds the rows of one import through its own
 // connection.
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { StagedRows } from '../records.ts'
+import type { RowOutcomes } from '../records.ts'
+import { NO_ROWS, sumOutcomes } from '../row-outcomes.ts'
 import { assertOwned } from '../sql/imports.ts'
-import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { connect } from './connection.ts'
 import { openSqliteDriver } from './drivers.ts'
 import { configure } from './file.ts'
 import type { PackedRows } from './packed-rows.ts'
+import { createRowWriter } from './row-writer.ts'
 import { DIALECT, execute } from './sql.ts'
-import { createStaging } from './staging.ts'
 import type { ThreadData } from './thread.ts'
 
-/** The import whose rows the thread stages. */
+/** The import whose rows the thread adds. */
 export interface ImportThreadData {
   readonly seq: number
   readonly store: number
@@ -23,13 +23,13 @@ export interface ImportThreadData {
   readonly lockWanted: Int32Array
 }
 
-/** Rows to stage, or the end of the import. */
+/** Rows to add, or the end of the import. */
 export type ImportStep = PackedRows | 'finish'
 
 /** The answer to the `steps` oldest open steps. */
 export interface ImportAnswer {
   readonly steps: number
-  readonly result: StagedRows
+  readonly result: RowOutcomes
 }
 
 /** A transaction ends after this time, to let other processes write. */
@@ -59,45 +59,52 @@ const db = connect(connection, path, () => {
 await configure(db, connection)
 db.exec(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_FRAMES}`)
 
-const staging = createStaging(db, store, seq, first_purchase)
+const rowWriter = createRowWriter(db, store, seq, first_purchase)
 
 parentPort?.on('message', (steps: readonly ImportStep[]) => {
   queue.push(...steps)
   // Another thread gets the properties of an error, but not its class and its cause.
   if (!isWorking) work().catch((error) => throwLater(error.cause ?? error))
 })
-answer({ steps: 1, result: NOTHING_STAGED })
+answer({ steps: 1, result: NO_ROWS })
 
-/** Stages the steps in the queue. An error ends the thread. */
+/** Runs the steps in the queue. An error ends the thread. */
 async function work(): Promise<void> {
   isWorking = true
   while (queue.length > 0) {
     // A write that has given up leaves the 1.
     if (Atomics.wait(lockWanted, 0, 1, YIELD_MS) === 'timed-out') lockWanted[0] = 0
-    answer(await db.lazyTransaction(stageSteps))
+    if (isIndexDue()) rowWriter.sort()
+    answer(await db.lazyTransaction(runSteps))
     await setImmediate()
   }
   isWorking = false
 }
 
-/** Stages the next steps, until another writer wants the lock. */
-function stageSteps(): ImportAnswer {
+/** Whether ids or users must be indexed before the next step. */
+function isIndexDue(): boolean {
+  return rowWriter.isBlockFull || (queue[0] === 'finish' && rowWriter.isWaiting)
+}
+
+/** Runs the next steps, until another writer wants the lock. */
+function runSteps(): ImportAnswer {
   execute(db, assertOwned(DIALECT, { import: seq, store, owner }))
   const end = performance.now() + TRANSACTION_MS
-  const results: StagedRows[] = []
+  const results: RowOutcomes[] = []
   let steps = 0
   do {
     const step = queue[0]
     if (!step) break
-    if (staging.isBlockFull || (step === 'finish' && staging.isWaiting)) {
-      results.push(staging.indexSlice())
+    if (isIndexDue()) {
+      if (!rowWriter.isSorted) break
+      results.push(rowWriter.indexSlice())
       continue
     }
-    if (step !== 'finish') results.push(staging.append(step))
+    if (step !== 'finish') results.push(rowWriter.append(step))
     queue.shift()
     steps++
   } while (Atomics.load(lockWanted, 0) === 0 && performance.now() < end)
-  return { steps, result: sumStaged(results) }
+  return { steps, result: sumOutcomes(results) }
 }
 
 function answer(message: ImportAnswer): void {

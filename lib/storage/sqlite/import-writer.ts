@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
-import type { StagedRows } from '../records.ts'
+import type { RowOutcomes } from '../records.ts'
+import { sumOutcomes } from '../row-outcomes.ts'
 import type { Lease } from '../sql/imports.ts'
-import { sumStaged } from '../staged.ts'
 import type { Connection } from './connection.ts'
 import { translateSqliteError } from './drivers.ts'
 import type { ImportAnswer, ImportStep, ImportThreadData } from './import-thread.ts'
@@ -18,13 +18,13 @@ const MAX_WAITING = 12
 const STEPS_A_MESSAGE = 4
 const YOUNG_MB = 2
 
-/** Further imports are staged by the thread that runs them. More threads only wait for the lock. */
+/** Further imports are written by the thread that runs them. More threads only wait for the lock. */
 const MAX_THREADS = 4
 /** The import threads that run. */
 const threads = new WeakMap<Connection, Set<Worker>>()
 
 /**
- * Starts a thread that stages the rows of one import, through a connection of its own. The first row
+ * Starts a thread that adds the rows of one import, through a connection of its own. The first row
  * gets the `seq` `first_purchase`. Resolves to undefined where threads are not available, if many
  * run, and while the connection closes.
  */
@@ -40,7 +40,7 @@ export async function startImportWriter(
   const worker = startFileThread(db, 'import-thread', YOUNG_MB, data satisfies ImportThreadData)
   if (!worker) return undefined
   threads.set(db, running.add(worker))
-  const results: StagedRows[] = []
+  const results: RowOutcomes[] = []
   let pending: ImportStep[] = []
   let unanswered = 1 // the first answer says that the thread is ready
   let failure: unknown
@@ -60,18 +60,18 @@ export async function startImportWriter(
   worker.on('error', fail)
   worker.on('exit', () => {
     running.delete(worker)
-    fail(new TillError('storage_unavailable', 'The thread that stages the import has ended'))
+    fail(new TillError('storage_unavailable', 'The thread of the import has ended'))
   })
 
   /** Waits until at most this number of steps is unanswered. The process stays alive meanwhile. */
-  const waitFor = async (most: number): Promise<StagedRows> => {
+  const waitFor = async (most: number): Promise<RowOutcomes> => {
     if (waits++ === 0) worker.ref()
     while (failure === undefined && unanswered > most) {
       await once(worker, 'message', { signal }).catch(() => {}) // then there is a failure
     }
     if (--waits === 0 && !failure) worker.unref()
     if (failure) throw failure
-    return sumStaged(results.splice(0))
+    return sumOutcomes(results.splice(0))
   }
 
   const send = () => {
@@ -88,18 +88,18 @@ export async function startImportWriter(
   }
   return {
     /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
-    stage(rows: PackedRows) {
+    add(rows: PackedRows) {
       pending.push(rows)
       if (pending.length >= STEPS_A_MESSAGE) send()
       return waitFor(MAX_WAITING)
     },
-    /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
+    /** Resolves when all rows are added, to the outcomes that `add` did not report. */
     finish() {
       pending.push('finish')
       send()
       return waitFor(0)
     },
-    /** Ends the thread. Rows that are not staged yet are dropped. */
+    /** Ends the thread. Rows that are not added yet are dropped. */
     async end() {
       fail(new TillError('storage_unavailable', 'The import has ended'))
       await terminate(worker)

@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import type { PurchaseImport, StagedRows } from '../records.ts'
+import type { PurchaseImport, RowOutcomes } from '../records.ts'
+import { NO_ROWS, sumOutcomes } from '../row-outcomes.ts'
 import { verifyAuthority } from '../sql/authority.ts'
 import { assertOwned, type Lease, type Leases } from '../sql/imports.ts'
 import { createItemLookup } from '../sql/lookup.ts'
 import { run } from '../sql/program.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
 import { recordWrite } from '../sql/write.ts'
-import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
@@ -15,9 +15,9 @@ import { assertDiskSpace } from './diskspace.ts'
 import { erasePurchases } from './erasure.ts'
 import { type ImportWriter, startImportWriter } from './import-writer.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
-import { stageStatuses } from './repeats.ts'
+import { advanceStatuses } from './repeats.ts'
+import { createRowWriter } from './row-writer.ts'
 import { DIALECT, execute } from './sql.ts'
-import { createStaging } from './staging.ts'
 
 // A smaller import ends sooner without the start of a thread.
 const THREAD_ROWS = availableParallelism() > 1 ? 10_000 : Number.POSITIVE_INFINITY
@@ -60,29 +60,32 @@ export function createImport(
   const { import: seq, store } = lease
   const first = db.find('SELECT first_purchase FROM imports WHERE seq = ?', seq)?.first_purchase
   const itemsOf = createItemLookup(DIALECT, store)
-  const staging = createStaging(db, store, seq, first as number)
+  const rowWriter = createRowWriter(db, store, seq, first as number)
   const slices = createSlices(db, lease)
   const release = keepLease(lease)
-  const index = () => slices.run(() => staging.indexSlice())
+  const index = () => {
+    rowWriter.sort()
+    return slices.run(() => rowWriter.indexSlice())
+  }
   let rowsHere = 0
   let isFinished = true
   let starting: Promise<ImportWriter | undefined> | undefined
   let writer: ImportWriter | undefined
 
-  const stageHere = async (rows: PackedRows): Promise<StagedRows> => {
+  const addHere = async (rows: PackedRows): Promise<RowOutcomes> => {
     rowsHere += rows.size
-    const results = [await slices.run(() => staging.append(rows))]
-    // Indexes no more than needed, because `rows` stay in memory until `stage` ends. Otherwise V8
+    const results = [await slices.run(() => rowWriter.append(rows))]
+    // Indexes no more than needed, because `rows` stay in memory until `add` ends. Otherwise V8
     // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
-    while (staging.isBlockFull) results.push(await index())
-    return sumStaged(results)
+    while (rowWriter.isBlockFull) results.push(await index())
+    return sumOutcomes(results)
   }
 
   /** Starts the thread when it is worth its start. Without threads, goes on in this one. */
-  const changeToThread = async (): Promise<StagedRows> => {
-    if (starting || rowsHere < threadRows) return NOTHING_STAGED
+  const changeToThread = async (): Promise<RowOutcomes> => {
+    if (starting || rowsHere < threadRows) return NO_ROWS
     const result = finishHere()
-    starting = result.then(() => startImportWriter(db, lease, staging.next))
+    starting = result.then(() => startImportWriter(db, lease, rowWriter.next))
     writer = await starting
     return result
   }
@@ -92,10 +95,10 @@ export function createImport(
     await started?.end()
   }
 
-  const finishHere = async (): Promise<StagedRows> => {
-    const results: StagedRows[] = []
-    while (staging.isWaiting) results.push(await index())
-    return sumStaged(results)
+  const finishHere = async (): Promise<RowOutcomes> => {
+    const results: RowOutcomes[] = []
+    while (rowWriter.isWaiting) results.push(await index())
+    return sumOutcomes(results)
   }
 
   return {
@@ -106,19 +109,19 @@ export function createImport(
         execute(db, recordWrite(DIALECT, write))
         return erased
       }),
-    advance: (rows) => slices.run(() => stageStatuses(db, store, seq, rows)),
-    async stage(rows, comparison) {
+    advance: (rows) => slices.run(() => advanceStatuses(db, store, seq, rows)),
+    async add(rows, comparison) {
       isFinished = false
       const items = execute(db, itemsOf(rows))
       const bad = rows.filter(({ sku }) => !items.has(sku))
       const good = bad.length === 0 ? rows : rows.filter(({ sku }) => items.has(sku))
       const unknown = bad.map(({ line }) => line)
-      if (good.length === 0) return slices.run(() => ({ ...NOTHING_STAGED, unknown }))
+      if (good.length === 0) return slices.run(() => ({ ...NO_ROWS, unknown }))
       const packed = packRows(store, good, items, comparison)
       const earlier = await changeToThread()
       const into = writer
-      const result = await (into ? slices.pace(() => into.stage(packed)) : stageHere(packed))
-      return sumStaged([{ ...NOTHING_STAGED, unknown }, earlier, result])
+      const result = await (into ? slices.pace(() => into.add(packed)) : addHere(packed))
+      return sumOutcomes([{ ...NO_ROWS, unknown }, earlier, result])
     },
     async finish() {
       const into = writer
@@ -144,7 +147,7 @@ export function createImport(
     async abort() {
       release()
       await endThread()
-      staging.discard()
+      rowWriter.discard()
       await clearImport(lease)
     },
   }

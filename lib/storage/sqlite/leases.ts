@@ -49,12 +49,12 @@ export function importDialect(db: Connection, threadRows: number | undefined): I
       })
     },
     deletions: ['DELETE FROM purchase_changes WHERE import = ?', DELETE_UNDO],
-    async stageUndo(lease, undone) {
+    async prepareUndo(lease, undone) {
       const slices = createSlices(db, lease)
       let last: number | undefined = 0
       while (last !== undefined) {
         const after: number = last
-        last = await slices.run(() => stageSlice(db, lease.import, undone, after))
+        last = await slices.run(() => prepareSlice(db, lease.import, undone, after))
       }
     },
     *commitUndo(lease) {
@@ -130,10 +130,10 @@ const DELETE_UNDO = `
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
 /**
- * Stages the previous statuses of the next purchases whose status the import changed. Returns the
+ * Adds the previous statuses of the next purchases whose status the import changed. Returns the
  * `seq` of the last of these purchases, or undefined if none is left.
  */
-function stageSlice(
+function prepareSlice(
   db: Connection,
   seq: number,
   undone: number,
@@ -141,7 +141,7 @@ function stageSlice(
 ): number | undefined {
   const changes = db.all(FIND_CHANGES, undone, after, SLICE_ROWS)
   for (const { purchase, before } of changes) {
-    db.run(STAGE_CHANGE, purchase as number, seq, before as number)
+    db.run(ADD_CHANGE, purchase as number, seq, before as number)
   }
   return changes.at(-1)?.purchase as number | undefined
 }
@@ -152,4 +152,4 @@ const FIND_CHANGES = `
   SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
   WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
   ORDER BY c.purchase LIMIT ?`
-const STAGE_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'
+const ADD_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'

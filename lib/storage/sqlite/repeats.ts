@@ -9,8 +9,8 @@ import {
   type StoredIdentity,
   type UnequalField,
 } from '../../domain/purchase.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
-import { NOTHING_STAGED } from '../staged.ts'
+import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
+import { NO_ROWS } from '../row-outcomes.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection, Row } from './connection.ts'
 
@@ -32,12 +32,12 @@ export function compareRows(
   { store, seq, comparison, lineOf }: RunningImport,
   purchases: readonly number[],
   added: number,
-): StagedRows {
+): RowOutcomes {
   const identical = deleteIdentical(db, store, seq, purchases)
   const counts = { skipped: identical, updated: 0 }
   const conflicts: { line: number; field: PurchaseField }[] = []
   const unequal: UnequalField[] = []
-  if (added + identical === purchases.length) return { ...NOTHING_STAGED, ...counts, added }
+  if (added + identical === purchases.length) return { ...NO_ROWS, ...counts, added }
   // Queries one row at a time: if two rows have the same transaction id, the first may change the
   // stored purchase with which the second is compared.
   for (const purchase of purchases) {
@@ -52,7 +52,7 @@ export function compareRows(
       counts[result.outcome]++
       unequal.push(...result.unequal)
     }
-    if (result.outcome === 'updated') stageChange(db, seq, stored, sent.status)
+    if (result.outcome === 'updated') addChange(db, seq, stored, sent.status)
     if (result.outcome === 'skipped' && !isDeleted) {
       addOverlap(db, seq, stored.import as number, 1)
     }
@@ -61,8 +61,8 @@ export function compareRows(
   return { ...counts, added, conflicts, unknown: [], unequal: countUnequal(unequal) }
 }
 
-/** Stages the later statuses of rows for the commit. Compares only the transaction ids. */
-export function stageStatuses(
+/** Adds the later statuses of rows for the commit. Compares only the transaction ids. */
+export function advanceStatuses(
   db: Connection,
   store: number,
   seq: number,
@@ -76,7 +76,7 @@ export function stageStatuses(
       counts.notLater++
     else {
       counts.updated++
-      stageChange(db, seq, found, status)
+      addChange(db, seq, found, status)
     }
   }
   return counts
@@ -156,14 +156,14 @@ function identityOf(row: Row): StoredIdentity {
   return PURCHASE_IDENTITIES.readInto(known, row)
 }
 
-// Stages a new status for the commit. Changes a row of this import directly: no read returns it.
-function stageChange(db: Connection, seq: number, stored: Row, status: PurchaseStatus): void {
+// Adds a new status for the commit. Changes a row of this import directly: no read returns it.
+function addChange(db: Connection, seq: number, stored: Row, status: PurchaseStatus): void {
   const [code, purchase] = [PURCHASE_STATUSES.indexOf(status), stored.seq as number]
   if (stored.import === seq) {
     db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, purchase)
-  } else db.run(STAGE_CHANGE, purchase, seq, code)
+  } else db.run(ADD_CHANGE, purchase, seq, code)
 }
 
-const STAGE_CHANGE = `
+const ADD_CHANGE = `
   INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
   ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { NewPurchase, StoredPurchase } from '../../../lib/domain/purchase.ts'
-import type { StagedRows } from '../../../lib/storage/port.ts'
+import type { RowOutcomes } from '../../../lib/storage/port.ts'
 import { soakOnly } from '../../support/soak.ts'
 import {
   DETAILS,
@@ -14,6 +14,7 @@ import {
 import { assertUnchanged, spoil } from '../fixtures/mutate.ts'
 import {
   AT,
+  addRows,
   awkwardObject,
   FOREIGN,
   insertShops,
@@ -21,12 +22,11 @@ import {
   newItem,
   newRow,
   SIDE,
-  stage,
 } from '../fixtures/records.ts'
 import { newEntry } from '../fixtures/writes.ts'
 import { type OpenStorage, testsOn } from './open.ts'
 
-const outcome = (counts: Partial<StagedRows>) => {
+const outcome = (counts: Partial<RowOutcomes>) => {
   return { added: 0, skipped: 0, updated: 0, conflicts: [], ...counts }
 }
 const stored = (row: NewPurchase, change: Partial<StoredPurchase> = {}) => {
@@ -36,7 +36,7 @@ const pending = (line: number) => newRow(line, { status: 'pending' })
 const refunded = (line: number) => newRow(line, { status: 'refunded' })
 const PAID = { user_id: 'player', price: 499, currency: 'USD' }
 
-/** More rows than PostgreSQL copies at once, and more than SQLite stages without a thread. */
+/** More rows than PostgreSQL copies at once, and more than SQLite adds without a thread. */
 const ABORTED = soakOnly ? 2_500 : 12_000
 
 const CONFLICTS = [
@@ -132,7 +132,7 @@ export function describeImports(open: OpenStorage): void {
     const current = await openImport(storage, MAIN, 'imp_1')
     const given = rows()
 
-    assert.deepEqual(await stage(current, given), outcome({ added: 3 }))
+    assert.deepEqual(await addRows(current, given), outcome({ added: 3 }))
     spoil(given)
     await current.commit()
 
@@ -147,7 +147,7 @@ export function describeImports(open: OpenStorage): void {
     await importRows(storage, MAIN, 'imp_1', [pending(1)])
     const current = await openImport(storage, MAIN, 'imp_2')
     const rows = Array.from({ length: ABORTED }, (_, number) => newRow(number + 2))
-    assert.equal((await stage(current, [...rows, refunded(1)])).added, ABORTED)
+    assert.equal((await addRows(current, [...rows, refunded(1)])).added, ABORTED)
     await storage.insertItem(newItem('sword'))
     assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
     assert.deepEqual(await statuses(storage, MAIN), ['pending'])
@@ -165,9 +165,9 @@ export function describeImports(open: OpenStorage): void {
     test(title, async (storage) => {
       await importRows(storage, MAIN, 'imp_1', before)
       const current = await openImport(storage, MAIN, 'imp_2')
-      const staged = []
-      for (const slice of slices) staged.push(await stage(current, slice))
-      assert.deepEqual(staged, outcomes)
+      const results = []
+      for (const slice of slices) results.push(await addRows(current, slice))
+      assert.deepEqual(results, outcomes)
       await current[after ? 'commit' : 'abort']()
 
       const expected = after ?? before.map((row) => stored(row))
@@ -184,7 +184,7 @@ export function describeImports(open: OpenStorage): void {
       newRow(3, { ...PAID, sku: 'gem' }),
       newRow(4, { transaction_id: 'tx_3', quantity: 2 }),
     ]
-    const staged = await stage(current, rows, 'product')
+    const results = await addRows(current, rows, 'product')
     await current.abort()
 
     const fields = ['user_id', 'price', 'currency'] as const
@@ -193,7 +193,7 @@ export function describeImports(open: OpenStorage): void {
       { line: 3, field: 'sku' as const },
       { line: 4, field: 'quantity' as const },
     ]
-    assert.deepEqual(staged, outcome({ updated: 1, conflicts, unequal }))
+    assert.deepEqual(results, outcome({ updated: 1, conflicts, unequal }))
   })
 
   test('statuses advance by the id alone, and an undo gives them back', async (storage) => {
@@ -228,7 +228,7 @@ export function describeTurns(open: OpenStorage): void {
       const opened = await Promise.all(ids.map((id) => storage.openImport(MAIN, id)))
       const [first, ...others] = opened.filter((each) => each !== undefined)
       assert.deepEqual(others, [])
-      await first?.stage([newRow(2)])
+      await first?.add([newRow(2)])
       assert.equal(await storage.openImport(MAIN, 'imp_6'), undefined)
       await first?.finish()
       await first?.[ending]()
@@ -246,7 +246,7 @@ export function describeTurns(open: OpenStorage): void {
     const side = await openImport(storage, SIDE, 'imp_2')
     const foreign = await openImport(storage, FOREIGN, 'imp_3')
 
-    await Promise.all([main, side, foreign].map((each) => stage(each, [newRow(2), newRow(3)])))
+    await Promise.all([main, side, foreign].map((each) => addRows(each, [newRow(2), newRow(3)])))
     await side.commit()
     await main.abort()
     assert.deepEqual(await transactions(storage, FOREIGN), [])
@@ -304,10 +304,10 @@ export function describeRecording(open: OpenStorage): void {
       const current = await openImport(storage, MAIN, 'imp_2')
       await importRows(storage, SIDE, 'imp_3', [newRow(1)])
       await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
-      await stage(current, [newRow(5), newRow(2)])
+      await addRows(current, [newRow(5), newRow(2)])
       await storage.recordPurchase(MAIN, 'rec_2', newRow(3))
       await storage.recordPurchase(SIDE, 'rec_3', newRow(3))
-      await stage(current, [newRow(6), newRow(3)])
+      await addRows(current, [newRow(6), newRow(3)])
       await storage.recordPurchase(MAIN, 'rec_4', newRow(4))
 
       const recorded = ['tx_1', 'tx_2', 'tx_3', 'tx_4']
@@ -324,7 +324,7 @@ export function describeRecording(open: OpenStorage): void {
     })
   }
 
-  test('of concurrent records of one transaction one adds it, and one that an import has staged is busy', async (storage) => {
+  test('of concurrent records of one transaction one adds it, and one that an import has added is busy', async (storage) => {
     const row = pending(1)
     const results = await Promise.all(
       [1, 2, 3, 4, 5].map((id) => storage.recordPurchase(MAIN, `rec_${id}0`, row, { audit })),
@@ -332,7 +332,7 @@ export function describeRecording(open: OpenStorage): void {
     const outcomes = results.map(({ outcome }) => outcome).toSorted()
     assert.deepEqual(outcomes, ['added', 'skipped', 'skipped', 'skipped', 'skipped'])
     const current = await openImport(storage, MAIN, 'imp_2')
-    await stage(current, [newRow(1), newRow(2)])
+    await addRows(current, [newRow(1), newRow(2)])
     const record = async () => {
       const rows = [1, 2].map(refunded)
       const all = rows.map((row) => storage.recordPurchase(MAIN, `rec_${row.line}`, row))

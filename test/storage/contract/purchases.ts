@@ -7,7 +7,7 @@ import { pagesOf } from '../../../lib/storage/pages.ts'
 import type { Page, Storage, StoreKey, StoresOfAccount } from '../../../lib/storage/port.ts'
 import { collect } from '../../support/collect.ts'
 import { importRows, openImport, transactions } from '../fixtures/imports.ts'
-import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
+import { addRows, FOREIGN, insertShops, MAIN, newRow, SIDE } from '../fixtures/records.ts'
 import { type OpenStorage, testsOn } from './open.ts'
 
 const ACCOUNT = { account_id: 'acc_1' }
@@ -84,7 +84,7 @@ export function describePurchases(open: OpenStorage): void {
     await importRows(storage, MAIN, 'imp_2', rows)
     await storage.recordPurchase(MAIN, 'rec_1', newRow(9_002, { user_id: 'ann' }))
     const current = await openImport(storage, MAIN, 'imp_3')
-    await stage(current, [newRow(9_003, { user_id: 'ann' })])
+    await addRows(current, [newRow(9_003, { user_id: 'ann' })])
     const large = [2, 252, 502, 752, 1002].map((line) => `tx_${line}`)
     const all = ['tx_9001', ...large, 'tx_9002']
     const ofAnn = (limit: number) => transactions(storage, MAIN, { user_id: 'ann' }, limit)
@@ -185,10 +185,10 @@ export function describeSummaries(open: OpenStorage): void {
     const refund = newRow(4, { ...usd, user_id: 'bob', purchased_at: 3_000, status: 'refunded' })
     await importRows(storage, MAIN, 'imp_2', [refund])
     const aborted = await openImport(storage, MAIN, 'imp_3')
-    await stage(aborted, [newRow(9)])
+    await addRows(aborted, [newRow(9)])
     await aborted.abort()
     const underWay = await openImport(storage, MAIN, 'imp_4')
-    await stage(underWay, [newRow(10), newRow(5, { ...usd, status: 'refunded' })])
+    await addRows(underWay, [newRow(10), newRow(5, { ...usd, status: 'refunded' })])
 
     const counts = { purchased: 3, pending: 1, refunded: 2, cancelled: 1 }
     assert.deepEqual(await storage.summarizePurchases(MAIN, {}, []), [
@@ -297,7 +297,7 @@ export function describeTotals(open: OpenStorage): void {
         ]),
       'an aborted import': async (store, id) => {
         const current = await openImport(storage, store, `imp_3${id}`)
-        await stage(current, [newRow(10), newRow(6, { ...rows[4], status: 'cancelled' })])
+        await addRows(current, [newRow(10), newRow(6, { ...rows[4], status: 'cancelled' })])
         await assertTotals(storage, store, 'an import under way', ['day'])
         await current.abort()
       },

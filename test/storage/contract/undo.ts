@@ -3,7 +3,7 @@ import type { NewPurchase } from '../../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../../lib/storage/port.ts'
 import { eventuallyHolds } from '../../support/eventually.ts'
 import { DETAILS, importRows, openImport, purchasesIn, transactions } from '../fixtures/imports.ts'
-import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
+import { addRows, FOREIGN, insertShops, MAIN, newRow, SIDE } from '../fixtures/records.ts'
 import { newEntry } from '../fixtures/writes.ts'
 import { type OpenStorage, testsOn } from './open.ts'
 
@@ -255,7 +255,7 @@ export function describeUndo(open: OpenStorage): void {
     const current = await openImport(storage, MAIN, 'imp_2')
     await add(storage, 'rec_1', [pending(3)])
     await add(storage, 'rec_2', [newRow(2)])
-    await stage(current, [refunded(2), newRow(3)])
+    await addRows(current, [refunded(2), newRow(3)])
     await current.commit({}, DETAILS)
 
     assert.deepEqual(await undo(storage, 'rec_1', true), changed(1))

@@ -72,7 +72,7 @@ const CHANGES: Record<
 /** An import of one row. It aborts when its commit fails. */
 async function importOne(storage: Storage, write: WriteOptions): Promise<void> {
   const current = await openImport(storage, MAIN, 'imp_1')
-  await current.stage([newRow(2)])
+  await current.add([newRow(2)])
   await current.finish()
   try {
     await current.commit(write)

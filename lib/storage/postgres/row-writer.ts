@@ -1,19 +1,19 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
-import type { AdvancedRows, StagedRows, StatusRow } from '../records.ts'
+import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
+import { NO_ROWS, sumOutcomes } from '../row-outcomes.ts'
 import { assertOwned, type Lease } from '../sql/imports.ts'
 import { createItemLookup } from '../sql/lookup.ts'
-import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
 import { findDeleted, hasErased } from './erasure.ts'
 import {
+  addChanges,
   addOverlaps,
   compareEntries,
   type Entry,
   findKnown,
   findLater,
-  stageChanges,
 } from './repeats.ts'
 import { DIALECT, execute } from './sql.ts'
 
@@ -25,12 +25,12 @@ const BLOCK_CHARS = 1024 * 1024
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
  * meanwhile, so a slow client occupies no connection.
  */
-export function createStaging(db: Database, lease: Lease, lastPurchase: number) {
+export function createRowWriter(db: Database, lease: Lease, lastPurchase: number) {
   const itemsOf = createItemLookup(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
   /** The outcome of the block that is being written, or was the last one. */
-  let writing: Promise<StagedRows> | undefined
+  let writing: Promise<RowOutcomes> | undefined
   let last = lastPurchase
   let expectsRepeats = false
   let comparison: Comparison = 'all'
@@ -41,7 +41,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
   let hasErasures: boolean | undefined
 
   /** Starts to write the block, once the one before is written. Resolves to the latter's outcome. */
-  const startWrite = async (): Promise<StagedRows> => {
+  const startWrite = async (): Promise<RowOutcomes> => {
     const entries = block
     block = []
     blockChars = 0
@@ -51,13 +51,13 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
     return result
   }
 
-  const endWrite = async (): Promise<StagedRows> => {
-    const result = (await writing) ?? NOTHING_STAGED
+  const endWrite = async (): Promise<RowOutcomes> => {
+    const result = (await writing) ?? NO_ROWS
     writing = undefined
     return result
   }
 
-  const write = async (sent: readonly Entry[]): Promise<StagedRows> => {
+  const write = async (sent: readonly Entry[]): Promise<RowOutcomes> => {
     const entries = await withoutDeleted(sent)
     const result = await writeBlock(entries, last + 1)
     last += result.added
@@ -78,14 +78,14 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
    * plain COPY (bench/). If a transaction id is already stored, the COPY fails. The block is then
    * compared with the stored purchases first. Verifies the lease last, because that locks its row.
    */
-  const writeBlock = async (entries: readonly Entry[], first: number): Promise<StagedRows> => {
+  const writeBlock = async (entries: readonly Entry[], first: number): Promise<RowOutcomes> => {
     if (!expectsRepeats) {
       try {
         await db.transaction(async (tx) => {
           await copyRows(tx, entries, first)
           await execute(tx, assertOwned(DIALECT, lease))
         })
-        return { ...NOTHING_STAGED, added: entries.length }
+        return { ...NO_ROWS, added: entries.length }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
       }
@@ -104,7 +104,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
     const known = await findKnown(tx, lease, entries)
     const { result, fresh, changes, overlaps } = compareEntries(known, entries, comparison)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
-    await stageChanges(tx, lease, changes)
+    await addChanges(tx, lease, changes)
     await addOverlaps(tx, lease, overlaps)
     await execute(tx, assertOwned(DIALECT, lease))
     return result
@@ -116,16 +116,16 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
       db.transaction(async (tx) => {
         await planAnew(tx)
         const { result, changes } = findLater(await findKnown(tx, lease, rows), rows)
-        await stageChanges(tx, lease, changes)
+        await addChanges(tx, lease, changes)
         await execute(tx, assertOwned(DIALECT, lease))
         return result
       }),
     /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
-    async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<StagedRows> {
+    async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<RowOutcomes> {
       comparison = compares
       const items = await execute(db, itemsOf(rows))
       const unknown: number[] = []
-      const results: StagedRows[] = []
+      const results: RowOutcomes[] = []
       for (const row of rows) {
         const item = items.get(row.sku)
         if (item === undefined) {
@@ -138,12 +138,12 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number) 
         if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue
         results.push(await startWrite())
       }
-      return { ...sumStaged(results), unknown }
+      return { ...sumOutcomes(results), unknown }
     },
     /** Writes the last block. Resolves to the outcome of the blocks that were not reported yet. */
     async finish() {
-      const earlier = block.length > 0 ? await startWrite() : NOTHING_STAGED
-      return sumStaged([earlier, await endWrite()])
+      const earlier = block.length > 0 ? await startWrite() : NO_ROWS
+      return sumOutcomes([earlier, await endWrite()])
     },
     /** Waits until no block is being written any more. */
     async settle() {

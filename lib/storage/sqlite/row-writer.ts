@@ -1,6 +1,6 @@
 import type { Comparison } from '../../domain/purchase.ts'
-import type { StagedRows } from '../records.ts'
-import { NOTHING_STAGED } from '../staged.ts'
+import type { RowOutcomes } from '../records.ts'
+import { NO_ROWS } from '../row-outcomes.ts'
 import type { Connection } from './connection.ts'
 import { type Numbers, type PackedRows, textAt } from './packed-rows.ts'
 import { compareRows } from './repeats.ts'
@@ -23,7 +23,12 @@ const SLICE_CHARS = 2 ** 16
  * change another page of the index, and nearly ascending ids would split full pages. Random order
  * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
-export function createStaging(db: Connection, store: number, seq: number, first_purchase: number) {
+export function createRowWriter(
+  db: Connection,
+  store: number,
+  seq: number,
+  first_purchase: number,
+) {
   db.exec('CREATE TEMP TABLE IF NOT EXISTS sorted_ids (purchase INTEGER, transaction_id TEXT)')
   const users = createUserBlock(db)
   /** Rows whose ids are not sorted yet. */
@@ -36,14 +41,9 @@ export function createStaging(db: Connection, store: number, seq: number, first_
 
   const waitingIds = () => waiting.rows + block.last - block.first + 1
 
-  const sort = () => {
-    const last = db.find('SELECT max(rowid) AS last FROM sorted_ids')?.last as number | null
-    const rows = db.run(SORT_IDS, (waiting.chunks[0] as Chunk).first, next - 1, seq)
-    block = { ...waiting, first: (last ?? 0) + 1, last: (last ?? 0) + rows }
-    waiting = { chunks: [], rows: 0, chars: 0 }
-  }
+  const isSorted = () => block.first <= block.last || waiting.rows === 0
 
-  const indexSlice = (): StagedRows => {
+  const indexSlice = (): RowOutcomes => {
     const { chunks, rows, chars, first } = block
     const most = Math.min(SLICE_ROWS, Math.ceil((SLICE_CHARS * rows) / chars))
     const last = Math.min(first + most - 1, block.last)
@@ -52,7 +52,7 @@ export function createStaging(db: Connection, store: number, seq: number, first_
     const isNew = added === last - first + 1
     const slice = isNew ? [] : db.all(FIND_SLICE, first, last)
     db.run(DELETE_SORTED, first, last)
-    if (isNew) return { ...NOTHING_STAGED, added }
+    if (isNew) return { ...NO_ROWS, added }
     users.verify(seq)
     const lineOf = (purchase: number) => {
       const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
@@ -64,7 +64,7 @@ export function createStaging(db: Connection, store: number, seq: number, first_
 
   return {
     /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
-    append(rows: PackedRows): StagedRows {
+    append(rows: PackedRows): RowOutcomes {
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
@@ -78,11 +78,11 @@ export function createStaging(db: Connection, store: number, seq: number, first_
         waiting.rows += rows.size
         waiting.chars += rows.ids.length
         users.addRows(rows, first)
-        return NOTHING_STAGED
+        return NO_ROWS
       }
       const added = db.run(INDEX_APPENDED, store, first, next - 1)
       if (added > 0) users.addRows(rows, first)
-      if (added === rows.size) return { ...NOTHING_STAGED, added }
+      if (added === rows.size) return { ...NO_ROWS, added }
       if (added > 0) users.verify(seq)
       const purchases = Array.from(rows.lines, (_, i) => first + i)
       const lineOf = (purchase: number) => rows.lines[purchase - first] as number
@@ -100,12 +100,23 @@ export function createStaging(db: Connection, store: number, seq: number, first_
     get isWaiting() {
       return waitingIds() > 0 || users.size > 0
     },
-    /** Sorts the waiting ids, or indexes the next slice of them. */
-    indexSlice(): StagedRows {
+    /** Whether `indexSlice` can go on. */
+    get isSorted() {
+      return isSorted()
+    },
+    /** Sorts the waiting ids if no sorted ids are left. Takes some 40 ms, without the write lock. */
+    sort() {
+      if (isSorted()) return
+      const last = db.find('SELECT max(rowid) AS last FROM sorted_ids')?.last as number | null
+      const rows = db.run(SORT_IDS, (waiting.chunks[0] as Chunk).first, next - 1, seq)
+      block = { ...waiting, first: (last ?? 0) + 1, last: (last ?? 0) + rows }
+      waiting = { chunks: [], rows: 0, chars: 0 }
+    },
+    /** Indexes the next slice of sorted ids, or of users. */
+    indexSlice(): RowOutcomes {
       if (block.first <= block.last) return indexSlice()
-      if (waiting.rows > 0) sort()
-      else users.writeSlice()
-      return NOTHING_STAGED
+      users.writeSlice()
+      return NO_ROWS
     },
     /** Deletes the ids that are not indexed yet. */
     discard() {

@@ -1,7 +1,7 @@
 import { countUnequal } from '../domain/purchase.ts'
-import type { StagedRows } from './records.ts'
+import type { RowOutcomes } from './records.ts'
 
-export const NOTHING_STAGED: StagedRows = {
+export const NO_ROWS: RowOutcomes = {
   added: 0,
   skipped: 0,
   updated: 0,
@@ -11,8 +11,8 @@ export const NOTHING_STAGED: StagedRows = {
 }
 
 /** Combines several outcomes: adds the counts, and joins the lists. */
-export function sumStaged(results: readonly StagedRows[]): StagedRows {
-  const total = (count: (result: StagedRows) => number) =>
+export function sumOutcomes(results: readonly RowOutcomes[]): RowOutcomes {
+  const total = (count: (result: RowOutcomes) => number) =>
     results.reduce((sum, result) => sum + count(result), 0)
   return {
     added: total(({ added }) => added),
