@@ -8,7 +8,7 @@ import { insert, run } from './program.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, recordWrite } from './write.ts'
 
-interface KeyRotation {
+export interface KeyRotation {
   readonly public_key: string
   /** Former keys work until this time at the latest; ISO 8601, UTC. */
   readonly former_until: string
