@@ -25,6 +25,17 @@ function assertServes([name, ...args]: readonly string[]): void {
   parseArguments(serve, args, {})
 }
 
+/** Without metrics, the alert TillkitDown would page for a healthy server. */
+function assertMonitored(args: readonly string[]): void {
+  assertServes(args)
+  for (const option of ['--metrics', '--rate-limit-address']) {
+    assert.ok(
+      args.some((each) => each.startsWith(option)),
+      option,
+    )
+  }
+}
+
 function assertKnown(variables: readonly string[]): void {
   const own = variables.filter((name) => name.startsWith('TILLKIT_'))
   assert.ok(own.includes('TILLKIT_DB'))
@@ -53,7 +64,7 @@ test('the compose file starts serve with valid options and has health checks', (
   }
   assert.equal(servers.length, 2)
   for (const [, { command = [], environment = {}, depends_on, healthcheck }] of servers) {
-    assertServes(command)
+    assertMonitored(command)
     assertKnown(Object.keys(environment))
     assert.match(environment.TILLKIT_DB ?? '', /^postgres:\/\/till:\$\{[^}]+\}@postgres\/till$/)
     assert.deepEqual(depends_on, { postgres: { condition: 'service_healthy' } })
@@ -131,7 +142,7 @@ test('the unit starts serve, and its settings are ones that tillkit reads', () =
   const [command = ''] = valuesOf('ExecStart')
   const [node, script, ...args] = command.split(' ')
   assert.deepEqual([node, script], ['/usr/bin/node', `/opt/tillkit/${installed}`])
-  assertServes(args)
+  assertMonitored(args)
   assertKnown(valuesOf('Environment').map((each) => each.split('=')[0] ?? ''))
   assert.deepEqual(valuesOf('Restart'), ['always'])
   assert.deepEqual(valuesOf('EnvironmentFile'), ['-/etc/tillkit.env'])
