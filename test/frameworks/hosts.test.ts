@@ -227,14 +227,15 @@ type ErrorMiddleware = (
   next: unknown,
 ) => void
 
-test('a body that a middleware has parsed has the limits of one that was not', async (t) => {
+test('a body that a middleware has parsed has the limits of one that was not, and one that is lost gives advice', async (t) => {
   const { handler, account_key } = await createHost()
   let deep: unknown[] = []
   for (let level = 0; level < 100_000; level++) deep = [deep]
-  for (const [body, message] of [
-    [() => {}, /must be a JSON object/],
-    [{ deep }, /at most 64 deep/],
-    [{ ...NEW_ITEM, meta: { many: Array(40_000).fill(1) } }, /values/],
+  for (const [body, message, status, code] of [
+    [() => {}, /must be a JSON object/, 400, 'invalid_request'],
+    [{ deep }, /at most 64 deep/, 400, 'invalid_request'],
+    [{ ...NEW_ITEM, meta: { many: Array(40_000).fill(1) } }, /values/, 400, 'invalid_request'],
+    [undefined, /before/, 500, 'body_already_read'],
   ] as const) {
     const server = createServer(async (request, response) => {
       await text(request)
@@ -242,7 +243,7 @@ test('a body that a middleware has parsed has the limits of one that was not', a
     })
     const { send } = await listen(t, server)
     const reply = await send('POST /api/v1/items', { account_key, json: NEW_ITEM })
-    assert.match(assertProblem(reply, 400, 'invalid_request').detail ?? '', message)
+    assert.match(assertProblem(reply, status, code).detail, message)
   }
 })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { assertProblem, importForm } from '../support/server.ts'
 import { createExpress, createHost, listen, load, type Middleware, NEW_ITEM } from './host.ts'
@@ -45,38 +45,6 @@ test('an upload that multer has read is refused with advice, and logged', async 
 
   assert.match(assertProblem(reply, 500, 'body_already_read').detail, /before/)
   assert.match(log[0]?.error ?? '', /mount/)
-})
-
-/** The part of Koa that the tests use. */
-interface KoaContext {
-  respond: boolean
-  readonly req: IncomingMessage & { body?: unknown }
-  readonly res: ServerResponse
-  readonly request: { readonly body: unknown }
-}
-interface Koa {
-  use(middleware: (context: KoaContext) => void): void
-  callback(): (request: IncomingMessage, response: ServerResponse) => void
-}
-
-test('behind koa-bodyparser, the request is refused with advice, or gets the parsed body', async (t) => {
-  const { handler, account_key } = await createHost()
-  const Application = await load<new () => Koa>('koa')
-  const parse = await load<() => () => void>('koa-bodyparser')
-  const app = new Application()
-  app.use(parse())
-  app.use((context) => {
-    context.respond = false
-    if (context.req.url?.startsWith('/api/v1/items')) context.req.body = context.request.body
-    handler(context.req, context.res)
-  })
-  const { send } = await listen(t, createServer(app.callback()))
-
-  const created = await send('POST /api/v1/items', { account_key, json: NEW_ITEM })
-  const refused = await send('POST /api/v1/stores', { account_key, json: {} })
-
-  assert.equal(created.status, 200, created.text)
-  assertProblem(refused, 500, 'body_already_read')
 })
 
 test('a body of which a middleware has read a part is refused, and nothing hangs', async (t) => {
