@@ -219,17 +219,6 @@ test('an upload over the limit gets 413, and at most discardBytes of the rest ar
   assert.ok(upload.upload.pulled < 30, `${upload.upload.pulled} chunks`)
 })
 
-test('an upload that pauses too long is 408', async () => {
-  const { handler, token, till, account } = await start({ limits: { uploadIdleTimeout: 50 } })
-  const upload = createUpload(10)
-  const body = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('--')) })
-
-  const answer = await handler(importRequest(token, { ...upload, body }))
-
-  assert.equal(answer.status, 408)
-  assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 0)
-})
-
 test('a client that hangs up during its upload is logged as 499, not as an error', async () => {
   const { handler, token, log } = await start()
   const upload = createUpload(10)

@@ -196,15 +196,6 @@ describe('answers', () => {
     assert.equal(await answerTo(Buffer.from('a\0b')), 'a\uFFFDb')
     assert.equal(await answerTo(Buffer.alloc(4096, 0xff)), '\uFFFD'.repeat(1365))
     assert.equal(await answerTo(Buffer.from('ż'.repeat(2048))), 'ż'.repeat(2048))
-    const body = fc.uint8Array({ maxLength: 5_000, size: 'max' })
-    await fc.assert(
-      fc.asyncProperty(body, async (bytes) => {
-        const answer = await answerTo(bytes)
-        assert.ok(Buffer.byteLength(answer) <= 4096)
-        assert.ok(answer.isWellFormed() && !answer.includes('\0'))
-      }),
-      { numRuns: 30 },
-    )
   })
 
   test('an answer without a status in time is a failure', async (t) => {
@@ -266,13 +257,14 @@ describe('answers', () => {
       ),
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
-        reply = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
+      fc.asyncProperty(fc.array(line, { maxLength: 8 }), fc.uint8Array(), async (lines, body) => {
+        reply = Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body])
         const outcome = await post(url).catch((error: unknown) => error)
         if (outcome instanceof RequestFailure) return
         const { status, answer, retry_after = 0 } = outcome as Awaited<ReturnType<typeof post>>
         assert.ok(Number.isInteger(status) && status >= 0 && status <= 999, `${status}`)
         assert.ok(Buffer.byteLength(answer) <= 4096 && retry_after >= 0)
+        assert.ok(answer.isWellFormed() && !answer.includes('\0'))
       }),
       { numRuns: 40 },
     )
