@@ -18,26 +18,18 @@ const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, str
   [({ keys }) => keys.revoke('key_1'), 'DELETE /keys/key_1 {}'],
   [({ audit }) => audit.list({ limit: 2, cursor: undefined }), 'GET /audit?limit=2'],
   [({ projects }) => projects.get('prj 1'), 'GET /projects/prj%201'],
-  [({ projects }) => projects.update({ id: 'prj_1', name: 'B' }), 'PATCH /projects/prj_1 name=B'],
   [
     ({ projects }) => projects.rotateKey('prj_1', { gracePeriod: 5 }),
     'POST /projects/prj_1/rotate-key grace_period=5',
   ],
   [({ items }) => items.list({ store_id, search: 'a b' }), 'GET /stores/main/items?search=a+b'],
-  [({ items }) => items.history({ id: 'itm_1', limit: 1 }), 'GET /items/itm_1/history?limit=1'],
   [({ items }) => items.update({ id: 'itm_1', price: '5' }), 'PATCH /items/itm_1 price=5'],
   [({ items }) => items.archive('itm_1'), 'POST /items/itm_1/archive {}'],
-  [
-    ({ purchases }) => purchases.list({ store_id, sku: 'gold' }),
-    'GET /stores/main/purchases?sku=gold',
-  ],
   [({ purchases }) => purchases.list({ transaction_id: 'T' }), 'GET /purchases?transaction_id=T'],
   [
     ({ purchases }) => purchases.summarize({ store_id, by: ['day', 'sku'] }),
     'GET /stores/main/summary?by=day%2Csku',
   ],
-  [({ purchases }) => purchases.summarize({ sandbox: true }), 'GET /summary?sandbox=true'],
-  [({ imports }) => imports.undo('imp_1', { force: true }), 'POST /imports/imp_1/undo force=true'],
   [({ users }) => users.export(user), 'GET /projects/prj_1/users/ann%2F1'],
   [
     ({ users }) => users.erase(user, { delete: true }),
