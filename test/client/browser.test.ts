@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Client, createClient, TillError } from '../../client/index.ts'
+import { openTab, skip } from '../console/support.ts'
 import { listenOn } from '../support/listen.ts'
 import { serveShop } from '../support/server.ts'
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const executablePath = CHROMIUM.find(existsSync)
-const skip = executablePath === undefined && 'Chromium is not installed'
 
 /** The global variables of the page that a test uses. */
 interface PageGlobals {
@@ -22,7 +18,9 @@ test('the client works in Chromium, on a page of another origin', { skip }, asyn
   const { item, url, public_key, log } = await serveShop(t, {
     options: { corsOrigins: [origin] },
   })
-  const page = await openPage(t, origin)
+  const { page } = await openTab(t)
+  await page.goto(origin)
+  await page.waitForFunction(() => 'createClient' in globalThis)
   const options = { url, publicKey: public_key, userId: 'player' }
   await page.evaluate((options) => {
     const page = globalThis as unknown as PageGlobals
@@ -100,17 +98,4 @@ async function servePage(t: TestContext): Promise<string> {
     response.end(isScript ? readFileSync('dist/client/index.js') : page)
   })
   return listenOn(t, server)
-}
-
-async function openPage(t: TestContext, url: string): Promise<Page> {
-  const browser: Browser = await chromium.launch({
-    executablePath: executablePath as string,
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-    timeout: 120_000,
-  })
-  t.after(() => browser.close())
-  const page = await browser.newPage()
-  await page.goto(url)
-  await page.waitForFunction(() => 'createClient' in globalThis)
-  return page
 }

@@ -1,37 +1,18 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
-import { chromium } from 'playwright-core'
-import type { HandlerOptions } from '../../http/index.ts'
+import type { ServeOptions } from '../../http/index.ts'
+import { openTab, serveConsole, skip } from '../console/support.ts'
 import { operations } from '../openapi/document.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { assertProblem, createClient } from '../support/server.ts'
 
-/** Serves from `dist`, where the build puts the files of the reference page and the console. */
-async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise<string> {
-  const load = (path: string) => import(pathToFileURL(resolve(path)).href)
-  const { createTill, openSqliteStorage } = await load('dist/lib/index.js')
-  const { serve } = await load('dist/http/index.js')
-  const path = join(temporaryFolder(t), 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(path) })
-  const server = await serve(till, {
-    port: 0,
-    docs: true,
-    manage: true,
-    limits: { stopIdleTimeout: 10 },
-    ...options,
-  })
-  t.after(async () => {
-    await server.stop()
-    await till.close()
-  })
-  return server.url
+/** Serves the built reference page, and returns a client. */
+async function serveBuilt(t: TestContext, options: ServeOptions = {}) {
+  const { url } = await serveConsole(t, { console: false, docs: true, manage: true, ...options })
+  return { url, send: createClient(url) }
 }
 
 test('the page has only its own files, and a policy that allows no other origin', async (t) => {
-  const send = createClient(await serveBuilt(t))
+  const { send } = await serveBuilt(t)
   const page = await send('GET /docs')
   assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
   assert.match(
@@ -48,7 +29,7 @@ const PROBES = ['/healthz', '/readyz', '/metrics']
 const DOCUMENTS = ['/openapi.json', '/docs', '/docs/start.js', '/console', '/console/main.css']
 
 test('public routes ignore credentials, malformed ones too', async (t) => {
-  const send = createClient(await serveBuilt(t, { console: true, metrics: true }))
+  const { send } = await serveBuilt(t, { console: true, metrics: true })
   const odd = [
     ...['', 'Bearer', 'Bearer ', 'Bearer x', 'Bearer e.e.e', 'Basic eDp5', 'x'].map(
       (authorization) => ({ authorization }),
@@ -68,8 +49,8 @@ test('public routes ignore credentials, malformed ones too', async (t) => {
 
 test('the address limit counts public documents and unknown paths, but no probes', async (t) => {
   const counted = [...DOCUMENTS, '/unknown', '/console/unknown']
-  const rateLimitAddress = counted.length
-  const send = createClient(await serveBuilt(t, { console: true, metrics: true, rateLimitAddress }))
+  const options = { console: true, metrics: true, rateLimitAddress: counted.length }
+  const { send } = await serveBuilt(t, options)
   for (const path of counted) assert.ok((await send(`GET ${path}`)).status < 429, path)
   for (const path of counted) {
     assertProblem(await send(`GET ${path}`), 429, 'rate_limited')
@@ -77,23 +58,13 @@ test('the address limit counts public documents and unknown paths, but no probes
   for (const path of PROBES) assert.equal((await send(`GET ${path}`)).status, 200, path)
 })
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
-
 test('below a base path, Chromium shows every operation, calls one, and reports no violation', {
-  skip: executablePath === undefined && 'there is no Chromium',
+  skip,
 }, async (t) => {
-  const url = await serveBuilt(t, { basePath: '/shop' })
-  const browser = await chromium.launch({
-    ...(executablePath !== undefined && { executablePath }),
-    args: ['--no-sandbox'], // root needs it
-  })
-  t.after(() => browser.close())
-  const page = await browser.newPage()
+  const { url } = await serveBuilt(t, { basePath: '/shop' })
+  const { page, complaints } = await openTab(t)
   const requested: string[] = []
-  const complaints: string[] = []
   page.on('request', (request) => void requested.push(new URL(request.url()).origin))
-  page.on('console', (message) => void complaints.push(message.text()))
-  page.on('pageerror', (error) => void complaints.push(error.message))
 
   await page.goto(`${url}/shop/docs`)
   await page.waitForSelector('.opblock')

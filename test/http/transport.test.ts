@@ -117,20 +117,6 @@ test('a client that stays connected after its 408 is disconnected', async (t) =>
   }, 'an end of the connection')
 })
 
-test('a client that does not read its answer is disconnected', { timeout: 20_000 }, async (t) => {
-  const limits = { ...patient, answerTimeout: 200 }
-  const { stop, connect, entryOf, path, withToken } = await serveLargeItem(t, limits)
-  const client = await connect()
-  client.socket.pause()
-
-  client.write(get(path, withToken, ID))
-  await entryOf('large')
-
-  await stop() // which would wait an hour for the answer to be taken
-  client.socket.resume()
-  await assert.rejects(client.reply(), /the connection ended/)
-})
-
 test('over the limit on unsent bytes, the longest waiting of equal clients is disconnected', async (t) => {
   const limits = { ...patient, answerTimeout: forever, memoryBytes: 2.5 * LARGE }
   const { connect, path, withToken } = await serveLargeItem(t, limits)
