@@ -4,7 +4,7 @@ import { createWorld } from '../../cli/conformance/world.ts'
 import { type Operation, operations } from '../openapi/document.ts'
 import { exampleOf, operationOf, requestOf } from '../openapi/requests.ts'
 import { fc } from '../support/seeds.ts'
-import { createClient, type Parts, type Send } from '../support/server.ts'
+import { createClient, inChunks, type Parts, type Send } from '../support/server.ts'
 import type { World } from './world.ts'
 
 export type Header = readonly [name: string, value: string]
@@ -38,10 +38,8 @@ export function headOf(request: FuzzRequest): string {
 export function bytesOf(request: FuzzRequest): Buffer {
   const { body, isChunked } = request
   if (!isChunked || isBodiless(request)) return Buffer.from(headOf(request) + body, 'latin1')
-  const middle = Math.floor(body.length / 2)
-  const chunks = [body.slice(0, middle), body.slice(middle)].filter((chunk) => chunk !== '')
-  const framed = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
-  return Buffer.from(`${headOf(request)}${framed.join('')}0\r\n\r\n`, 'latin1')
+  const half = Math.ceil(body.length / 2) || 1
+  return Buffer.from(headOf(request) + inChunks(body, half), 'latin1')
 }
 
 /**

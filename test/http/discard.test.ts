@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import {
   assertProblem,
   eventually,
+  inChunks,
   type RawClient,
   rawRequest,
   serveShop,
@@ -39,13 +40,6 @@ const refusals: readonly (readonly [string, 'x' | 'token', string, number, strin
   ['a part that is sent twice', 'token', bodyOf(`${PART}\r\n${PART}`), 400, 'invalid_request'],
   ['a file that is too large', 'token', bodyOf(PART, LARGE + 1_000_000), 413, 'body_too_large'],
 ]
-
-/** A body in chunks differs only in where its end is found. */
-function inChunks(body: string): string {
-  const chunks = body.match(/[\s\S]{1,65536}/g) ?? []
-  const framed = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
-  return `${framed.join('')}0\r\n\r\n`
-}
 
 test('an import that is refused early is answered, and its connection stays usable', {
   timeout: 60_000,

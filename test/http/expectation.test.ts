@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import {
   assertProblem,
   FORM_TYPE,
+  inChunks,
   RAW_IMPORT,
   rawRequest,
   serveShop,
@@ -20,7 +21,7 @@ test('a client that waits for 100 Continue gets it, and its request is carried o
   const { client, withToken, withKey } = await start(t)
   const form = RAW_IMPORT
   const heads = [`content-length: ${form.length}`, 'transfer-encoding: chunked']
-  const bodies = [form, `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`]
+  const bodies = [form, inChunks(form)]
 
   for (const [index, framing] of heads.entries()) {
     client.write(

@@ -6,6 +6,7 @@ import {
   assertProblem,
   FORM_TYPE,
   importForm,
+  inChunks,
   rawForm,
   rawRequest,
   serveShop,
@@ -225,11 +226,10 @@ test('an upload over the limit is 413, with or without Content-Length', async (t
   const shop = await start(t, { limits: { uploadBytes: 10_000 } })
   const body = rawForm(store, ['file', fileOf(1_000)])
   const headOf = (length: string) => rawRequest(IMPORT, [shop.withToken, FORM_TYPE, length])
-  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
   const announced = await shop.connect(headOf(`content-length: ${body.length}`))
 
   assertProblem(await announced.reply(), 413, 'body_too_large')
-  const chunked = await shop.sendRaw(headOf('transfer-encoding: chunked') + chunks)
+  const chunked = await shop.sendRaw(headOf('transfer-encoding: chunked') + inChunks(body))
   assertProblem(chunked, 413, 'body_too_large')
 
   announced.socket.destroy()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, etagOf } from '../../lib/index.ts'
+import { etagOf } from '../../lib/index.ts'
 import { type Operation, operations } from '../openapi/document.ts'
 import { createManagedShop, exampleOf, knownValues } from '../openapi/requests.ts'
 import {
@@ -186,21 +186,24 @@ test('an account that the host has authenticated does not reach the management A
 })
 
 test('a plain page of items or purchases is served while the account has its share of reports', async (t) => {
-  const { storage, isHeld, release } = createHeldStorage()
-  const { send, account_key } = await serveShop(t, {
-    storage,
-    options: { manage: true },
-    limits: { reportsInFlight: 2 },
-  })
+  const limits = { reportsInFlight: 2 }
+  const { send, storage, account_key } = await serveShop(t, { options: { manage: true }, limits })
+  const [held, released] = [createSignal(), createSignal()]
+  const { summarizePurchases } = storage
+  storage.summarizePurchases = async (...args) => {
+    held.give()
+    await released.given
+    return summarizePurchases(...args)
+  }
   const get = (path: string) => send(`GET /manage/v1/stores/main/${path}`, { account_key })
   const summary = get('summary?by=month')
-  await isHeld
+  await held.given
 
   assertProblem(await get('items?search=gold'), 503, 'overloaded')
   assertProblem(await get('purchases?sku=gold'), 503, 'overloaded')
   assert.equal((await get('items?limit=1')).status, 200)
   assert.equal((await get('purchases?limit=1')).status, 200)
-  release()
+  released.give()
   assert.equal((await summary).status, 200)
 })
 
@@ -218,16 +221,3 @@ test('an export whose next page takes longer than the limit for slow readers is 
 
   assert.equal(JSON.parse(text).stores[0].items[0].name, 'gold')
 })
-
-/** A storage whose summaries wait. */
-function createHeldStorage() {
-  const { given, give: release } = createSignal()
-  const { given: isHeld, give: hold } = createSignal()
-  const memory = createMemoryStorage()
-  const summarizePurchases: typeof memory.summarizePurchases = async (...args) => {
-    hold()
-    await given
-    return memory.summarizePurchases(...args)
-  }
-  return { storage: { ...memory, summarizePurchases }, isHeld, release }
-}

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createShopFile } from '../support/served.ts'
-import { connectTo, createClient, importForm, rawRequest } from '../support/server.ts'
+import { connectTo, createClient, importForm, inChunks, rawRequest } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 
-/** A chunked body in which each byte but the last ones is its own chunk. */
-function inChunksOfOne(text: string): string {
-  return [...text].map((byte) => `1\r\n${byte}\r\n`).join('')
-}
+const LAST = '0\r\n\r\n'
 
 test('bodies in chunks of one byte use no more memory than others', async (t) => {
   const shop = await createShopFile(t)
@@ -30,12 +27,12 @@ test('bodies in chunks of one byte use no more memory than others', async (t) =>
     bodies.map(async ([path, type, body]) => {
       const client = await connectTo(server.url)
       t.after(() => client.socket.destroy())
-      client.write(head(path, type) + inChunksOfOne(body))
+      client.write(head(path, type) + inChunks(body, 1).slice(0, -LAST.length))
       return client
     }),
   )
 
-  for (const client of clients) client.write('0\r\n\r\n')
+  for (const client of clients) client.write(LAST)
   for (const client of clients) assert.equal((await client.reply()).status, 400)
 })
 

@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { createClient } from '../../client/index.ts'
-import { assertProblem, startServer } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { assertProblem, serveShop } from '../support/server.ts'
 
 const OWNED = 'GET /api/v1/purchases/owned?store_id=main'
 
-async function startOwner(t: Parameters<typeof startServer>[0]) {
-  const server = await startServer(t)
-  const { till } = server
-  const shop = await createShop(till)
-  const { account, project } = shop
-  const user = { project_id: project.id, user_id: 'player' }
-  const { token } = await till.sessions.issue(account, user)
+async function startOwner(t: TestContext) {
+  const shop = await serveShop(t)
+  const { till, account, project_id } = shop
+  const { token } = await till.sessions.issue(account, { project_id, user_id: 'player' })
   const record = (transaction_id: string, more: object = {}) =>
     till.purchases.record(account, {
       ...{ store_id: 'main', transaction_id, sku: 'gold', user_id: 'player' },
       ...{ purchased_at: '2026-01-31T12:00:00Z', ...more },
     })
-  return { ...server, ...shop, token, publicToken: shop.token, record }
+  return { ...shop, token, publicToken: shop.token, record }
 }
 
 test('only a user with a token of the account reads what it owns, and no cache keeps the answer', async (t) => {

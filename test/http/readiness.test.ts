@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { openPostgresStorage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
 import { childrenOf } from '../support/served.ts'
 import { assertProblem, serveShop, startServer } from '../support/server.ts'
@@ -75,27 +75,17 @@ test('metrics show the PostgreSQL connections in use, the waiting statements, an
   }
   const sql = rawPostgres(t, url)
 
-  const until = async (waiting: number) => {
-    for (let i = 0; i < 5_000; i++) {
-      const state = poolOf((await send('GET /metrics')).text)
-      if (state.waiting === waiting) return state
-      await setTimeout(10)
-    }
-    throw new Error(`never did ${waiting} wait`)
-  }
+  const expected = { connections_max: 2, connections_open: 2, connections_in_use: 1, waiting: 2 }
 
-  const { during, inserts } = await sql.begin(async (tx) => {
+  const { inserts } = await sql.begin(async (tx) => {
     await tx.unsafe('LOCK TABLE items IN EXCLUSIVE MODE') // does not block reads
     const inserts = keys.map(insert)
-    return { during: await until(2), inserts }
+    await eventuallyHolds(async () => {
+      assert.deepEqual(poolOf((await send('GET /metrics')).text), expected)
+    })
+    return { inserts }
   })
 
-  assert.deepEqual(during, {
-    connections_max: 2,
-    connections_open: 2,
-    connections_in_use: 1,
-    waiting: 2,
-  })
   for (const { status, text } of await Promise.all(inserts)) assert.equal(status, 200, text)
   const { text } = await send('GET /metrics')
   assert.equal(poolOf(text).waiting, 0)

@@ -360,3 +360,10 @@ export function rawRequest(request: string, headers: readonly string[], body = '
   const length = body === '' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
   return [`${request} HTTP/1.1`, 'host: test', ...length, ...headers, '', body].join('\r\n')
 }
+
+/** A body of one-byte characters in chunks, with the end of the body. */
+export function inChunks(body: string, size = 65_536): string {
+  const chunks = body.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
+  const framed = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+  return `${framed.join('')}0\r\n\r\n`
+}

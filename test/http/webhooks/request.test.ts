@@ -101,15 +101,9 @@ describe('without allowPrivate', () => {
   test('sends nothing over http, and to no other scheme', async (t) => {
     const receiver = await startReceiver(t)
     const { fail, calls } = openStrict(t, ['127.0.0.1'])
-    for (const url of [receiver.url, 'http://hooks.test/', 'ftp://hooks.test/', 'file:///etc/x']) {
-      assert.equal(await fail(url), 'refused', url)
-    }
     for (const url of [
-      '',
-      'hooks.test',
-      'https://',
-      'data:,x',
-      'https://user:secret@hooks.test/',
+      ...[receiver.url, 'http://hooks.test/', 'ftp://hooks.test/', 'file:///etc/x', 'data:,x'],
+      ...['', 'hooks.test', 'https://', 'https://user:secret@hooks.test/'],
     ]) {
       assert.equal(await fail(url), 'refused', url)
     }
