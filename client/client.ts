@@ -8,25 +8,7 @@ import {
   parseClientOptions,
 } from './options.ts'
 import { LONG_TIMEOUT } from './retry.ts'
-import type {
-  AccessToken,
-  CreatedItem,
-  ImportResult,
-  InitializedSession,
-  Item,
-  ItemPage,
-  ItemQuery,
-  NewItem,
-  NewProject,
-  NewStore,
-  OwnedPage,
-  OwnedQuery,
-  Project,
-  ProjectChange,
-  PurchaseFile,
-  Session,
-  Store,
-} from './types.ts'
+import type * as api from './types.ts'
 import { createUpload } from './upload.ts'
 
 /** A client of one server. Every call rejects with a TillError when it fails. */
@@ -44,8 +26,8 @@ const PAGE = 100
 export function createClient(options: ClientOptions) {
   const calls = createCalls(parseClientOptions(options))
 
-  const list = async (query: ItemQuery, options?: CallOptions): Promise<ItemPage> => {
-    const { body, link } = await calls.read<ItemPage>(pathOf('/items', query), options)
+  const list = async (query: api.ItemQuery, options?: CallOptions): Promise<api.ItemPage> => {
+    const { body, link } = await calls.read<api.ItemPage>(pathOf('/items', query), options)
     const next = cursorOf(link)
     return { items: body.items, ...(next !== undefined && { next }) }
   }
@@ -54,31 +36,34 @@ export function createClient(options: ClientOptions) {
     /** Calls with the public key. Other calls open a session when they need one. */
     sessions: {
       /** Opens a session of the user. Returns it with the project and its stores. */
-      async init(options?: CallOptions): Promise<InitializedSession> {
+      async init(options?: CallOptions): Promise<api.InitializedSession> {
         const requested = Date.now()
-        const opened = await calls.open<InitializedSession>('init', options)
+        const opened = await calls.open<api.InitializedSession>('init', options)
         calls.adopt(opened.session, requested)
         return opened
       },
       /** Opens a session of the user. */
-      async token(options?: CallOptions): Promise<Session> {
+      async token(options?: CallOptions): Promise<api.Session> {
         const requested = Date.now()
-        const session = await calls.open<Session>('token', options)
+        const session = await calls.open<api.Session>('token', options)
         calls.adopt(session, requested)
         return session
       },
       /** Gets a token of the project, without a user. */
-      accessToken: (options?: CallOptions) => calls.open<AccessToken>('access-token', options),
+      accessToken: (options?: CallOptions) => calls.open<api.AccessToken>('access-token', options),
     },
 
     items: {
       /** Creates an item, with the account key. */
-      create: async (item: NewItem, options?: CreateOptions) =>
-        bodyOf<CreatedItem>(await calls.create('/items', item, options)),
+      create: async (item: api.NewItem, options?: CreateOptions) =>
+        bodyOf<api.CreatedItem>(await calls.create('/items', item, options)),
       /** One page of the items of a store; without `limit`, all of them. */
       list,
       /** Iterates over the items of a store, and reads them page by page. */
-      async *all(query: Omit<ItemQuery, 'cursor'>, options?: CallOptions): AsyncGenerator<Item> {
+      async *all(
+        query: Omit<api.ItemQuery, 'cursor'>,
+        options?: CallOptions,
+      ): AsyncGenerator<api.Item> {
         let cursor: string | undefined
         do {
           const page = await list({ limit: PAGE, ...query, cursor }, options)
@@ -87,19 +72,19 @@ export function createClient(options: ClientOptions) {
         } while (cursor !== undefined)
       },
       /** Throws `item_not_found`. */
-      async get(id: string, options?: CallOptions): Promise<Item> {
-        return (await calls.read<Item>(`/items/${encodeURIComponent(id)}`, options)).body
+      async get(id: string, options?: CallOptions): Promise<api.Item> {
+        return (await calls.read<api.Item>(`/items/${encodeURIComponent(id)}`, options)).body
       },
     },
 
     projects: {
       /** Creates a project, with the account key. */
-      async create(project: NewProject, options?: CreateOptions): Promise<Project> {
+      async create(project: api.NewProject, options?: CreateOptions): Promise<api.Project> {
         const answer = await calls.create('/projects', project, options)
-        const { config, ...rest } = bodyOf<Omit<Project, 'public_key'>>(answer)
+        const { config, ...rest } = bodyOf<Omit<api.Project, 'public_key'>>(answer)
         return { ...rest, public_key: answer.header('x-public-project-key') ?? '', config }
       },
-      async update(change: ProjectChange, options?: CallOptions): Promise<Project> {
+      async update(change: api.ProjectChange, options?: CallOptions): Promise<api.Project> {
         const request = { method: 'PUT', path: '/projects', headers: JSON_TYPE }
         const body = JSON.stringify(change)
         return bodyOf(await calls.send({ ...request, body, repeat: 'refused' }, options))
@@ -108,8 +93,8 @@ export function createClient(options: ClientOptions) {
 
     stores: {
       /** Creates a store, with the account key. */
-      create: async (store: NewStore, options?: CreateOptions) =>
-        bodyOf<Store>(await calls.create('/stores', store, options)),
+      create: async (store: api.NewStore, options?: CreateOptions) =>
+        bodyOf<api.Store>(await calls.create('/stores', store, options)),
     },
 
     purchases: {
@@ -117,7 +102,7 @@ export function createClient(options: ClientOptions) {
        * Imports all rows of a CSV file or none. Throws `invalid_purchases`, whose `details` name the
        * lines.
        */
-      async import(file: PurchaseFile, options: CallOptions = {}): Promise<ImportResult> {
+      async import(file: api.PurchaseFile, options: CallOptions = {}): Promise<api.ImportResult> {
         const { timeout = LONG_TIMEOUT } = options
         const answer = await calls.send(createUpload(file), { ...options, timeout })
         bodyOf(answer)
@@ -134,7 +119,7 @@ export function createClient(options: ClientOptions) {
        * Lists what the user of the token owns in a store. Needs a token that your server got from
        * `till.sessions.issue`: with any other, throws `insufficient_scope`.
        */
-      async owned(query: OwnedQuery, options?: CallOptions): Promise<OwnedPage> {
+      async owned(query: api.OwnedQuery, options?: CallOptions): Promise<api.OwnedPage> {
         const request = { method: 'GET', path: pathOf('/purchases/owned', query), headers: {} }
         return bodyOf(await calls.send({ ...request, repeat: 'always' }, options))
       },

@@ -8,14 +8,7 @@ export type { ErrorDetail } from '../lib/errors.ts'
 /** The codes of errors without a valid answer of the server. */
 type ClientCode = 'network_error' | 'timeout' | 'unexpected_answer' | 'unreadable_file'
 
-interface Facts {
-  readonly status?: number
-  readonly title?: string
-  readonly details?: readonly ErrorDetail[]
-  readonly requestId?: string | undefined
-  readonly retryAfter?: number | undefined
-  readonly cause?: unknown
-}
+type Facts = Partial<Omit<TillError, 'name' | 'code' | 'message' | 'stack'>>
 
 /** A request that failed: the server's problem document, or why there is none. */
 export class TillError extends Error {

@@ -43,11 +43,6 @@ export interface Transmission {
   readonly attempts: number
 }
 
-/** Options with their defaults. */
-export interface Settings extends Omit<ClientOptions, keyof Transmission>, Transmission {
-  readonly cacheSize: number
-}
-
 export interface CallOptions {
   /** Ends the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
@@ -99,8 +94,11 @@ export const changeRules: { readonly [O in keyof Required<ChangeOptions>]: Rule 
   ifMatch: [matches(/^[!-~ ]+$/), 'an ETag'],
 }
 
+/** Options with their defaults. */
+export type Settings = ReturnType<typeof parseClientOptions>
+
 /** Checks the options of a client. Throws a TypeError that names the wrong one. */
-export function parseClientOptions(input: ClientOptions): Settings {
+export function parseClientOptions(input: ClientOptions) {
   assertOptions(input, clientRules)
   const { url, publicKey, accountKey, getToken } = input
   if (url === undefined) throw new TypeError('The option url is missing')
