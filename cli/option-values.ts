@@ -48,17 +48,11 @@ export const json: ValueParser<JsonObject> = (text, name) =>
 export const fileContent: ValueParser<Uint8Array> = (path, name) => readOptionFile(name, path)
 
 /** Reads a file of JSON. The library checks that it is an object. */
-export const jsonFile: ValueParser<JsonObject> = (path, name) =>
-  parseJson(
-    readOptionFile(name, path)
-      .toString()
-      .replace(/^\uFEFF/, ''),
-    name,
-  )
+export const jsonFile: ValueParser<JsonObject> = (path, name) => json(`@${path}`, name)
 
 function parseJson(written: string, name: string): JsonObject {
   try {
-    return JSON.parse(written)
+    return JSON.parse(written.replace(/^\uFEFF/, ''))
   } catch (error) {
     // Shows only the position: the message of V8 quotes the text, which may hold a secret.
     const place = /at position \d+/.exec((error as Error).message)?.[0]

@@ -78,17 +78,12 @@ export const conformance = command({
   },
 })
 
-const QUIET_MS = 1_000
-
-/** Runs the conformance checks. On a terminal, shows the current one after the first second. */
+/** Runs the conformance checks. On a terminal, shows the current one. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
   const { runSuite } = await import('../conformance/suite.ts')
   const line = createStatusLine(io.stderr)
-  const started = performance.now()
-  const onProgress = (endpoint: number, title: string) => {
-    if (performance.now() - started < QUIET_MS) return
+  const onProgress = (endpoint: number, title: string) =>
     line.update(() => `endpoint ${endpoint}: ${title}`)
-  }
   try {
     return await interruptible(io, 'some records were left behind', (signal) =>
       runSuite({ ...options, signal, onProgress }),

@@ -4,7 +4,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 import { openStorage } from '../database.ts'
 import { PAGE_OPTIONS } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
-import { createElapsed, createStatusLine } from '../progress.ts'
+import { createStatusLine, withElapsed } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { formatValue } from '../text.ts'
 
@@ -71,8 +71,7 @@ export const databaseCommands = [
     options: {},
     async run({ till, operand, output, db, io }) {
       createOutputFile(io, 'FILE', operand, databaseFiles(db))
-      const elapsed = createElapsed(io.stderr, 'Copying')
-      await till.operations.backup(operand).finally(elapsed.end)
+      await withElapsed(io.stderr, 'Copying', till.operations.backup(operand))
       output.record({ backup: operand })
       const files = databaseFiles(db).map(formatValue).join(', ')
       output.line(
@@ -111,8 +110,7 @@ export const databaseCommands = [
     example: 'tillkit check --db till-backup.db',
     options: {},
     async run({ till, output, io }) {
-      const elapsed = createElapsed(io.stderr, 'Checking')
-      const problems = await till.operations.check().finally(elapsed.end)
+      const problems = await withElapsed(io.stderr, 'Checking', till.operations.check())
       if (output.json) output.record({ sound: problems.length === 0, problems })
       if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
       output.line('The database is sound')

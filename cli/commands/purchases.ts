@@ -16,7 +16,7 @@ import {
   SUMMARY_OPTIONS,
 } from '../options.ts'
 import { createExport } from '../output-file.ts'
-import { createElapsed, createStatusLine } from '../progress.ts'
+import { createStatusLine, withElapsed } from '../progress.ts'
 import { withSkuHint } from '../unknown-skus.ts'
 
 export const purchaseCommands = [
@@ -136,8 +136,8 @@ export const purchaseCommands = [
     example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
     options: SUMMARY_OPTIONS,
     async run({ till, account, input, output, io }) {
-      const elapsed = createElapsed(io.stderr, 'Reading purchases')
-      const summary = await till.purchases.summarize(account, input).finally(elapsed.end)
+      const reading = till.purchases.summarize(account, input)
+      const summary = await withElapsed(io.stderr, 'Reading purchases', reading)
       if (output.json) return summary
       const rows = summary.map((row) => ({
         ...row,

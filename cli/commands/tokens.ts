@@ -2,7 +2,7 @@ import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { milliseconds, wholeNumber } from '../option-values.ts'
 import { PROJECT_OPTIONS } from '../options.ts'
-import { createElapsed } from '../progress.ts'
+import { withElapsed } from '../progress.ts'
 
 export const tokenCommands = [
   command({
@@ -69,8 +69,8 @@ export const tokenCommands = [
     options: {},
     async run({ till, config, output, io }) {
       if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
-      const elapsed = createElapsed(io.stderr, 'Sealing secrets')
-      const result = await till.operations.sealSecrets().finally(elapsed.end)
+      const sealing = till.operations.sealSecrets()
+      const result = await withElapsed(io.stderr, 'Sealing secrets', sealing)
       output.record(result)
       if (result.unreadable > 0) {
         throw new CommandFailure(

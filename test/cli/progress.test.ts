@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteStream } from 'node:tty'
-import { createElapsed, createProgress, createStatusLine } from '../../cli/progress.ts'
+import { createProgress, createStatusLine, withElapsed } from '../../cli/progress.ts'
 
 /** Records the output to a terminal of 80 columns. */
 function createTerminal() {
@@ -31,15 +31,15 @@ test('the progress bar of a failed import is removed', () => {
   assert.ok(text().endsWith('\r\x1b[K'))
 })
 
-test('work without known progress shows its elapsed seconds', (t) => {
+test('work without known progress shows its elapsed seconds', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   let now = 1_000
   t.mock.method(performance, 'now', () => now)
   const { stream, text } = createTerminal()
-  const elapsed = createElapsed(stream, 'Checking')
+  const done = withElapsed(stream, 'Checking', Promise.resolve())
   now += 2_000
   t.mock.timers.tick(1_000)
-  elapsed.end()
+  await done
   assert.equal(text(), '\rChecking\x1b[K\rChecking: 2 s\x1b[K\r\x1b[K')
 })
 
