@@ -1,13 +1,7 @@
 import type { NewItem, Till } from '../lib/index.ts'
 
 /** The ids and keys of the demo's records. */
-export interface Demo {
-  readonly account_id: string
-  readonly account_key: string
-  readonly project_id: string
-  readonly public_key: string
-  readonly store_id: string
-}
+type Demo = NonNullable<Awaited<ReturnType<typeof createDemo>>>
 
 const STORE_ID = 'demo'
 
@@ -25,7 +19,7 @@ const DAY_MS = 86_400_000
  * Creates an account, a project, a store, items and sales of the past year, so that the console has
  * charts. Returns undefined when accounts already exist.
  */
-export async function createDemo(till: Till, now: number): Promise<Demo | undefined> {
+export async function createDemo(till: Till, now: number) {
   const { accounts } = await till.accounts.list({ limit: 1 })
   if (accounts.length > 0) return undefined
   const account = await till.accounts.create({ name: 'Demo' })

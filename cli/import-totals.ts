@@ -4,11 +4,12 @@ import type { Output } from './output.ts'
 /** Prints the totals of an import, one line for each status and currency. */
 export function printTotals(output: Output, totals: readonly ImportTotal[]): void {
   if (totals.length === 0) return
-  const rows = totals.map(({ total, currency, ...group }) => ({
-    ...group,
-    currency,
-    total: currency === '' ? '' : formatAmount(total, currency),
-  }))
+  const rows = totals.map((each) => ({ ...each, total: formatTotal(each.total, each.currency) }))
   output.line('\nTotals of the rows in the file; a purchase and its refund are two rows:')
   output.table(rows, ['status', 'currency', 'rows', 'total'])
+}
+
+/** Formats a sum; '' for rows without a currency. */
+export function formatTotal(total: string, currency: string): string {
+  return currency === '' ? '' : formatAmount(total, currency)
 }

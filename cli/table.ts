@@ -36,13 +36,7 @@ export function formatTable(
   return lines.join('\n')
 }
 
-interface Column {
-  readonly name: string
-  readonly cells: readonly string[]
-  readonly width: number
-}
-
-function cellsOf(name: string, rows: readonly object[]): Column {
+function cellsOf(name: string, rows: readonly object[]) {
   const cells = rows.map((row) => formatValue((row as { [name: string]: unknown })[name]))
   const width = cells.reduce((most, cell) => Math.max(most, widthOf(cell)), widthOf(name))
   return { name, cells, width }
@@ -77,7 +71,7 @@ function fit(
   return fitted
 }
 
-function formatColumn({ name, cells }: Column, width: number): string[] {
+function formatColumn({ name, cells }: ReturnType<typeof cellsOf>, width: number): string[] {
   // Aligns numbers to the right.
   const isNumeric = cells.every((cell) => /^[\d,.]*$/.test(cell))
   return [name, ...cells].map((cell) => {

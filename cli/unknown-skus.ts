@@ -59,7 +59,8 @@ export function createUnknownSkus(file: string) {
 
 /** Runs `work`. If no item is named `sku`, adds the most similar name to the error. */
 export async function withSkuHint<T>(
-  { till, account, store_id, sku }: SkuUse,
+  { till, account }: { readonly till: Till; readonly account: Account },
+  { store_id, sku }: { readonly store_id: string; readonly sku: string },
   work: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -77,23 +78,11 @@ export async function withSkuHint<T>(
   }
 }
 
-interface SkuUse {
-  readonly till: Till
-  readonly account: Account
-  readonly store_id: string
-  readonly sku: string
-}
-
 /** The item that the operand of a command names. */
-export async function findItem({
-  till,
-  account,
-  operand: sku,
-  options,
-}: Invocation<typeof STORE_OPTIONS>): Promise<Item> {
-  const store_id = options.store
-  const find = () => till.items.getByName(account, store_id, sku)
-  return withSkuHint({ till, account, store_id, sku }, find)
+export function findItem(invocation: Invocation<typeof STORE_OPTIONS>): Promise<Item> {
+  const { till, account, operand: sku, input } = invocation
+  const find = () => till.items.getByName(account, input.store_id, sku)
+  return withSkuHint(invocation, { ...input, sku }, find)
 }
 
 /** The names of the items of a store, also of the archived ones. */
@@ -106,13 +95,9 @@ async function namesOf(till: Till, account: Account, store_id: string): Promise<
 }
 
 function hintFor(sku: string, names: readonly string[]): string {
-  const nearest = nearestTo(sku, names)
-  return nearest ? `: did you mean ${nearest}?` : ''
-}
-
-function nearestTo(sku: string, names: readonly string[]): string | undefined {
   const lower = sku.trim().toLowerCase()
   const similar = names.filter((name) => Math.abs(name.length - lower.length) <= 2)
   const sameLetters = similar.find((name) => name.toLowerCase() === lower)
-  return sameLetters ?? suggest(sku, similar)
+  const nearest = sameLetters ?? suggest(sku, similar)
+  return nearest ? `: did you mean ${nearest}?` : ''
 }

@@ -36,13 +36,6 @@ export interface ManageOptions
   readonly accountKey: string
 }
 
-/** How to send requests. */
-export interface Transmission {
-  readonly url: string
-  readonly timeout: number
-  readonly attempts: number
-}
-
 export interface CallOptions {
   /** Ends the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
@@ -114,7 +107,7 @@ export function parseClientOptions(input: ClientOptions) {
 }
 
 /** Checks the options of a management client. Throws a TypeError that names the wrong one. */
-export function parseManageOptions(input: ManageOptions): Transmission & ManageOptions {
+export function parseManageOptions(input: ManageOptions) {
   const { url, accountKey, timeout, attempts } = clientRules
   assertOptions(input, { url, accountKey, timeout, attempts })
   const missing = (['url', 'accountKey'] as const).find((name) => input[name] === undefined)
@@ -122,7 +115,10 @@ export function parseManageOptions(input: ManageOptions): Transmission & ManageO
   return { ...input, ...transmissionOf(input) }
 }
 
-function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions): Transmission {
+/** How to send requests. */
+export type Transmission = ReturnType<typeof transmissionOf>
+
+function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions) {
   return { url: url.replace(/\/+$/, ''), timeout, attempts }
 }
 

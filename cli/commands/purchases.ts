@@ -1,11 +1,7 @@
-import {
-  formatAmount,
-  PURCHASE_STATUSES,
-  type PurchaseInput,
-  type PurchaseSummary,
-} from '../../lib/index.ts'
+import { PURCHASE_STATUSES, type PurchaseInput, type PurchaseSummary } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
+import { formatTotal } from '../import-totals.ts'
 import { json } from '../option-values.ts'
 import {
   ACCOUNT_OPTION,
@@ -46,10 +42,11 @@ export const purchaseCommands = [
       metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
       'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
     },
-    async run({ till, account, input, output }) {
-      const { sku, store_id } = input satisfies Record<keyof PurchaseInput, unknown>
-      const record = () => till.purchases.record(account, input)
-      const recorded = await withSkuHint({ till, account, store_id, sku }, record)
+    async run(invocation) {
+      const { till, account, input, output } = invocation
+      const given = input satisfies Record<keyof PurchaseInput, unknown>
+      const record = () => till.purchases.record(account, given)
+      const recorded = await withSkuHint(invocation, given, record)
       return output.json ? recorded : { outcome: recorded.outcome, ...recorded.purchase }
     },
   }),
@@ -162,10 +159,6 @@ export const purchaseCommands = [
 const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
 const MORE = ['refunds', 'buyers']
 const NARROWING = [' ', 'refunds', 'buyers', 'refunded', 'purchased']
-
-function formatTotal(total: string, currency: string): string {
-  return currency === '' ? '' : formatAmount(total, currency)
-}
 
 const BAR_WIDTH = 16
 

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import {
   WEBHOOK_DELIVERY_STATES,
-  type WebhookDelivery,
   type WebhookEndpoint,
   type WebhookFailure,
 } from '../../lib/index.ts'
@@ -63,7 +62,7 @@ export const webhookCommands = [
       const page = await till.webhooks.log(account, { ...input, endpoint_id })
       output.page(
         page,
-        page.deliveries.map(deliveryRow),
+        page.deliveries.map((each) => ({ ...each, result: formatFailure(each) })),
         'sequence type state attempts at next_at result webhook_id'.split(' '),
         ['webhook_id', 'next_at', 'at…', 'result…'],
       )
@@ -155,11 +154,6 @@ function endpointRow(endpoint: WebhookEndpoint): object {
     signed: is_signed ? 'yes' : 'no',
     last_failure: last_failure ? formatFailure(last_failure) : '',
   }
-}
-
-function deliveryRow(delivery: WebhookDelivery): object {
-  const { at = '', next_at = '' } = delivery
-  return { ...delivery, at, next_at, result: formatFailure(delivery) }
 }
 
 /** A server reads the changes of other processes every second. */
