@@ -21,7 +21,7 @@ export interface OptionSpec {
   readonly multiple?: boolean
   /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
-  /** The values that shell completion offers. Without `parse`, the library accepts only these. */
+  /** The values that shell completion offers. They type a value that the library parses. */
   readonly choices?: readonly string[]
   /** The library's field for the value, unless it has the name that `fieldOf` makes. */
   readonly field?: string
