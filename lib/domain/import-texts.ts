@@ -1,18 +1,5 @@
-import type { PassedOver, PassedOverCount } from './import.ts'
+import { type PassedOverCount, REASONS } from './import.ts'
 import type { UnequalCount } from './purchase.ts'
-
-const REASONS: Record<PassedOver['reason'], string> = {
-  other_app: 'of other apps',
-  other_environment: 'of the other environment (test or live)',
-  no_sku: 'without a SKU',
-  unpaid: 'not paid',
-  partial_refund: 'partly refunded',
-  left_out: 'left out by the SKU map',
-  skipped: 'skipped by the layout',
-  not_stored: 'without a stored purchase',
-  not_later: 'whose status is not later',
-  others: 'of other apps', // the other reasons are fewer than 20, and come first
-}
 
 /** Formats why rows were passed over: `104 rows passed over: 97 of other apps, 7 without a SKU`. */
 export function formatPassedOver(total: number, counts: readonly PassedOverCount[]): string {

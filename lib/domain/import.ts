@@ -14,31 +14,25 @@ export interface ImportTotal {
   readonly total: string
 }
 
+/** The reasons for which a row of a file is not imported, as texts for people. */
+export const REASONS = {
+  other_app: 'of other apps',
+  other_environment: 'of the other environment (test or live)',
+  no_sku: 'without a SKU',
+  unpaid: 'not paid',
+  partial_refund: 'partly refunded',
+  left_out: 'left out by the SKU map',
+  skipped: 'skipped by the layout',
+  // The next two are for `refundsOnly`.
+  not_stored: 'without a stored purchase',
+  not_later: 'whose status is not later',
+  /** All further reasons together: these are apps, because the others are fewer than 20. */
+  others: 'of other apps',
+}
+
 /** Why a row of a file is not imported. */
 export interface PassedOver {
-  /**
-   * - `other_app`: the row is of another app
-   * - `other_environment`: a test row in a live store, or a live row in a sandbox store
-   * - `no_sku`: the row has no SKU
-   * - `unpaid`: nothing was paid yet
-   * - `partial_refund`: a part of the price was refunded
-   * - `left_out`: the SKU map gives no item for the SKU
-   * - `skipped`: the layout skips the row
-   * - `not_stored`: with `refundsOnly`, no purchase has the transaction id
-   * - `not_later`: with `refundsOnly`, the status is not later than that of the purchase
-   * - `others`: all further reasons together
-   */
-  readonly reason:
-    | 'other_app'
-    | 'other_environment'
-    | 'no_sku'
-    | 'unpaid'
-    | 'partial_refund'
-    | 'left_out'
-    | 'skipped'
-    | 'not_stored'
-    | 'not_later'
-    | 'others'
+  readonly reason: keyof typeof REASONS
   /** The other app, cut to 64 characters. */
   readonly app?: string
 }

@@ -191,48 +191,23 @@ const CONFLICT = {
   message: 'differs from a purchase, or a row, with the same transaction_id',
 }
 
-interface Group {
-  readonly status: PurchaseStatus
-  readonly currency: string
-  rows: number
-  sum: number
-  big: bigint
-}
-
 /** Counts rows and sums prices exactly, by status and currency. */
 function createTotals() {
-  const groups = new Map<string, Group>()
-  let latest: Group | undefined
-
-  const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    // Most rows repeat the last status and currency. Skipping the lookup saves 2 % of an import.
-    if (latest?.status === status && latest.currency === currency) return latest
-    const key = `${status} ${currency}`
-    latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }
-    groups.set(key, latest)
-    return latest
-  }
-
+  const groups = new Map<
+    string,
+    { status: PurchaseStatus; currency: string; rows: number; sum: bigint }
+  >()
   return {
     add(rows: readonly NewPurchase[]) {
       for (const { status, currency = '', price = 0 } of rows) {
-        const group = groupOf(status, currency)
+        const key = `${status} ${currency}`
+        const group = groups.get(key) ?? { status, currency, rows: 0, sum: 0n }
+        groups.set(key, group)
         group.rows++
-        if (Number.isSafeInteger(group.sum + price)) {
-          group.sum += price
-        } else {
-          group.big += BigInt(group.sum) + BigInt(price)
-          group.sum = 0
-        }
+        group.sum += BigInt(price)
       }
     },
-    list(): ImportTotal[] {
-      return [...groups.values()].map(({ status, currency, rows, sum, big }) => ({
-        status,
-        currency,
-        rows,
-        total: String(big + BigInt(sum)),
-      }))
-    },
+    list: (): ImportTotal[] =>
+      [...groups.values()].map(({ sum, ...group }) => ({ ...group, total: String(sum) })),
   }
 }
