@@ -154,10 +154,8 @@ export type {
   FollowedAudit,
   Operations,
   Readiness,
-  RotatedKeys,
   RotationOptions,
   SealedSecrets,
-  SigningKeyInfo,
 } from './services/operator.ts'
 export type { Claim, ClaimRequest, Outbox, OutgoingMessage } from './services/outbox.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
@@ -195,3 +193,4 @@ export type {
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { createMemoryStorage, openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
 export { createTill, type Till } from './till.ts'
+export type { RotatedKeys, SigningKeyInfo } from './token/keyring.ts'

@@ -1,4 +1,4 @@
-import { isObject, isSameJson, type JsonObject } from './fields.ts'
+import { isObject, isSameJson } from './fields.ts'
 import type { Project } from './project.ts'
 import type { Store } from './store.ts'
 import type { WebhookFailure, WebhookState } from './webhook.ts'
@@ -57,15 +57,10 @@ export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'acco
   return store_id === '' ? project_id : `${project_id}/${store_id}`
 }
 
-export function projectTarget({ config }: Project): EndpointTarget | undefined {
-  return targetOf(config)
-}
-
-export function storeTarget({ store_config }: Store): EndpointTarget | undefined {
-  return store_config.webhook_enabled === true ? targetOf(store_config) : undefined
-}
-
-function targetOf({ webhook_url, webhook_secret }: JsonObject): EndpointTarget | undefined {
+export function targetOf(record: Project | Store): EndpointTarget | undefined {
+  const config = 'store_id' in record ? record.store_config : record.config
+  const { webhook_enabled, webhook_url, webhook_secret } = config
+  if ('store_id' in record && webhook_enabled !== true) return undefined
   if (typeof webhook_url !== 'string') return undefined
   const hasSecret = typeof webhook_secret === 'string' || isObject(webhook_secret)
   return { url: webhook_url, ...(hasSecret && { secret: webhook_secret }) }
@@ -129,10 +124,10 @@ function newEndpoint(owner: EndpointOwner): StoredEndpoint {
 }
 
 /**
- * Activates an endpoint with the URL and secret that the account has set. A replaced secret still
+ * Activates an endpoint with another URL and secret, unless it is paused. A replaced secret still
  * signs for a while.
  */
-function targeted(
+export function targeted(
   current: StoredEndpoint,
   { url, secret }: EndpointTarget,
   now: number,
@@ -149,16 +144,6 @@ function targeted(
   if (isSame(newest.secret, secret)) return { ...active, url, secrets: current.secrets }
   const replaced = { secret: newest.secret, until: now + OVERLAP_MS }
   return { ...active, url, secrets: [{ secret }, replaced] }
-}
-
-/** Activates the URL that a session set. */
-export function confirmEndpoint(
-  current: StoredEndpoint,
-  target: EndpointTarget,
-  now: number,
-  isSame: TargetChange['isSame'],
-): StoredEndpoint {
-  return activated(targeted(current, target, now, isSame))
 }
 
 export function stopEndpoint(

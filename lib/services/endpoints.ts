@@ -1,23 +1,21 @@
 import {
   changeEndpoint,
+  type EndpointOwner,
   type EndpointSecret,
-  type EndpointTarget,
   type EndpointWrite,
   endpointIdOf,
-  projectTarget,
   type StoredEndpoint,
-  storeTarget,
+  targetOf,
 } from '../domain/endpoint.ts'
 import { isSameJson } from '../domain/fields.ts'
 import type { KeyCheck } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import {
-  isStore,
   keyChecksOf,
+  placeOf,
   type Sealed,
   type Sealer,
   type SecretHolder,
-  secretPlace,
   secretsOf,
 } from './secrets.ts'
 
@@ -33,16 +31,13 @@ export function endpointWrites(
 ): EndpointWrite[] {
   if (before ? isSameJson(secretsOf(before).config, secretsOf(after).config) : !targetOf(after))
     return []
-  const { account_id } = after
-  const owner = isStore(after)
-    ? { account_id, project_id: after.project_id, store_id: after.store_id }
-    : { account_id, project_id: after.id, store_id: '' }
+  const { owner } = secretsOf(after)
   const change = {
     before: before && targetOf(before),
     after: targetOf(after),
     bySession: by === 'session',
     now: context.now(),
-    isSame: sameSecret(context, secretPlace(after)),
+    isSame: sameSecret(context, owner),
   }
   return [
     {
@@ -71,16 +66,12 @@ export function writesOfChange(
   return { writes: { endpoints, keyChecks }, note }
 }
 
-function targetOf(record: SecretHolder): EndpointTarget | undefined {
-  return isStore(record) ? storeTarget(record) : projectTarget(record)
-}
-
 /**
- * Returns a function that compares two stored secrets. Decrypts them, because the same text has
- * several encrypted forms.
+ * Returns a function that compares two webhook secrets of an owner. Decrypts them, because the same
+ * text has several encrypted forms.
  */
-export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
-  const open = (secret: unknown) => sealer.open(secret as string | Sealed, place)
+export function sameSecret({ sealer }: Pick<Context, 'sealer'>, owner: EndpointOwner) {
+  const open = (secret: unknown) => sealer.open(secret as string | Sealed, webhookPlace(owner))
   return (one: unknown, other: unknown): boolean => {
     if (isSameJson(one, other)) return true
     if (one === undefined || other === undefined) return false
@@ -89,10 +80,8 @@ export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
   }
 }
 
-/** Returns the `place` of an endpoint's secrets; see `Sealer` for its meaning. */
-export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): string {
-  const owner = store_id === '' ? project_id : `${account_id}/${store_id}`
-  return `${owner}/webhook_secret`
+function webhookPlace(owner: EndpointOwner): string {
+  return `${placeOf(owner)}/webhook_secret`
 }
 
 /**
@@ -104,7 +93,7 @@ export function openSecrets(
   endpoint: StoredEndpoint,
   now: number,
 ): string[] | undefined {
-  const place = placeOf(endpoint)
+  const place = webhookPlace(endpoint)
   const open = ({ secret }: EndpointSecret) => sealer.open(secret as string | Sealed, place)
   const [newest, ...replaced] = endpoint.secrets
   if (!newest) return []
@@ -117,7 +106,7 @@ export function openSecrets(
  * Encrypts all secrets of an endpoint with the newest key, even replaced and unconfirmed secrets.
  */
 export function renewEndpoint(sealer: Sealer, endpoint: StoredEndpoint): StoredEndpoint {
-  const place = placeOf(endpoint)
+  const place = webhookPlace(endpoint)
   const renew = <T extends { readonly secret?: unknown }>(held: T): T =>
     held.secret === undefined
       ? held

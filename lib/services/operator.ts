@@ -14,6 +14,7 @@ import {
 import { TillError } from '../errors.ts'
 import { listAll, pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
+import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { renewEndpoint, writesOfChange } from './endpoints.ts'
@@ -21,14 +22,15 @@ import type { NearQuota } from './row-quotas.ts'
 import {
   configBytes,
   dropUnreadable,
+  findSecrets,
   findUnreadable,
-  findUnsealed,
-  hasSealed,
+  isSealed,
   isStore,
   type Sealer,
   type SecretHolder,
   type StoredSecret,
   sealSecrets,
+  secretsOf,
 } from './secrets.ts'
 
 /** The operator's methods. They take no caller. */
@@ -133,16 +135,6 @@ export interface RotationOptions extends CallOptions {
   readonly drop?: 'unneeded' | 'others'
 }
 
-export interface RotatedKeys {
-  readonly kid: string
-  readonly dropped: readonly string[]
-}
-
-export interface SigningKeyInfo {
-  readonly kid: string
-  readonly created_at: string
-}
-
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
@@ -176,9 +168,8 @@ export function createOperations(context: Context): Operations {
     action: AuditAction,
     options: CallOptions | undefined,
   ) => {
-    const about = isStore(record)
-      ? { subject: record.store_id, project_id: record.project_id, store_id: record.store_id }
-      : { subject: record.id, project_id: record.id }
+    const { project_id, store_id } = secretsOf(record).owner
+    const about = { subject: store_id || project_id, project_id, store_id }
     const write = auditedWrite(context, account, action, about, options)
     const { writes, note } = writesOfChange(context)
     const apply = <T extends SecretHolder>(now: T): T => note(now, change(now, sealer))
@@ -281,7 +272,7 @@ export function createOperations(context: Context): Operations {
     async listUnsealedSecrets() {
       const unsealed: StoredSecret[] = []
       for await (const { record } of firstRecords()) {
-        if (record) unsealed.push(...findUnsealed(record))
+        if (record) unsealed.push(...findSecrets(record, (stored) => typeof stored === 'string'))
       }
       return unsealed
     },
@@ -320,15 +311,15 @@ export function createOperations(context: Context): Operations {
     async dropUnreadableSecrets(options) {
       assertMasterKey()
       const dropped: StoredSecret[] = []
-      let isSealed = false
+      let hasSealed = false
       for await (const found of allRecords()) {
         if (!hasRecord(found)) continue
-        isSealed ||= hasSealed(dropUnreadable(found.record, sealer))
+        hasSealed ||= findSecrets(dropUnreadable(found.record, sealer), isSealed).length > 0
         if (found.secrets.length === 0) continue
         await update(found, dropUnreadable, 'secrets.drop', options)
         dropped.push(...found.secrets)
       }
-      await replaceKeyCheck(isSealed ? sealer.checkValues : [])
+      await replaceKeyCheck(hasSealed ? sealer.checkValues : [])
       return dropped
     },
   }

@@ -30,7 +30,13 @@ import type { Context } from './context.ts'
 import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { changeSealed, namesOfSecrets, sealSecrets, withoutSecrets } from './secrets.ts'
+import {
+  changeSealed,
+  namesOfSecrets,
+  sealSecrets,
+  withoutSecrets,
+  withSentSecrets,
+} from './secrets.ts'
 
 export interface Projects {
   /**
@@ -130,11 +136,7 @@ export function createProjects(context: Context): Projects {
         { ...write, ...writes, ...(quota && { quota }) },
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
-      // Returns `webhook_secret` only if this caller sent it.
-      const { webhook_secret } = change.config ?? {}
-      const project = withoutSecrets(changed)
-      if (!webhook_secret) return project
-      return { ...project, config: { ...project.config, webhook_secret } }
+      return withSentSecrets(changed, change.config)
     },
 
     async rotateKey(account, input, options) {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
+import type { EndpointOwner } from '../domain/endpoint.ts'
 import { isObject, isSameJson, type JsonObject } from '../domain/fields.ts'
 import { PROJECT_SECRETS, type Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
@@ -173,38 +174,27 @@ export interface StoredSecret {
 }
 
 /**
- * Finds the encrypted secrets of a record that no master key decrypts. In a store, checks only the
- * secrets of its type. Any other field may hold any object, even one that looks encrypted.
+ * Finds secrets of a record. In a store, checks only the secrets of its type. Any other field may
+ * hold any object, even one that looks encrypted.
  */
-export function findUnreadable(record: SecretHolder, sealer: Sealer): StoredSecret[] {
-  const isFound = (stored: unknown, place: string) =>
-    isSealed(stored) && sealer.open(stored, place) === undefined
-  return findSecrets(record, isFound)
-}
-
-/** Finds the secrets of a record that are stored unencrypted. */
-export function findUnsealed(record: SecretHolder): StoredSecret[] {
-  return findSecrets(record, (stored) => typeof stored === 'string')
-}
-
-/** Whether a secret of the record is encrypted. */
-export function hasSealed(record: SecretHolder): boolean {
-  return findSecrets(record, isSealed).length > 0
-}
-
-function findSecrets(
+export function findSecrets(
   record: SecretHolder,
   isFound: (stored: unknown, place: string) => boolean,
 ): StoredSecret[] {
-  const { config, names, place } = secretsOf(record)
+  const { config, names, owner, place } = secretsOf(record)
   const known = isStore(record) ? SECRETS_OF_TYPE[record.store_type] : names
-  const { account_id } = record
-  const owner = isStore(record)
-    ? { account_id, project_id: record.project_id, store_id: record.store_id }
-    : { account_id, project_id: record.id }
+  const { store_id, ...project } = owner
   return known
     .filter((field) => isFound(config[field], `${place}/${field}`))
-    .map((field) => ({ ...owner, field }))
+    .map((field) => ({ ...project, ...(store_id !== '' && { store_id }), field }))
+}
+
+/** Finds the encrypted secrets of a record that no master key decrypts. */
+export function findUnreadable(record: SecretHolder, sealer: Sealer): StoredSecret[] {
+  return findSecrets(
+    record,
+    (stored, place) => isSealed(stored) && sealer.open(stored, place) === undefined,
+  )
 }
 
 /** Returns the record without the secrets that no master key decrypts. */
@@ -223,6 +213,14 @@ export function withoutSecrets<T extends SecretHolder>(record: T): T {
   return without(record, secretsOf(record).names)
 }
 
+/** Returns the record with only those secrets that this caller sent. */
+export function withSentSecrets<T extends SecretHolder>(record: T, sent: JsonObject = {}): T {
+  const shown = withoutSecrets(record)
+  const { config, names } = secretsOf(shown)
+  const own = names.flatMap((name) => (typeof sent[name] === 'string' ? [[name, sent[name]]] : []))
+  return withConfig(shown, { ...config, ...Object.fromEntries(own) })
+}
+
 function without<T extends SecretHolder>(record: T, names: readonly string[]): T {
   const kept = Object.entries(secretsOf(record).config).filter(([name]) => !names.includes(name))
   return withConfig(record, Object.fromEntries(kept))
@@ -238,24 +236,25 @@ export function namesOfSecrets(record: SecretHolder): string[] {
   return names.filter((name) => config[name] !== undefined)
 }
 
-/** Returns the `place` of a record's `webhook_secret`; see `Sealer` for its meaning. */
-export function secretPlace(record: SecretHolder): string {
-  return `${secretsOf(record).place}/webhook_secret`
-}
-
 /**
- * A record's configuration, the field that has it, the names of its secrets, and the first part of
- * their `place`.
+ * A record's configuration, the field that has it, the names of its secrets, their owner, and the
+ * first part of their `place`.
  */
 export function secretsOf(record: SecretHolder) {
-  return isStore(record)
-    ? {
-        field: 'store_config',
-        config: record.store_config,
-        names: STORE_SECRETS,
-        place: `${record.account_id}/${record.store_id}`,
-      }
-    : { field: 'config', config: record.config, names: PROJECT_SECRETS, place: record.id }
+  const { account_id } = record
+  if (isStore(record)) {
+    const { project_id, store_id, store_config: config } = record
+    const owner = { account_id, project_id, store_id }
+    return { field: 'store_config', config, names: STORE_SECRETS, owner, place: placeOf(owner) }
+  }
+  const { id: project_id, config } = record
+  const owner = { account_id, project_id, store_id: '' }
+  return { field: 'config', config, names: PROJECT_SECRETS, owner, place: placeOf(owner) }
+}
+
+/** The first part of the `place` of an owner's secrets; see `createSealer`. */
+export function placeOf({ account_id, project_id, store_id }: EndpointOwner): string {
+  return store_id === '' ? project_id : `${account_id}/${store_id}`
 }
 
 function withConfig<T extends SecretHolder>(record: T, config: JsonObject): T {
@@ -266,6 +265,6 @@ function isSecret(value: unknown): value is string | Sealed {
   return typeof value === 'string' || isSealed(value)
 }
 
-function isSealed(value: unknown): value is Sealed {
+export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.key === 'string' && typeof value.sealed === 'string'
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField, type JsonObject, parseObject } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type ListPage, pageFor, type StoreQuery, storeListFields } from '../domain/query.ts'
 import {
@@ -8,7 +8,6 @@ import {
   parseNewStore,
   parseStoreChange,
   parseStoreId,
-  STORE_SECRETS,
   type Store,
   type StoreChange,
 } from '../domain/store.ts'
@@ -27,7 +26,13 @@ import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
 import { assertCurrency } from './purchase-rules.ts'
-import { changeSealed, namesOfSecrets, sealSecrets, withoutSecrets } from './secrets.ts'
+import {
+  changeSealed,
+  namesOfSecrets,
+  sealSecrets,
+  withoutSecrets,
+  withSentSecrets,
+} from './secrets.ts'
 
 export interface Stores {
   /**
@@ -142,12 +147,4 @@ export function createStores(context: Context): Stores {
     all: (caller, query) => listAll((page) => stores.list(caller, { ...query, ...page }), 'stores'),
   }
   return stores
-}
-
-/** Returns the store with only those secrets that this caller sent. */
-function withSentSecrets(store: Store, sent: JsonObject = {}): Store {
-  const shown = withoutSecrets(store)
-  const secrets = STORE_SECRETS.filter((key) => typeof sent[key] === 'string')
-  const own = Object.fromEntries(secrets.map((key) => [key, sent[key]]))
-  return { ...shown, store_config: { ...shown.store_config, ...own } }
 }

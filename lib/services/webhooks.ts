@@ -1,11 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditAction } from '../domain/audit.ts'
-import {
-  activated,
-  confirmEndpoint,
-  type StoredEndpoint,
-  stopEndpoint,
-} from '../domain/endpoint.ts'
+import { activated, type StoredEndpoint, stopEndpoint, targeted } from '../domain/endpoint.ts'
 import { EVENT_ACTIONS } from '../domain/event.ts'
 import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
@@ -30,7 +25,7 @@ import type { EndpointMove } from '../storage/port.ts'
 import { assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { placeOf, sameSecret } from './endpoints.ts'
+import { sameSecret } from './endpoints.ts'
 import { bodyOf, headersOf, parseWebhookId } from './events.ts'
 
 export interface Webhooks {
@@ -208,7 +203,7 @@ export function createWebhooks(context: Context): Webhooks {
 
     async confirm(account, endpoint_id, { url, unconfirmed_at, ...options } = {}) {
       const endpoint = await getEndpoint(account, endpoint_id)
-      const isSame = sameSecret(context, placeOf(endpoint))
+      const isSame = sameSecret(context, endpoint)
       const confirm = (current: StoredEndpoint) => {
         const { unconfirmed } = current
         if (!unconfirmed) {
@@ -222,7 +217,7 @@ export function createWebhooks(context: Context): Webhooks {
           const message = 'is too old: the URL or the secret was set again'
           throw invalidField('unconfirmed_at', 'mismatch', message)
         }
-        return confirmEndpoint(current, unconfirmed, now(), isSame)
+        return activated(targeted(current, unconfirmed, now(), isSame))
       }
       const move: EndpointMove = endpoint.url === '' ? { to: 'newest' } : { retry: true }
       return update(account, endpoint_id, 'webhooks.confirm', confirm, move, options)

@@ -19,13 +19,17 @@ export interface Keyring {
    * that no valid token needs. If it is `others`, drops all other keys: after `HANDOVER_MS`, no
    * earlier token is valid. `replace` stores the change.
    */
-  rotate(
-    drop: 'unneeded' | 'others',
-    replace: ReplaceKeys,
-  ): Promise<{ readonly kid: string; readonly dropped: readonly string[] }>
+  rotate(drop: 'unneeded' | 'others', replace: ReplaceKeys): Promise<RotatedKeys>
   /** Lists the keys without their secrets, oldest first. */
-  list(): Promise<{ readonly kid: string; readonly created_at: string }[]>
+  list(): Promise<SigningKeyInfo[]>
 }
+
+export interface RotatedKeys {
+  readonly kid: string
+  readonly dropped: readonly string[]
+}
+
+export type SigningKeyInfo = Omit<StoredKey, 'secret'>
 
 /** A signing key as it is stored. */
 export interface StoredKey extends SigningKey {
