@@ -20,11 +20,6 @@ export interface CsvHandlers {
   error(error: CsvError, cells?: string[]): void
 }
 
-export interface CsvOptions {
-  /** The maximum number of UTF-16 code units in a record, without its line end; default 1 MiB. */
-  maxRowLength?: number
-}
-
 /** Takes a file in chunks, which may end at any byte. Rethrows an error that a handler throws. */
 export interface CsvParser {
   push(chunk: Uint8Array): void

@@ -1,5 +1,6 @@
 import type { CatalogFileItem } from '../domain/catalog.ts'
 import { exponentOf } from '../domain/currency.ts'
+import { parseJson } from '../domain/fields.ts'
 import { ITEM_NAMES } from '../domain/item.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { copyText, normalize } from './text.ts'
@@ -38,7 +39,7 @@ export type WrongItemCell = (column: string, message: string) => void
  */
 const CELLS: { readonly [field: string]: (text: string) => unknown } = {
   ...Object.fromEntries(ITEM_NAMES.map((name) => [name, String])),
-  metadata: parseJson,
+  metadata: (text) => parseJson(text) ?? text,
   archived: (text) => FLAGS[text.toLowerCase()] ?? text.toLowerCase(),
 }
 
@@ -97,14 +98,6 @@ function inStore(
   if (store_id !== undefined) return { store_id, item }
   wrong('store_id', 'is required: give the store of the file')
   return undefined
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { CsvHandlers, CsvOptions, CsvParser } from './interface.ts'
+import type { CsvHandlers, CsvParser } from './interface.ts'
 import { createLineReader } from './line-reader.ts'
 import { createRecordReader } from './record-reader.ts'
 import { checkFormat, HEAD_BYTES } from './unsupported.ts'
@@ -8,8 +8,8 @@ import { concat, createUtf16Reader } from './utf16.ts'
  * Creates a push parser for RFC 4180. It is strict: a malformed record is an error with its line,
  * and is never repaired. Reads UTF-8, or UTF-16 with a byte order mark. The delimiter is the most
  * frequent of `,` `;` and tab in the header. Lines end with LF or CRLF; empty ones are skipped. A
- * header has at most 256 columns and ends within the first 16 KiB. `maxRowLength` bounds the
- * memory.
+ * header has at most 256 columns and ends within the first 16 KiB. `maxRowLength` is in UTF-16 code
+ * units, without the line end, and bounds the memory.
  *
  * V8 copies short cells. A cell of 13 characters or more is a view that keeps the text around it
  * (some 64 KiB) in memory, so copy such a cell before you keep it for long.
@@ -21,8 +21,7 @@ import { concat, createUtf16Reader } from './utf16.ts'
  * for await (const chunk of file) parser.push(chunk)
  * parser.end()
  */
-export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {}): CsvParser {
-  const maxRowLength = options.maxRowLength ?? 1024 * 1024
+export function createCsvParser(handlers: CsvHandlers, maxRowLength = 1024 ** 2): CsvParser {
   const lines = createLineReader(
     (delimiter) => createRecordReader(handlers, delimiter, maxRowLength),
     maxRowLength,

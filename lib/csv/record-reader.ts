@@ -82,7 +82,7 @@ export function createRecordReader(handlers: CsvHandlers, delimiter: string, max
         const close = isDoubled ? findClosingQuote(text, second) : second
         if (close >= stop) break
         const cell = text.slice(at + 1, close)
-        cells[column] = isDoubled ? undouble(cell) : cell
+        cells[column] = isDoubled ? cell.replaceAll('""', '"') : cell
         at = close + 1
         quote = find(text, '"', at)
       } else {
@@ -127,7 +127,7 @@ export function createRecordReader(handlers: CsvHandlers, delimiter: string, max
         open = record
         return at
       }
-      record.cells.push(isQuoted ? undouble(record.field) : record.field)
+      record.cells.push(isQuoted ? record.field.replaceAll('""', '"') : record.field)
       record.field = ''
       if (text[at] !== delimiter) return finish(record, text, at, quoteLine)
     }
@@ -222,17 +222,6 @@ function findFieldEnd(text: string, from: number, delimiter: number): number {
 
 function endsField(code: number, delimiter: number): boolean {
   return code === delimiter || code === LF || code === CR || code === QUOTE
-}
-
-/** Replaces doubled quotes (`""`) by single ones. Takes half the time of `replaceAll`. */
-function undouble(text: string): string {
-  let value = ''
-  let from = 0
-  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', from)) {
-    value += text.slice(from, at + 1)
-    from = at + 2
-  }
-  return value + text.slice(from)
 }
 
 function countLineEnds(text: string): number {

@@ -321,6 +321,15 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]))
 }
 
+/** Parses JSON. Returns undefined for malformed text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 const MAX_DEPTH = 32
 /** The maximum number of bytes of a free-form object as JSON. */
 export const MAX_BYTES = 64 * 1024
@@ -391,7 +400,7 @@ export function isText(value: unknown): value is string {
 }
 
 /** Whether a text has `min` to `max` code points. */
-function isLength(value: string, min: number, max: number): boolean {
+export function isLength(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > 2 * max) return false
   return value.length <= max || [...value].length <= max
 }

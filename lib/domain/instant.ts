@@ -31,31 +31,14 @@ export function parseInstant(text: string): number | undefined {
 const FIRST = Date.UTC(100, 0)
 const END = Date.UTC(10_000, 0)
 
-// Nearly all files write times as `2024-03-01T12:34:56Z`. Parsing a million such times takes 0.2 s
-// with this code, and 0.85 s with a regular expression. Caching the day of the previous time halves
-// the time, because most files are in order of time.
-let latestDate = ''
-let latestDay: number | undefined
-
+// Nearly all files write times as `2024-03-01T12:34:56Z`. Parsing these without a regular expression
+// takes a third of the time.
 function parseUtcSeconds(text: string): number | undefined {
-  if (text[13] !== ':' || text[16] !== ':') return undefined
-  const date = text.slice(0, 10)
-  if (date !== latestDate) {
-    latestDay = parseUtcDay(date)
-    latestDate = date
-  }
-  const hour = digits(text, 11, 13)
-  const minute = digits(text, 14, 16)
-  const second = digits(text, 17, 19)
-  const exists = hour <= 23 && minute <= 59 && second <= 59
-  return exists && latestDay !== undefined
-    ? latestDay + (hour * 60 + minute) * 60_000 + second * 1000
+  const marks = text[4] === '-' && text[7] === '-' && text[13] === ':' && text[16] === ':'
+  const part = (start: number, end: number) => digits(text, start, end)
+  return marks
+    ? toMilliseconds(part(0, 4), part(5, 7), part(8, 10), part(11, 13), part(14, 16), part(17, 19))
     : undefined
-}
-
-function parseUtcDay(date: string): number | undefined {
-  if (date[4] !== '-' || date[7] !== '-') return undefined
-  return toMilliseconds(digits(date, 0, 4), digits(date, 5, 7), digits(date, 8, 10))
 }
 
 /** Parses the digits of `text` from `start` to `end`; NaN if another character is among them. */

@@ -1,5 +1,14 @@
 import type { ErrorDetail } from '../errors.ts'
-import { freeForm, isObject, isText, type JsonObject, MAX_BYTES, TOO_LARGE } from './fields.ts'
+import {
+  freeForm,
+  isLength,
+  isObject,
+  isText,
+  type JsonObject,
+  MAX_BYTES,
+  parseJson,
+  TOO_LARGE,
+} from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
 
@@ -164,15 +173,10 @@ function parseUser(cell: string, report: Report): string | undefined {
 }
 
 function isGoodText(cell: string, field: PurchaseField, report: Report): boolean {
-  const message = isShortText(cell) ? roundedProblem(cell) : NOT_SHORT_TEXT
+  const isShort = isText(cell) && isLength(cell, 0, 255)
+  const message = isShort ? roundedProblem(cell) : 'must be 1 to 255 characters without U+0000'
   if (message) report(field, 'invalid', message)
   return message === undefined
-}
-
-const NOT_SHORT_TEXT = 'must be 1 to 255 characters without U+0000'
-
-function isShortText(cell: string): boolean {
-  return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
 // Matches a number of 12 digits or more that a spreadsheet rounded: `1.23457E+17`. Does not match
@@ -285,14 +289,6 @@ function parseMetadata(cell: string, report: Report): JsonObject {
   freeForm(value, 'metadata', problems)
   for (const { code, message } of problems) report('metadata', code, message)
   return problems.length === 0 ? value : {}
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /**

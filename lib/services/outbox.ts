@@ -153,11 +153,6 @@ export function createOutbox(context: Context): Outbox {
     return { endpoint_id, position, read: until, messages, limit, entries, hasMore }
   }
 
-  const stop = async (endpoint_id: string) => {
-    const stopNow = (current: StoredEndpoint) => stopEndpoint(current, now(), 'secret')
-    await storage.updateEndpoint(endpoint_id, stopNow)
-  }
-
   /** Returns the audit entries of messages, by `seq`. Reads those that are not in `known`. */
   const entriesOf = async (messages: readonly StoredMessage[], known: readonly NumberedEntry[]) => {
     const entries = new Map(known.map((entry) => [entry.seq, entry]))
@@ -245,7 +240,8 @@ export function createOutbox(context: Context): Outbox {
         const own = taken.filter((message) => message.endpoint_id === endpoint_id)
         const secrets = openSecrets(sealer, endpoint, begun)
         if (!secrets) {
-          await stop(endpoint_id)
+          const stop = (current: StoredEndpoint) => stopEndpoint(current, now(), 'secret')
+          await storage.updateEndpoint(endpoint_id, stop)
           excess.push(...own)
           continue
         }

@@ -32,12 +32,9 @@ export function parseQuotas(given: Partial<Quotas>): Quotas {
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_QUOTAS)) throw new TypeError(`createTill has no quota ${name}`)
     if (Number.isSafeInteger(value) && value >= 0) continue
-    if (value === Number.POSITIVE_INFINITY && isOfRows(name)) continue
+    const isOfRows = name === 'items' || name === 'purchases'
+    if (value === Number.POSITIVE_INFINITY && isOfRows) continue
     throw new TypeError(`the quota ${name} must be a whole number of 0 or more`)
   }
   return { ...DEFAULT_QUOTAS, ...given }
-}
-
-function isOfRows(name: string): boolean {
-  return name === 'items' || name === 'purchases'
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { assertAuthority, tokenRequired } from '../domain/authority.ts'
+import { type Authority, assertAuthority, tokenRequired } from '../domain/authority.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
@@ -17,17 +17,18 @@ import {
 } from '../domain/session.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { StoreSummary } from '../storage/port.ts'
-import { type Claims, LEEWAY } from '../token/claims.ts'
+import { LEEWAY } from '../token/claims.ts'
 import {
   assertAccount,
   assertActive,
   assertScope,
+  authorityOf,
   getNamedProject,
   getProjectByKey,
 } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
+import { createTokenId, issuerInTokenId } from './ids.ts'
 import { withoutSecrets } from './secrets.ts'
 
 export interface IssuedToken {
@@ -73,11 +74,9 @@ export interface Sessions {
   revoke(account: Account, input: TokenRevocation, options?: CallOptions): Promise<void>
 }
 
-const LOCKDOWN_SCOPES: readonly Scope[] = ['items:read']
-
 export function createSessions(context: Context): Sessions {
   const { storage, now, keyring, issuer, lockdown } = context
-  const publicScopes = lockdown ? LOCKDOWN_SCOPES : SCOPES
+  const publicScopes: readonly Scope[] = lockdown ? ['items:read'] : SCOPES
   const seconds = () => Math.floor(now() / 1000)
 
   const allStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
@@ -156,18 +155,12 @@ export function createSessions(context: Context): Sessions {
         storage.findWatermark(claims.project_id, claims.sub),
       ])
       if (!project) throw tokenRequired()
-      const { scopes, issued_by, token: origin } = factsOf(claims)
-      assertAuthority({ token: origin }, { project_status: project.status, watermark })
-      const session = {
-        account_id: project.account_id,
-        project_id: project.id,
-        user_id: claims.sub,
-        scopes,
-        issued_by,
-        token_id: claims.jti,
-        iat: claims.iat,
-        exp: claims.exp,
-      }
+      const { project_id, sub: user_id, jti: token_id, iat, exp } = claims
+      const issued_by = issuerInTokenId(token_id)
+      const scopes = claims.scope.split(' ') as Scope[]
+      const { account_id, status } = project
+      const session = { account_id, project_id, user_id, scopes, issued_by, token_id, iat, exp }
+      assertAuthority(authorityOf(session) as Authority, { project_status: status, watermark })
       if (scope) assertScope(session, scope)
       return session
     },
@@ -200,13 +193,5 @@ export function createSessions(context: Context): Sessions {
       const write = auditedWrite(context, account, 'tokens.revoke', about, options)
       await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
-  }
-}
-
-function factsOf({ project_id, sub: user_id, jti, iat: issued_at, scope }: Claims) {
-  return {
-    scopes: scope.split(' ') as Scope[],
-    issued_by: issuerInTokenId(jti),
-    token: { project_id, user_id, issued_under: watermarkInTokenId(jti), issued_at },
   }
 }
