@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync, readFileSync, statSync, truncateSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { openSync, readFileSync, renameSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Duplex, Readable } from 'node:stream'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { createLogWriter } from '../../cli/log-writer.ts'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createIo, serveHere } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startPostgres } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { createShopFile } from '../support/served.ts'
 import { createShop } from '../support/till.ts'
 
 const SERVE = ['dist/cli/main.js', 'serve', '--port', '0', '--db', 'memory:', '--log', 'debug']
@@ -54,46 +53,16 @@ test('health checks and scrapes are logged only with --log debug, each start wit
   }
 })
 
-/** A TCP relay on loopback, which can be away for a while. */
-async function startRelay(t: TestContext, { hostname, port: upstreamPort }: URL) {
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const upstream = connect(Number(upstreamPort), hostname)
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        client.destroy()
-        upstream.destroy()
-      })
-    }
-    client.pipe(upstream).pipe(client)
-  })
-  const listen = async (port: number) => {
-    await once(server.listen(port, '127.0.0.1'), 'listening')
-    return (server.address() as AddressInfo).port
-  }
-  const stop = () => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  }
-  t.after(stop)
-  const port = await listen(0)
-  return { port, stop, start: () => listen(port) }
-}
-
 test('an outage of the database is two lines, and its requests are logged without a stack', async (t) => {
-  const url = new URL(await (await startPostgres()).createDatabase(t))
-  const relay = await startRelay(t, url)
-  url.host = `127.0.0.1:${relay.port}`
-  const server = await serveHere(t, [...FREE, '--db', url.href])
+  const { db, ...shop } = await createShopFile(t)
+  const server = await shop.serveHere()
   const ask = async () => (await fetch(`${server.url}/readyz`)).status
   assert.equal(await ask(), 200)
 
-  relay.stop()
+  renameSync(db, `${db}.away`)
   for (let i = 0; i < 5; i++) assert.equal(await ask(), 503)
   await eventuallyHolds(() => assert.ok(messagesOf(server.log).some(isLost)))
-  await relay.start()
+  renameSync(`${db}.away`, db)
   await eventuallyHolds(() => assert.ok(messagesOf(server.log).some(isBack)))
 
   assert.equal(await ask(), 200)
@@ -107,7 +76,7 @@ test('an outage of the database is two lines, and its requests are logged withou
   assert.equal(messagesOf(server.log).filter((each) => isLost(each) || isBack(each)).length, 2)
 })
 
-const isLost = (message: string) => message.startsWith('The database is lost: ')
+const isLost = (message: string) => /^The database is lost: .*moved/.test(message)
 const isBack = (message: string) => /^The database is back after \d+ s$/.test(message)
 
 test('a webhook that was not delivered is a line, also with the sender in a thread', async (t) => {

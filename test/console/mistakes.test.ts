@@ -146,15 +146,6 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.getByText('The server does not answer').waitFor({ state: 'detached' })
   })
 
-  await t.test('a file that is dropped beside the field does not leave the page', async () => {
-    const isStopped = await page.locator('body').evaluate((body: EventTarget) => {
-      const drop = new Event('drop', { bubbles: true, cancelable: true })
-      body.dispatchEvent(drop)
-      return drop.defaultPrevented
-    })
-    assert.equal(isStopped, true)
-  })
-
   await t.test('the field of a search is emptied by a link that shows all', async () => {
     await goTo(page, '#/items?store=b-jpy', 'Items')
     await fill('Search', 'zzz')

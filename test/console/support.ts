@@ -117,7 +117,8 @@ const DROP = `([text, selector]) => {
   dataTransfer.items.add(new File([text], 'dropped.csv'))
   for (const type of ['dragover', 'drop']) {
     const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true })
-    document.querySelector(selector).dispatchEvent(event)
+    const isLeft = document.querySelector(selector).dispatchEvent(event)
+    if (isLeft) throw new Error('the browser would open the file in place of the page')
   }
 }`
 

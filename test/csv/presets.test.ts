@@ -242,10 +242,6 @@ test('reports without purchases are refused by name', () => {
 })
 
 const FITS = '; the header fits the preset google_play_sales'
-const GOOGLE_IDS = {
-  ...{ transaction_id: 'Order Number', purchased_at: 'Order Charged Timestamp' },
-}
-
 /** Headers of which columns are missing, and the mistakes of line 1. */
 const incomplete: { readonly [what: string]: [string[], Partial<LayoutOptions>, string[]] } = {
   'a mapped column': [
@@ -260,11 +256,6 @@ const incomplete: { readonly [what: string]: [string[], Partial<LayoutOptions>, 
       `transaction_id is missing: the header needs one column named transaction_id or purchase_id or order_id${FITS}`,
       `purchased_at is missing: the header needs one column named purchased_at or date or created_at${FITS}`,
     ],
-  ],
-  'a mapped column of a preset': [
-    GOOGLE.split(','),
-    { map: { ...GOOGLE_IDS, sku: 'Nope' } },
-    [`Nope is missing: the map gives it for sku${FITS}`],
   ],
   'a column of the most similar preset': [
     GOOGLE.split(',').filter((column) => column !== 'SKU ID'),

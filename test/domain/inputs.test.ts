@@ -31,9 +31,7 @@ import {
   parseStoreChange,
   parseStoreId,
   STORE_TYPES,
-  type Store,
 } from '../../lib/domain/store.ts'
-import { withoutSecrets } from '../../lib/services/secrets.ts'
 import { problemsOf, shown } from './problems.ts'
 
 const ITEM = {
@@ -65,19 +63,12 @@ type Parse = (input: object) => unknown
 /** Inputs that are returned as they are, and the defaults of the fields that they leave out. */
 const RETURNED: readonly [what: string, parse: Parse, sent: object, defaults?: object][] = [
   ['a new item', parseNewItem, ITEM, { price: 499, description: '', meta: {} }],
-  [
-    'a new item with all fields',
-    parseNewItem,
-    { ...ITEM, description: 'Shiny', meta: { tags: ['a', ['b']], nested: { deep: null } } },
-    { price: 499 },
-  ],
   ['a new project', parseNewProject, GAME, { status: 'active', dlscheme: '', config: {} }],
   [
     'a new project with all fields',
     parseNewProject,
     { ...GAME, status: 'beta', dlscheme: 'mygame', config: CONFIG },
   ],
-  ['a change of nothing', bySession, { id: 'prj_1' }],
   [
     'a change of a session',
     bySession,
@@ -89,14 +80,6 @@ const RETURNED: readonly [what: string, parse: Parse, sent: object, defaults?: o
     { id: 'prj_1', platform: 'ios', status: 'disabled', config: { webhook_secret: null } },
   ],
   ['a new store', parseNewStore, STORE, { is_sandbox: false, status: 'active', store_config: {} }],
-  [
-    'a new store with all fields',
-    parseNewStore,
-    {
-      ...{ ...STORE, store_id: 'main', is_sandbox: true, status: 'beta' },
-      store_config: { currency: 'USD', unknown: [1], platform: 'steam', api_key: [7] },
-    },
-  ],
   ['a query of a list', (sent) => parseObject(sent, listFields), {}, { limit: 100 }],
   [
     'a session',
@@ -118,8 +101,9 @@ const inStore = (store_type: string, store_config: object) => ({
   ...{ ...STORE, store_type, store_config },
 })
 
+type Problems = readonly [parse: Parse, sent: object, ...problems: string[]]
 /** Several problems at once, and those that no schema describes. */
-const PROBLEMS: readonly [parse: Parse, sent: object, ...problems: string[]][] = [
+const PROBLEMS: readonly Problems[] = [
   [parseNewItem, { ...ITEM, metadata: {}, id: 'itm_mine' }, 'metadata: unknown', 'id: unknown'],
   [
     parseNewItem,
@@ -143,11 +127,13 @@ const PROBLEMS: readonly [parse: Parse, sent: object, ...problems: string[]][] =
   ],
   [bySession, { name: 'New' }, 'id: required'],
   [bySession, { id: 'prj_1', status: 'disabled' }, 'status: unknown'],
-  ...[byAccount, bySession].map((parse): (typeof PROBLEMS)[number] => [
-    parse,
-    { id: 'p', bundle_id: 'com.x', dlscheme: 'x', account_id: 'x', public_key: 'x' },
-    ...['bundle_id', 'dlscheme', 'account_id', 'public_key'].map((field) => `${field}: unknown`),
-  ]),
+  ...[byAccount, bySession].map(
+    (parse): Problems => [
+      parse,
+      { id: 'p', bundle_id: 'com.x', dlscheme: 'x', account_id: 'x', public_key: 'x' },
+      ...['bundle_id', 'dlscheme', 'account_id', 'public_key'].map((field) => `${field}: unknown`),
+    ],
+  ),
   [parseItemChange, { id: 'i', name: 'a', type: 'consumable' }, 'name: unknown', 'type: unknown'],
   [parseNewStore, { ...STORE, id: 'x', account_id: 'y' }, 'id: unknown', 'account_id: unknown'],
   [
@@ -165,13 +151,9 @@ const PROBLEMS: readonly [parse: Parse, sent: object, ...problems: string[]][] =
     ...['project_id: invalid', 'store_id: invalid', 'store_type: invalid'],
     'store_config.currency: invalid',
   ],
-  ...['constructor', { toString: 1, valueOf: 1 }, deep].map(
-    (store_type): (typeof PROBLEMS)[number] => [
-      parseNewStore,
-      { ...STORE, store_type },
-      'store_type: invalid',
-    ],
-  ),
+  ...['constructor', { toString: 1, valueOf: 1 }, deep].map((store_type): Problems => {
+    return [parseNewStore, { ...STORE, store_type }, 'store_type: invalid']
+  }),
   [
     parseNewStore,
     inStore('web', { webhook_url: 'mygame://hook', return_url: 'javascript:alert(1)' }),
@@ -183,7 +165,7 @@ const PROBLEMS: readonly [parse: Parse, sent: object, ...problems: string[]][] =
   [parseStoreId, { store_id: 'a/../b' }, 'store_id: invalid'],
   [parseStoreId, {}, 'store_id: required'],
   [session, { ...SESSION, scope: 'admin' }, 'scope: unknown'],
-  ...['pk_2', '', null, [KEY]].map((public_key): (typeof PROBLEMS)[number] => {
+  ...['pk_2', '', null, [KEY]].map((public_key): Problems => {
     return [session, { ...SESSION, public_key }, 'public_key: mismatch']
   }),
   [
@@ -224,20 +206,8 @@ const DESCRIBED: { readonly [what: string]: Described } = {
 
 const ANY_VALUES = [
   ...[undefined, null, true, 0, 1, -1, 1.5, 499n, [], {}, { a: [1] }, [null], ['USD'], ['usd', 7]],
-  ...[
-    'a b',
-    'a\n',
-    'a\r\n\tb',
-    'a\0',
-    '\u0085',
-    'золото',
-    'gold１',
-    'a.b',
-    'a/b',
-    '_-',
-    '1a',
-    '9a://',
-  ],
+  ...['a b', 'a\n', 'a\r\n\tb', 'a\0', '\u0085', 'золото', 'gold１', 'a.b', 'a/b', '_-', '1a'],
+  '9a://',
   ...['499', '4.99', '-1', '+1', ' 4', '1e3', 'USD', 'usd', 'com.example', 'https://a/b', '/done'],
 ]
 
@@ -268,8 +238,9 @@ describe('a parse function accepts what ajv accepts by its schema', () => {
         assert.equal([...new Set(found)].join(), expected, `${field} ${shown(value)}`)
       }
       for (const [field, rule] of propertiesOf(schema)) {
-        for (const value of valuesFor(rule))
+        for (const value of valuesFor(rule)) {
           assertAgreed(field, value, { ...input, [field]: value })
+        }
         for (const [key, within] of propertiesOf(rule)) {
           for (const value of valuesFor(within).slice(1)) {
             assertAgreed(field, value, { ...input, [field]: { [key]: value } })
@@ -292,8 +263,6 @@ const CONFIGS: [what: string, before: object, sent: object | undefined, after: o
   ['a config is replaced, except for the secret', stored, { a: 1 }, { ...stored, a: 1 }],
   ['a new secret replaces the old one', stored, other, other],
   ['null removes the secret', stored, { webhook_secret: null, a: 1 }, { a: 1 }],
-  ['no secret is added', {}, { a: 1 }, { a: 1 }],
-  ['no secret is removed', {}, { webhook_secret: null }, {}],
   ['__proto__ is a normal key', {}, JSON.parse(`{${proto}`), JSON.parse(`{${proto}`)],
 ]
 test('a change of a project replaces its config, and keeps secrets', () => {
@@ -311,20 +280,6 @@ test('a change of a project replaces its config, and keeps secrets', () => {
     assert.deepEqual(changeProject(project, change), expected, what)
     assert.deepEqual(project, copy)
   }
-})
-
-test('a project and a store without secrets are copies, for every type', () => {
-  const project = { ...parseNewProject({ ...GAME, config: CONFIG }), id: 'prj_1' } as Project
-  const { webhook_secret: _, ...shown } = CONFIG
-  assert.deepEqual(withoutSecrets(project).config, shown)
-  assert.equal(project.config.webhook_secret, 'whs_1')
-
-  const secrets = { shared_secret: 'a', api_key: 'b', webhook_secret: 'c' }
-  const kept = JSON.parse('{"currency":"USD","__proto__":{"a":1}}')
-  const input = { ...STORE, store_id: 'main', store_config: { ...kept, ...secrets } }
-  const store = parseNewStore(input) as Store
-  assert.equal(JSON.stringify(withoutSecrets(store).store_config), JSON.stringify(kept))
-  assert.equal(store.store_config.api_key, 'b')
 })
 
 test('all statuses but disabled and archived are active', () => {
