@@ -83,6 +83,9 @@ function runScript(cwd: string, bin: string, args: readonly string[]) {
   })
 }
 
+const CHECKED = ['checked', 'run --silent build']
+const PUBLISHED = 'publish sample-1.2.0.tgz --tag latest'
+
 test('a release is checked, published and tagged', (t) => {
   const { release, calls, tags, git, packWithNpm } = createClone(t)
   packWithNpm()
@@ -90,11 +93,7 @@ test('a release is checked, published and tagged', (t) => {
   const { status, stdout, stderr } = release()
 
   assert.equal(status, 0, stderr)
-  assert.deepEqual(calls(), [
-    'checked',
-    'run --silent build',
-    'publish sample-1.2.0.tgz --tag latest',
-  ])
+  assert.deepEqual(calls(), [...CHECKED, PUBLISHED])
   assert.equal(tags(), 'v1.2.0')
   assert.deepEqual(git('rev-parse', 'v1.2.0^{commit}'), git('rev-parse', 'HEAD'))
   assert.match(stdout, /sample-1\.2\.0\.tgz: \d+ bytes, \d+ unpacked, sha512-/)
@@ -123,8 +122,6 @@ test('everything that is not ready is named before the checks start', (t) => {
   assert.deepEqual(calls(), [''])
 })
 
-const CHECKED = ['checked', 'run --silent build']
-
 interface Case {
   readonly args?: string
   readonly code?: number
@@ -148,7 +145,7 @@ const UNTAGGED: { readonly [what: string]: Case } = {
   'a publication that fails': {
     prepare: ({ failPublishing }) => failPublishing(),
     prints: /npm publish .* failed/,
-    calls: [...CHECKED, 'publish sample-1.2.0.tgz --tag latest'],
+    calls: [...CHECKED, PUBLISHED],
   },
   'a version with a tag in the remote repository': {
     prepare: ({ git }) => git('push', '--quiet', 'origin', 'HEAD:refs/tags/v1.2.0'),

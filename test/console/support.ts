@@ -66,11 +66,8 @@ export async function openTab(t: TestContext, options: BrowserContextOptions = {
 
 /** The gestures of a person who uses only the mouse, or only the keyboard. */
 export function personAt(page: Page, by: 'mouse' | 'keyboard') {
-  const isFocused = (target: Locator) =>
-    target.evaluate((element: unknown) => {
-      const { document } = globalThis as unknown as { document: { activeElement: unknown } }
-      return element === document.activeElement
-    })
+  const isFocused = async (target: Locator) =>
+    (await target.and(page.locator(':focus')).count()) > 0
   /** Presses Tab until the control has the focus. */
   const reach = async (target: Locator) => {
     await target.waitFor()
@@ -124,10 +121,7 @@ const DROP = `([text, selector]) => {
 
 /** Goes to a page of the console, and waits for its title. */
 export async function goTo(page: Page, link: string, title: string): Promise<void> {
-  await page.evaluate((link) => {
-    const { location } = globalThis as unknown as { readonly location: { hash: string } }
-    location.hash = link
-  }, link)
+  await page.evaluate(`location.hash = ${JSON.stringify(link)}`)
   await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
 }
 

@@ -55,13 +55,9 @@ describe('parseObject', () => {
 
     assert.throws(
       () => parseObject({}, rules),
-      (error: TillError) => {
-        assert.equal(error.details.length, 100)
-        assert.equal(error.total, 150)
-        assert.equal(error.message, '150 fields are invalid')
-        assert.equal(error.details[99]?.field, 'f99')
-        return true
-      },
+      ({ details, total, message }: TillError) =>
+        `${details.at(99)?.field} ${details.length} ${total}: ${message}` ===
+        'f99 100 150: 150 fields are invalid',
     )
   })
 })
@@ -202,7 +198,6 @@ describe('a free-form object', () => {
     { a: [1, 'b', true, false, null, {}, []], 'c d': { e: 0.5 } },
     JSON.parse('{"":1,"__proto__":{"a":1},"constructor":2,"日本 \\ud83d\\ude00":3}'),
     { a: [9007199254740991, -9007199254740991] },
-    { a: [0.1, 5e-324, -1e-300, 123456789.123] },
     Object.create(null),
     { a: shared, b: [shared, shared] },
     { a: '\u0001\u007f\u2028' },

@@ -101,11 +101,7 @@ describe('verifyToken', () => {
 
   test('does not throw for a signed payload with the deepest nesting that fits', () => {
     const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
-
-    assert.doesNotThrow(() => verify(forge(header, whole.replace('}', `,"a":${deep}}`))))
-    const objects = `${'{"a":'.repeat(950)}0${'}'.repeat(950)}`
-    assert.deepEqual(verify(forge(header, whole.replace('}', `,"a":${objects}}`))), claims)
-    assert.equal(verify(forge(header, whole.replace('}', `,"a":${objects.slice(1)}}`))), undefined)
+    assert.deepEqual(verify(forge(header, whole.replace('}', `,"a":${deep}}`))), claims)
   })
 
   test('refuses invalid UTF-8 in a signed payload and in a signed header', () => {
@@ -128,7 +124,6 @@ describe('verifyToken and encodings', () => {
 
   const spellings: Record<string, (segment: string) => string> = {
     padding: (segment) => `${segment}${'='.repeat(-segment.length & 3)}`,
-    'excess padding': (segment) => `${segment}===`,
     'the plain alphabet': (segment) => segment.replaceAll('-', '+').replaceAll('_', '/'),
     'a space before it': (segment) => ` ${segment}`,
     'a line break after it': (segment) => `${segment}\n`,
