@@ -17,7 +17,3 @@ export type FaultCode = keyof typeof faults
 
 /** The error codes that HTTP adds to those of the library. */
 export type HttpErrorCode = FaultCode | 'internal_error'
-
-export function isFaultCode(code: string): code is FaultCode {
-  return Object.hasOwn(faults, code)
-}

@@ -7,8 +7,6 @@ import {
 } from '../../lib/index.ts'
 import {
   count,
-  type Described,
-  exactly,
   importParts,
   type Properties,
   page,
@@ -23,7 +21,9 @@ const object = { type: 'object', additionalProperties: true }
 const texts = { type: 'array', items: text }
 const listOf = (name: string) => ({ type: 'array', items: ref(name) })
 const statuses = { purchased: count, pending: count, refunded: count, cancelled: count }
+const periods = { 'day?': text, 'week?': text, 'month?': text }
 const digits = { type: 'string', pattern: '^[0-9]+$', description: 'In minor units.' }
+const amounts = { currency: text, ...statuses, revenue: digits, refunded_total: digits }
 
 /**
  * Creates the schemas of the management API. Its answers may lack some fields; those of the ten
@@ -38,18 +38,15 @@ export function createManagedSchemas() {
   return {
     ...inputs,
     ManagedProjectChange: without(inputs.ManagedProjectChange, 'id'),
-    ManagedStoreChange: {
-      type: 'object',
-      properties: {
-        is_sandbox: flag,
-        status: records.store.status,
-        store_config: {
-          ...object,
-          description:
-            'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
-        },
-      } satisfies Described<Omit<lib.StoreChange, 'store_id'>>,
-    },
+    ManagedStoreChange: optional({
+      is_sandbox: flag,
+      status: records.store.status,
+      store_config: {
+        ...object,
+        description:
+          'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
+      },
+    } satisfies { [F in Exclude<keyof lib.StoreChange, 'store_id'>]-?: JsonSchema }),
     ManagedItemChange: without(inputs.ItemChange, 'id'),
     ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
     ManagedImportForm: importForm,
@@ -90,46 +87,37 @@ export function createManagedSchemas() {
     SummaryQuery: without(inputs.SummaryQuery, 'sandbox'),
     AccountSummaryQuery: without(inputs.SummaryQuery, 'store_id'),
 
-    Account: exactly<Omit<lib.Account, 'id' | 'project_id'>>({
+    Account: record<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,
       name: text,
       created_at: time,
     }),
-    AccountKey: record<lib.AccountKeyInfo & { readonly current: boolean }>(
-      { ...accountKey, revoked_at: time, last_used_on: day, current: flag },
-      ['name', 'revoked_at', 'last_used_on'],
-    ),
+    AccountKey: record<lib.AccountKeyInfo & { readonly current: boolean }>({
+      ...{ ...accountKey, 'revoked_at?': time, 'last_used_on?': day, current: flag },
+    }),
     AccountKeyPage: page('keys', 'AccountKey'),
-    NewAccountKey: record({ ...accountKey, account_key: text }, ['name']),
-    RevokedAccountKey: exactly({ key_id: text }),
-    ManagedProject: record<WithSecrets<lib.Project>>(
-      { ...project, account_id, created_at: time, secrets },
-      ['secrets'],
-    ),
+    NewAccountKey: record({ ...accountKey, account_key: text }),
+    RevokedAccountKey: record({ key_id: text }),
+    ManagedProject: record<WithSecrets<lib.Project>>({
+      ...{ ...project, account_id, created_at: time, 'secrets?': secrets },
+    }),
     ManagedProjectPage: page('projects', 'ManagedProject'),
-    ManagedStore: record<WithSecrets<lib.Store>>(
-      { ...records.store, account_id, created_at: time, secrets },
-      ['secrets'],
-    ),
+    ManagedStore: record<WithSecrets<lib.Store>>({
+      ...{ ...records.store, account_id, created_at: time, 'secrets?': secrets },
+    }),
     ManagedStorePage: page('stores', 'ManagedStore'),
-    ManagedItem: record<lib.Item>(
-      {
-        ...records.item,
-        ...{ account_id, project_id, created_at: time, version: count, archived_at: time },
-      },
-      ['archived_at'],
-    ),
+    ManagedItem: record<lib.Item>({
+      ...records.item,
+      ...{ account_id, project_id, created_at: time, version: count, 'archived_at?': time },
+    }),
     ManagedItemPage: page('items', 'ManagedItem'),
-    AuditEntry: record<lib.AuditEntry>(
-      {
-        ...{ at: time, actor: text, action: text, subject: text, account_id: text },
-        ...{ project_id: text, store_id: text, request_id: text, data: object },
-      },
-      ['data'],
-    ),
+    AuditEntry: record<lib.AuditEntry>({
+      ...{ at: time, actor: text, action: text, subject: text, account_id: text },
+      ...{ project_id: text, store_id: text, request_id: text, 'data?': object },
+    }),
     AuditPage: page('entries', 'AuditEntry'),
     CatalogFile: { ...object, description: 'A catalog: see docs/catalog.md.' },
-    CatalogPlan: exactly<lib.CatalogPlan>({
+    CatalogPlan: record<lib.CatalogPlan>({
       ...{ project_id: text, digest: text, created: count, updated: count, archived: count },
       ...{ restored: count, unchanged: count, missing: count, unset_variables: texts },
       changes: {
@@ -138,77 +126,55 @@ export function createManagedSchemas() {
         description: 'The first 1,000 changes at most.',
       },
     }),
-    Purchase: record<lib.Purchase>(purchase, ['user_id', 'price', 'currency', 'expires_at']),
+    Purchase: record<lib.Purchase>(purchase),
     PurchasePage: page('purchases', 'Purchase'),
-    StatusChange: record<lib.StatusChange>(
-      { ...{ import_id: text, created_at: time, file_name: text }, before: text, after: text },
-      ['file_name'],
-    ),
-    StatusChangeList: exactly({ changes: listOf('StatusChange') }),
-    RecordedPurchase: record<lib.RecordedPurchase>(
-      { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },
-      ['purchase'],
-    ),
-    PurchaseSummary: record<lib.PurchaseSummary>(
-      {
-        ...{ day: text, week: text, month: text, sku: text, store_id: text, currency: text },
-        ...{ ...statuses, revenue: digits, refunded_total: digits, buyers: count },
-      },
-      ['day', 'week', 'month', 'sku', 'store_id'],
-    ),
-    PurchaseTotal: record<Omit<lib.PurchaseTotal, 'store_id'>>(
-      {
-        ...{ day: text, week: text, month: text, sku: text, currency: text },
-        ...{ ...statuses, revenue: digits, refunded_total: digits },
-      },
-      ['day', 'week', 'month', 'sku'],
-    ),
-    ItemTotal: record<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>(
-      {
-        ...{ sku: text, display_name: text, currency: text, ...statuses },
-        ...{ revenue: digits, refunded_total: digits },
-      },
-      ['sku'],
-    ),
-    PurchaseOverview: exactly<lib.PurchaseOverview>({
+    StatusChange: record<lib.StatusChange>({
+      ...{ import_id: text, created_at: time, 'file_name?': text, before: text, after: text },
+    }),
+    StatusChangeList: record({ changes: listOf('StatusChange') }),
+    RecordedPurchase: record<lib.RecordedPurchase>({
+      outcome: { enum: ['added', 'updated', 'skipped'] },
+      'purchase?': ref('Purchase'),
+    }),
+    PurchaseSummary: record<lib.PurchaseSummary>({
+      ...{ ...periods, 'sku?': text, 'store_id?': text, ...amounts, buyers: count },
+    }),
+    PurchaseTotal: record<Omit<lib.PurchaseTotal, 'store_id'>>({
+      ...{ ...periods, 'sku?': text, ...amounts },
+    }),
+    ItemTotal: record<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>({
+      ...{ 'sku?': text, display_name: text, ...amounts },
+    }),
+    PurchaseOverview: record<lib.PurchaseOverview>({
       ...{ ...statuses, currency_count: count },
       ...{ currencies: listOf('PurchaseTotal'), periods: listOf('PurchaseTotal') },
       items: listOf('ItemTotal'),
     }),
-    BuyerCount: exactly<lib.BuyerCount>({ currency: text, new: count, returning: count }),
-    Buyers: exactly<lib.Buyers>({ buyers: listOf('BuyerCount') }),
-    PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
-    ImportTotal: exactly<lib.ImportTotal>({
+    BuyerCount: record<lib.BuyerCount>({ currency: text, new: count, returning: count }),
+    Buyers: record<lib.Buyers>({ buyers: listOf('BuyerCount') }),
+    PurchaseSummaryList: record({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
+    ImportTotal: record<lib.ImportTotal>({
       status: text,
       currency: text,
       rows: { ...count, description: 'Rows of the file. A purchase and its refund are two rows.' },
       total: digits,
     }),
-    PassedOver: record<lib.PassedOverCount>({ reason: text, app: text, rows: count }, ['app']),
-    UnequalCount: exactly<lib.UnequalCount>({
+    PassedOver: record<lib.PassedOverCount>({ reason: text, 'app?': text, rows: count }),
+    UnequalCount: record<lib.UnequalCount>({
       field: { enum: UNEQUAL_FIELDS },
       stored: { enum: ['missing', 'different'] },
       rows: count,
     }),
-    ManagedImport: record<lib.ImportResult>(
-      {
-        ...{ import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
-        passed_over_reasons: listOf('PassedOver'),
-        unequal: listOf('UnequalCount'),
-        fitting_preset: { ...text, description: 'The preset that fits the header of the file.' },
-      },
-      ['import_id', 'fitting_preset'],
-    ),
+    ManagedImport: record<Omit<lib.ImportResult, 'import_id'> & { readonly import_id?: string }>({
+      ...{ 'import_id?': text, layout: text, ...counts, totals, ignored_columns: texts },
+      passed_over_reasons: listOf('PassedOver'),
+      unequal: listOf('UnequalCount'),
+      'fitting_preset?': { ...text, description: 'The preset that fits the header of the file.' },
+    }),
     ImportRecord: {
-      ...exactly<lib.ImportRecord>({
-        ...{
-          import_id: text,
-          store_id: text,
-          created_at: time,
-          undone_at: time,
-          ...counts,
-          totals,
-        },
+      ...record<Required<lib.ImportRecord>>({
+        ...{ import_id: text, store_id: text, created_at: time, undone_at: time },
+        ...{ ...counts, totals },
         ...{ actor: text, file_name: text, bytes: count, sha256: text, layout: text },
         finished_at: time,
       }),
@@ -216,41 +182,26 @@ export function createManagedSchemas() {
     },
     ImportPage: page('imports', 'ImportRecord'),
     UserExport: { ...object, description: 'All records about the user.' },
-    ErasedUser: exactly<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
-    WebhookEndpoint: record<lib.WebhookEndpoint>(
-      {
-        ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
-        ...{ reason: text, unconfirmed_url: text, unconfirmed_is_signed: flag, is_signed: flag },
-        unconfirmed_at: time,
-        ...{ cursor: count, lag: count, lag_seconds: count, failing_since: time },
-        last_failure: record<lib.WebhookFailure>({ at: time, status: count, error: text }, [
-          'status',
-          'error',
-        ]),
-      },
-      [
-        ...(['reason', 'unconfirmed_url', 'unconfirmed_is_signed', 'unconfirmed_at'] as const),
-        ...(['failing_since', 'last_failure'] as const),
-      ],
-    ),
+    ErasedUser: record<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
+    WebhookEndpoint: record<lib.WebhookEndpoint>({
+      ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
+      ...{ 'reason?': text, 'unconfirmed_url?': text, 'unconfirmed_is_signed?': flag },
+      ...{ is_signed: flag, 'unconfirmed_at?': time },
+      ...{ cursor: count, lag: count, lag_seconds: count, 'failing_since?': time },
+      'last_failure?': record<lib.WebhookFailure>({ at: time, 'status?': count, 'error?': text }),
+    }),
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
-    WebhookDelivery: record<lib.WebhookDelivery>(
-      {
-        ...{ endpoint_id: text, webhook_id: text, type: text, state: text },
-        sequence: { ...count, description: 'The number of the audit entry of the change.' },
-        next_at: { ...time, description: 'When the webhook is sent next.' },
-        ...{ attempts: count, at: time, status: count, error: text, answer: text },
-        duration_ms: count,
-      },
-      ['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],
-    ),
-    WebhookRequest: record<lib.WebhookRequest>(
-      {
-        ...{ endpoint_id: text, webhook_id: text, url: text, body: text },
-        headers: { ...object, description: 'All headers except `webhook-signature`.' },
-      },
-      ['body'],
-    ),
+    WebhookDelivery: record<lib.WebhookDelivery>({
+      ...{ endpoint_id: text, webhook_id: text, type: text, state: text },
+      sequence: { ...count, description: 'The number of the audit entry of the change.' },
+      'next_at?': { ...time, description: 'When the webhook is sent next.' },
+      ...{ attempts: count, 'at?': time, 'status?': count, 'error?': text, 'answer?': text },
+      'duration_ms?': count,
+    }),
+    WebhookRequest: record<lib.WebhookRequest>({
+      ...{ endpoint_id: text, webhook_id: text, url: text, 'body?': text },
+      headers: { ...object, description: 'All headers except `webhook-signature`.' },
+    }),
     WebhookDeliveryPage: page('deliveries', 'WebhookDelivery'),
   } satisfies Properties
 }
@@ -258,9 +209,9 @@ export function createManagedSchemas() {
 /** The longest grace period of a former public key: 30 days. */
 export const MAX_GRACE_MS = 30 * 86_400_000
 
-type WithSecrets<R> = R & { readonly secrets: readonly string[] }
+type WithSecrets<R> = R & { readonly secrets?: readonly string[] }
 
-const accountKey = { key_id: text, account_id: text, created_at: time, name: text }
+const accountKey = { key_id: text, account_id: text, created_at: time, 'name?': text }
 const day = { type: 'string', format: 'date' }
 
 const catalogFields = {
@@ -295,8 +246,8 @@ const importForm = {
 
 const purchase = {
   ...{ store_id: text, import_id: text, transaction_id: text, sku: text, purchased_at: time },
-  ...{ user_id: text, quantity: count, price: count, currency: text },
-  ...{ status: text, metadata: object, expires_at: time },
+  ...{ 'user_id?': text, quantity: count, 'price?': count, 'currency?': text },
+  ...{ status: text, metadata: object, 'expires_at?': time },
 }
 
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }

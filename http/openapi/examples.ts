@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorDetail, TillError } from '../../lib/index.ts'
-import { type HttpErrorCode, isFaultCode } from '../faults.ts'
+import { type FaultCode, faults, type HttpErrorCode } from '../faults.ts'
 import { manageExamples } from '../manage/examples.ts'
 import { createProblem, type Problem, TransportFault } from '../problems.ts'
 import type { SchemaName } from './schemas.ts'
@@ -73,25 +73,23 @@ export const examples = {
 
 export type ProblemCode = ErrorCode | HttpErrorCode
 
-const problems = new Map<ProblemCode, Problem>()
-
 /** The problem document for this error code, as the server creates it. */
 export function exampleProblem(code: ProblemCode): Problem {
-  const known = problems.get(code)
-  if (known) return known
   const { status, headers, body } = createProblem(errorOf(code), REQUEST_ID)
-  const problem = { status, headers, body: { ...body, detail: body.detail || body.title } }
-  problems.set(code, problem)
-  return problem
+  return { status, headers, body: { ...body, detail: body.detail || body.title } }
 }
 
 const REQUEST_ID = '5f0c8c1e-52f3-4a0b-9a57-6a1f0f5d2c33'
 
 function errorOf(code: ProblemCode): Error {
   if (code === 'internal_error') return new Error()
-  if (isFaultCode(code)) return new TransportFault(code, '')
+  if (isFault(code)) return new TransportFault(code, '')
   const [message = '', mistake] = mistakes[code] ?? []
   return new TillError(code, message, mistake && [mistake])
+}
+
+function isFault(code: string): code is FaultCode {
+  return Object.hasOwn(faults, code)
 }
 
 const mistakes: { readonly [code: string]: readonly [message: string, mistake: ErrorDetail] } = {

@@ -3,12 +3,11 @@ import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
 import {
   count,
-  type Described,
-  exactly,
   importParts,
   type Properties,
   page,
   pick,
+  record,
   ref,
   text,
   time,
@@ -22,7 +21,7 @@ export function createAllSchemas() {
 }
 
 /**
- * Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema.
+ * Creates the schemas of all bodies and queries. An answer has record the fields of its schema.
  */
 function createBodySchemas() {
   const { inputs, records } = createSchemas()
@@ -53,14 +52,14 @@ function createBodySchemas() {
       },
       required: ['file', 'store_id'],
     },
-    AccessToken: exactly({ access_token: jwt, ttl_seconds: count }),
-    Session: exactly(session),
-    InitializedSession: exactly({
+    AccessToken: record({ access_token: jwt, ttl_seconds: count }),
+    Session: record(session),
+    InitializedSession: record({
       project: pick(project, 'id', 'name', 'bundle_id', 'platform', 'status', 'dlscheme'),
       session: ref('Session'),
       stores: {
         type: 'array',
-        items: exactly({
+        items: record({
           id: store.store_id,
           store_type: store.store_type,
           is_sandbox: store.is_sandbox,
@@ -70,16 +69,16 @@ function createBodySchemas() {
     }),
     CreatedItem: pick(item, 'id', 'name', 'display_name', 'description'),
     Item: pick(item, ...Object.keys(itemFields)),
-    ItemList: exactly({ items: { type: 'array', items: ref('Item') } }),
-    ImportResult: exactly({ ok: { const: true } }),
-    OwnedItem: exactly({
+    ItemList: record({ items: { type: 'array', items: ref('Item') } }),
+    ImportResult: record({ ok: { const: true } }),
+    OwnedItem: record({
       ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
     }),
     OwnedPage: page('owned', 'OwnedItem'),
     CreatedProject: pick(project, ...PROJECT),
     Project: pick(project, ...PROJECT, 'public_key'),
     Store: pick(store, ...STORE),
-    Health: exactly({ status: { const: 'ok' } }),
+    Health: record({ status: { const: 'ok' } }),
     Text: text,
     Document: { type: 'object', additionalProperties: true, description: 'An OpenAPI document.' },
     Problem: problem,
@@ -88,17 +87,14 @@ function createBodySchemas() {
 
 type Types = { readonly [field: string]: { readonly type?: unknown } }
 
-const known = new Map<SchemaName, Types>()
+let schemas: ReturnType<typeof createAllSchemas> | undefined
 
 /** The names and types of the fields of a query or body. */
 export function fieldsOf(name: SchemaName): Types {
-  const cached = known.get(name)
-  if (cached) return cached
   // `NewStore` is a union of three schemas, one for each store type, with the same fields.
-  const schema = createAllSchemas()[name === 'NewStore' ? 'NewWebStore' : name]
-  const { properties } = schema as { readonly properties: Types }
-  known.set(name, properties)
-  return properties
+  schemas ??= createAllSchemas()
+  const schema = schemas[name === 'NewStore' ? 'NewWebStore' : name]
+  return (schema as { readonly properties: Types }).properties
 }
 
 /** The fields of an item in an answer, in their order. */
@@ -111,29 +107,24 @@ const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', '
 
 const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
 
-const detail = {
-  type: 'object',
-  properties: {
-    field: text,
-    line: count,
-    column: text,
-    code: text,
-    message: text,
-  } satisfies Described<ErrorDetail>,
-  required: ['code', 'message'],
-  additionalProperties: false,
-}
+const detail = record<ErrorDetail>({
+  ...{ 'field?': text, 'line?': count, 'column?': text },
+  ...{ code: text, message: text },
+})
 
 const problem = {
-  ...exactly<Problem['body']>({
+  ...record<Problem['body']>({
     type: { type: 'string', pattern: '^urn:tillkit:error:[a-z_]+$' },
     title: text,
     status: { type: 'integer', minimum: 400, maximum: 599 },
     detail: { type: 'string', description: 'An explanation for people.' },
     code: { type: 'string', description: 'The error code, for programs.' },
     request_id: text,
-    errors: { type: 'array', items: detail, description: 'The first 100 mistakes in the request.' },
+    'errors?': {
+      type: 'array',
+      items: detail,
+      description: 'The first 100 mistakes in the request.',
+    },
   }),
-  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
   description: 'An error (RFC 9457).',
 }

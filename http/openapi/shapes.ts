@@ -6,22 +6,26 @@ export const text = { type: 'string' }
 export const count = { type: 'integer', minimum: 0 }
 export const time = { type: 'string', format: 'date-time' }
 
-/** A schema for each field of `T`, also for each optional one. */
-export type Described<T> = { readonly [K in keyof Required<T>]: JsonSchema }
+/** A schema for each field of `T`. The name of an optional field has a question mark at its end. */
+type Described<T> = {
+  readonly [K in keyof T & string as undefined extends T[K] ? `${K}?` : K]-?: JsonSchema
+}
 
-/** The schema of an object that has all of these fields and no others: all fields of `T`. */
-export function exactly<T = Properties>(properties: Described<T>) {
+/** The schema of an object with all fields of `T` and no others. */
+export function record<T = Properties>(described: Described<T>) {
+  const names = Object.keys(described)
+  const entries = Object.entries(described).map(([name, schema]) => [name.replace('?', ''), schema])
   return {
     type: 'object',
-    properties,
-    required: Object.keys(properties),
+    properties: Object.fromEntries(entries) as Properties,
+    required: names.filter((name) => !name.endsWith('?')),
     additionalProperties: false,
   }
 }
 
 /** Picks the named fields from `properties`. Returns the schema of an object with exactly these. */
 export function pick(properties: Properties, ...fields: readonly string[]) {
-  return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
+  return record(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
 }
 
 /** A reference to a schema of the document. */
@@ -62,12 +66,6 @@ export const importParts = {
   },
 }
 
-/** The schema of an object with all fields of `T`. Those named in `optional` may be missing. */
-export function record<T = Properties>(properties: Described<T>, optional: readonly (keyof T)[]) {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name as never))
-  return { ...exactly<T>(properties), required }
-}
-
 const next = {
   ...text,
   description: 'The `cursor` of the next page. Missing on the last page.',
@@ -75,5 +73,5 @@ const next = {
 
 /** The schema of one page of a list. */
 export function page(name: string, schema: string) {
-  return record({ [name]: { type: 'array', items: ref(schema) }, next }, ['next'])
+  return record({ [name]: { type: 'array', items: ref(schema) }, 'next?': next })
 }
