@@ -1,29 +1,44 @@
-import type { Till, Together } from '../lib/index.ts'
-import { networkOf } from './address.ts'
+import type { Account, Project, Scope, Session, Till, Together } from '../lib/index.ts'
 import { noBody } from './body.ts'
-import { acquire, assertRoom, release, tryAcquire } from './concurrency.ts'
 import type { Exchange } from './exchange.ts'
-import type { Reservation } from './memory-budget.ts'
-import { consume } from './rate-limit.ts'
-import type { CacheableRead } from './repeated-reads.ts'
-import type { AnyRoute } from './route.ts'
+import { networkOf, type RequestHeaders, type Target } from './head.ts'
+import { projectFull, type RequestKind, type Reservation, SharedLimit } from './in-flight.ts'
 import type { ServerContext } from './server-context.ts'
 
+/** The facts of a route that decide whom it admits. */
+export interface AdmissionRule<Caller> {
+  readonly credential: Credential<Caller>
+  readonly readBody: unknown
+  /** Selects the concurrency limit of the route. */
+  readonly kind: RequestKind | ((query: Target['query']) => RequestKind)
+}
+
+/** A read whose answer is cached, and its verified caller. */
+interface CachedRead {
+  readonly route: AdmissionRule<unknown>
+  readonly caller: Session
+}
+
 export function createAdmission(till: Till, context: ServerContext) {
-  const { concurrency, memory, keyLimit, addressLimit, hostAccount } = context
+  const { concurrency, memory, keyLimit, addressLimit, hostAccount, limits } = context
+  const { uploadsOfProject } = limits
+  const uploads = new SharedLimit(Infinity, uploadsOfProject, projectFull, projectFull)
 
   /** Consumes from the rate limit of the client's address. */
   const consumeByAddress = ({ client, answer }: Exchange) => {
-    if (addressLimit) consume(addressLimit, networkOf(client), answer)
+    addressLimit?.consume(networkOf(client), answer)
   }
 
-  const consumeByCaller = (
-    exchange: Exchange,
-    { limitedBy }: AnyRoute['credential'],
-    caller: unknown,
-  ) => {
-    if (!keyLimit || !limitedBy) return
-    consume(keyLimit, limitedBy.bucketOf(caller, networkOf(exchange.client)), exchange.answer)
+  /** Notes the account and project of a verified caller, and consumes from its rate limit. */
+  const identify = (exchange: Exchange, credential: Credential<unknown>, caller: unknown) => {
+    const { client, answer } = exchange
+    const { account_id } = caller as Account | Project | Session
+    exchange.account_id = account_id
+    exchange.project_id = credential.projectOf?.(caller)
+    if (keyLimit && credential.bucketOf) {
+      keyLimit.consume(credential.bucketOf(caller, networkOf(client)), answer)
+    }
+    return account_id
   }
 
   return {
@@ -31,56 +46,47 @@ export function createAdmission(till: Till, context: ServerContext) {
      * Verifies the credential of a request, and counts the request in all limits until `release`.
      * Throws 401, 429 or 503. `together` runs the library calls.
      */
-    async admit(exchange: Exchange, route: AnyRoute, together: Together) {
+    async admit(exchange: Exchange, route: AdmissionRule<unknown>, together: Together) {
       const { credential, readBody } = route
-      const { limitedBy } = credential
       if (!credential.isProbe) consumeByAddress(exchange)
-      if (!limitedBy) return { caller: undefined, memory: noMemory, release: ignore }
+      if (!credential.bucketOf) return { caller: undefined, memory: noMemory, release: ignore }
       const kind = typeof route.kind === 'function' ? route.kind(exchange.target.query) : route.kind
       const limit = concurrency[kind]
       // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
-      assertRoom(limit) // throws early: verifying a credential is expensive
-      acquire(concurrency.verifications, address)
+      limit.assertRoom() // throws early: verifying a credential is expensive
+      concurrency.verifications.acquire(address)
       let caller: unknown
       try {
         const ask = hostAccount && (() => hostAccount(exchange))
         caller = await together(() => credential.verify(till, exchange.headers, ask))
       } finally {
-        release(concurrency.verifications, address)
+        concurrency.verifications.release(address)
       }
-      const account = limitedBy.accountOf(caller)
-      const project = limitedBy.projectOf?.(caller)
-      exchange.account_id = account
-      exchange.project_id = project
-      consumeByCaller(exchange, credential, caller)
-      acquire(limit, account, project)
+      const account = identify(exchange, credential, caller)
+      const uploader = kind === 'uploads' ? exchange.project_id : undefined
+      if (uploader && !uploads.hasRoom(uploader)) throw limit.refuse(projectFull)
+      limit.acquire(account)
+      if (uploader) uploads.acquire(uploader)
       const reservation = readBody === noBody ? noMemory : memory.createReservation(account)
       return {
         caller,
         memory: reservation,
         release() {
           reservation.release()
-          release(limit, account, project)
+          limit.release(account)
+          if (uploader) uploads.release(uploader)
         },
       }
     },
 
     /** Consumes from the rate limits for a read whose answer is cached. */
-    admitRepeated(exchange: Exchange, { route, caller }: CacheableRead) {
+    admitCached(exchange: Exchange, { route, caller }: CachedRead) {
       consumeByAddress(exchange)
-      exchange.account_id = caller.account_id
-      exchange.project_id = caller.project_id
-      consumeByCaller(exchange, route.credential, caller)
+      identify(exchange, route.credential, caller)
     },
 
     consumeByAddress,
-    /**
-     * Counts a read in the concurrency limit while the server checks whether its cached answer is
-     * current. Returns false if the limit is reached.
-     */
-    acquireRead: ({ caller }: CacheableRead) => tryAcquire(concurrency.reads, caller.account_id),
-    releaseRead: ({ caller }: CacheableRead) => release(concurrency.reads, caller.account_id),
   }
 }
 
@@ -88,3 +94,93 @@ function ignore(): void {}
 
 /** A memory reservation without effect, for routes that read no body. */
 const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }
+
+/** The kind of credential that a route requires. */
+export interface Credential<Caller> {
+  /** Verifies the credential before the body is read. Returns the caller. */
+  readonly verify: (
+    till: Till,
+    headers: RequestHeaders,
+    hostAccount?: () => Promise<Account>,
+  ) => Promise<Caller>
+  /**
+   * Verifies the credential again after a request has failed. Missing if `verify` never uses an
+   * outdated cache.
+   */
+  readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
+  /** The security scheme in the OpenAPI document; missing if the route needs no credential. */
+  readonly scheme?: 'publicKey' | 'accountKey' | 'token'
+  /** The scope that a token needs. */
+  readonly scope?: Scope
+  /** The key of the caller's rate-limit bucket. Routes without it have no limits. */
+  bucketOf?(caller: Caller, address: string): string
+  /**
+   * The project whose share of the import limit the request uses. Missing for a credential that
+   * covers several projects.
+   */
+  projectOf?(caller: Caller): string
+  /** Whether the operator's own programs call the route. No rate limit applies to it. */
+  readonly isProbe?: true
+  /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
+  readonly isForBrowsers: boolean
+}
+
+/** No credential, for public documents such as `/openapi.json`. */
+export const anyone: Credential<undefined> = { verify: async () => undefined, isForBrowsers: false }
+
+/** No credential, for the operator's probes such as `/healthz`. */
+export const probe: Credential<undefined> = { ...anyone, isProbe: true }
+
+/**
+ * A project's public key. All its clients share the key, so each address has its own bucket. In one
+ * common bucket, a single client could lock out all others.
+ */
+export const publicKey: Credential<Project> = {
+  scheme: 'publicKey',
+  verify: (till, headers) =>
+    till.projects.authenticate(headers['x-public-project-key'] ?? undefined),
+  bucketOf: ({ public_key }, address) => `${public_key} ${address}`,
+  projectOf: ({ id }) => id,
+  isForBrowsers: true,
+}
+
+/**
+ * An account key, or an account that the embedding application has authenticated. All keys of an
+ * account share one bucket. `verify` may use an outdated cache: all routes of this credential are
+ * writes, and their transaction verifies the key again.
+ */
+export const accountKey: Credential<Account> = {
+  scheme: 'accountKey',
+  verify: (till, { 'x-account-key': account_key }, hostAccount) =>
+    account_key === undefined && hostAccount
+      ? hostAccount()
+      : till.accounts.authenticate(account_key ?? undefined, { isForWrite: true }),
+  confirm: async (till, { 'x-account-key': account_key }) =>
+    account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
+  bucketOf: ({ account_id }) => account_id,
+  isForBrowsers: false,
+}
+
+/**
+ * A bearer token. All tokens that the account issued to one user share a bucket. Other tokens are
+ * counted by address: their client chose the user id itself, and could lock out the real user.
+ */
+export function bearer(scope: Scope): Credential<Session> {
+  return {
+    scheme: 'token',
+    scope,
+    verify: (till, headers) => till.sessions.authenticate(tokenOf(headers), scope),
+    bucketOf: ({ project_id, user_id, issued_by }, address) =>
+      issued_by === 'account' ? `${project_id}/${user_id}` : `${project_id} ${address}`,
+    projectOf: ({ project_id }) => project_id,
+    isForBrowsers: true,
+  }
+}
+
+// `Bearer` is case-insensitive (RFC 9110 section 11.1). The library verifies the token.
+function tokenOf({ authorization }: RequestHeaders): string | undefined {
+  if (!authorization) return undefined
+  // Handles most tokens without the regular expression, which takes ten times as long as `slice`.
+  if (authorization.startsWith('Bearer e')) return authorization.slice(7)
+  return /^Bearer +(.+)$/i.exec(authorization)?.[1]
+}

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { connectionAddress } from './address.ts'
 import { type Connections, isOver } from './connections.ts'
-import { readHeaders, requestIdOf } from './headers.ts'
-import { createProblem, type Problem, TransportFault } from './problems.ts'
+import { connectionAddress, readHeaders, requestIdOf } from './head.ts'
+import { TransportFault } from './problems.ts'
+import { problemReply, type Reply } from './reply.ts'
 import type { ServerContext } from './server-context.ts'
 
 const faults: { readonly [code: string]: TransportFault } = {
@@ -68,26 +68,16 @@ function answer(
   request_id: string,
 ): void {
   if (!socket.writable) return
+  const reply = problemReply(fault, request_id, limits)
+  socket.end(format(reply))
   const client = connectionAddress(socket)
-  const problem = createProblem(fault, request_id, limits.problemBytes)
-  socket.end(formatProblem(problem))
-  record?.({ method: '', route: null, status: problem.status, ms: 0, request_id, client })
+  record?.({ method: '', route: undefined, request_id, client }, { status: reply.status, ms: 0 })
   // Closes the connection even if the client never closes its side.
   setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }
 
-function formatProblem({ status, headers, body }: Problem): string {
-  const text = JSON.stringify(body)
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    'cache-control: no-store',
-    'content-type: application/problem+json',
-    `content-length: ${Buffer.byteLength(text)}`,
-    'x-content-type-options: nosniff',
-    `x-request-id: ${body.request_id}`,
-    'connection: close',
-    '',
-    text,
-  ].join('\r\n')
+function format({ status, headers, content }: Reply): string {
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`
+  return `${head}connection: close\r\n\r\n${content}`
 }

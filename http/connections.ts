@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Limits } from './limits.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** A request and its response. */
@@ -77,4 +78,79 @@ function endIgnoringRequests(socket: Socket): void {
 /** Whether the request is fully received and its answer fully sent. */
 export function isOver({ request, response }: Exchange): boolean {
   return request.complete && response.writableFinished
+}
+
+interface Deferred {
+  readonly response: ServerResponse
+  readonly shouldKeepAlive: boolean
+}
+
+const deferred = new WeakMap<IncomingMessage, Deferred>()
+
+/**
+ * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the handler
+ * answers without reading the body, the connection closes after the answer. Some clients, such as
+ * Caddy, send the body anyway, and the server could take it for the next request.
+ */
+export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
+  deferred.set(request, { response, shouldKeepAlive: response.shouldKeepAlive })
+  response.shouldKeepAlive = false
+}
+
+/** Sends `100 Continue` when the client waits for it. */
+export function sendContinue(request: IncomingMessage): void {
+  const waiting = deferred.get(request)
+  if (!waiting) return
+  deferred.delete(request)
+  waiting.response.shouldKeepAlive = waiting.shouldKeepAlive
+  waiting.response.writeContinue()
+}
+
+/**
+ * Whether an answer must not end before the request's body is read. Ending an answer that has
+ * `Connection: close` closes the connection. If unread bytes are left, the kernel resets the
+ * connection, and the client loses the answer.
+ */
+export function mustEndLater(request: IncomingMessage, response: ServerResponse): boolean {
+  const { shouldKeepAlive } = response
+  if (shouldKeepAlive !== false || request.method === 'HEAD') return false
+  return !request.complete && !request.destroyed
+}
+
+/**
+ * Reads and discards the rest of a request's body. The client can then read the answer and send its
+ * next request. After reading `discardBytes`, ends the server's side of the connection. Disconnects
+ * a client whose body is incomplete after `discardTimeout`. If the client waits for `100 Continue`,
+ * ends the server's side at once. No answer is lost, because `pipelining.ts` has sent all earlier
+ * ones.
+ */
+export function discardRest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: Limits,
+): void {
+  if (request.destroyed || request.readableEnded) return
+  if (request.complete) {
+    if (request.isPaused()) request.resume() // what has arrived would stay in memory
+    return
+  }
+  const { socket } = request
+  let bytesLeft = limits.discardBytes
+  const count = (chunk: Buffer) => {
+    bytesLeft -= chunk.length
+    if (bytesLeft >= 0) return
+    request.off('data', count).pause()
+    socket.end?.()
+  }
+  const giveUp = () => {
+    if (!request.complete) socket.destroy?.()
+  }
+  const timer = setTimeout(giveUp, limits.discardTimeout).unref()
+  request.on('data', count)
+  request.once('end', () => {
+    if (!response.writableEnded) response.end()
+  })
+  request.once('close', () => clearTimeout(timer))
+  if (deferred.has(request)) socket.end?.()
+  request.resume()
 }

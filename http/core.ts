@@ -1,9 +1,8 @@
 import type { Session, Till, Together } from '../lib/index.ts'
 import { createAdmission } from './admission.ts'
-import { json, noBody } from './body.ts'
+import { json, noBody, optionalJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
-import { singleValueOf } from './headers.ts'
-import type { Outcome } from './log.ts'
+import { singleValueOf, type Target } from './head.ts'
 import { invalidOption } from './manage/options.ts'
 import { manageRoutes } from './manage/routes.ts'
 import { fieldsOf } from './openapi/schemas.ts'
@@ -11,18 +10,10 @@ import { openApiRoute } from './openapi.ts'
 import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
 import { TransportFault } from './problems.ts'
 import type { CacheableRead } from './repeated-reads.ts'
-import { type Reply, reply, replyTo } from './reply.ts'
-import {
-  type AnyRoute,
-  createRouter,
-  methodsOf,
-  type Params,
-  type Result,
-  type RouteDescription,
-} from './route.ts'
+import { type Reply, replyTo } from './reply.ts'
+import type { AnyRoute, Params, Result } from './route.ts'
 import { metricsRoute, routes } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
-import type { Target } from './target.ts'
 
 type Remember = (read: CacheableRead) => void
 
@@ -48,17 +39,16 @@ export function createCore(till: Till, context: ServerContext) {
     together: Together,
     remember?: Remember,
   ): Promise<Reply> => {
-    const { method, target, answer, headers, request_id } = exchange
+    const { method, target, answer, headers } = exchange
     if (method === 'OPTIONS' && target.path !== '') {
       return answerOptions(exchange, router.on(target.path))
     }
-    const { route, params } = findRoute(exchange)
-    exchange.route = route
-    if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
+    const found = findRoute(exchange)
+    exchange.route = found.route
+    if (found.route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
     // `handle` stops counting the request before the answer is sent. A client that reads its answer
     // slowly therefore uses no part of the concurrency limit.
-    const result = await handle(exchange, route, params, together, remember)
-    return replyTo(result, { request_id, method, ifNoneMatch: headers['if-none-match'] })
+    return replyTo(await handle(exchange, found, together, remember), exchange)
   }
 
   /** Finds the route of a request. A request without a route counts by its address too. */
@@ -75,8 +65,7 @@ export function createCore(till: Till, context: ServerContext) {
 
   const handle = async (
     exchange: Exchange,
-    route: AnyRoute,
-    params: Params,
+    { route, params, fields }: FoundRoute,
     together: Together,
     remember: Remember | undefined,
   ): Promise<Result> => {
@@ -90,9 +79,8 @@ export function createCore(till: Till, context: ServerContext) {
       assertSentOnce(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
-      const sent =
-        readBody === noBody ? undefined : await readBody(exchange.openBody(), limits, memory)
-      const body = readBody === json ? documentedFields(sent, description) : sent
+      const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
+      const body = fields ? pick(fields, sent as Body) : sent
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))
@@ -116,11 +104,10 @@ export function createCore(till: Till, context: ServerContext) {
   const repeat = (exchange: Exchange, read: CacheableRead): Reply | undefined => {
     const { route, caller, answer } = read
     if (till.sessions.isExpired(caller)) return undefined
-    const { method, headers, request_id } = exchange
     exchange.route = route
-    cors?.expose(exchange.answer, headers.origin)
-    admission.admitRepeated(exchange, read)
-    return replyTo(answer, { request_id, method, ifNoneMatch: headers['if-none-match'] }) as Reply
+    cors?.expose(exchange.answer, exchange.headers.origin)
+    admission.admitCached(exchange, read)
+    return replyTo(answer, exchange) as Reply
   }
 
   /** Lists the methods of a path. Answers CORS preflights for routes that browsers may call. */
@@ -132,23 +119,11 @@ export function createCore(till: Till, context: ServerContext) {
     if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
       cors?.permit(exchange.answer, exchange.headers.origin, methodsOf(open))
     }
-    return reply(204, ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id])
+    const headers = ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id]
+    return { status: 204, headers }
   }
 
-  const { acquireRead, releaseRead } = admission
-  return { has: router.has, respond, repeat, acquireRead, releaseRead }
-}
-
-/** Logs a request, and counts it in the metrics. */
-export function recordOutcome(
-  { record, metrics }: ServerContext,
-  { route, account_id }: Exchange,
-  outcome: Outcome,
-  failure: unknown,
-): void {
-  record?.(outcome)
-  if (failure === undefined || route?.kind !== 'uploads' || !account_id) return
-  metrics?.observeFailedImport(outcome.status)
+  return { has: router.has, respond, repeat }
 }
 
 /** Throws if a documented query parameter was sent more than once. The API ignores others. */
@@ -162,11 +137,88 @@ function outsideOf(basePath: string): TransportFault {
   return new TransportFault('route_not_found', `All routes are below ${basePath}`)
 }
 
-/**
- * The documented fields of a JSON body. The API ignores other fields, but the library rejects them.
- */
-function documentedFields(body: unknown, { body: schema }: RouteDescription): object {
-  const names = schema ? Object.keys(fieldsOf(schema)) : []
-  const given = body as { readonly [field: string]: unknown }
-  return Object.fromEntries(names.map((name) => [name, given[name]]))
+type Body = { readonly [field: string]: unknown }
+
+/** The documented fields of a body. The API ignores other fields, but the library rejects them. */
+function pick(fields: readonly string[], sent: Body): Body {
+  return Object.fromEntries(fields.map((field) => [field, sent[field]]))
+}
+
+/** A route, the parameters of the path, and the fields of the route's JSON body, if it has one. */
+interface FoundRoute {
+  readonly route: AnyRoute
+  readonly params: Params
+  readonly fields: readonly string[] | undefined
+}
+
+/** Path segments that begin with `:` are parameters. */
+function createRouter(routes: readonly AnyRoute[]) {
+  const compiled = routes.map((route) => ({
+    route,
+    pattern: patternOf(route.path),
+    fields: fieldsOfBody(route),
+  }))
+
+  const on = (path: string) => {
+    const onPath = compiled.filter(({ pattern }) => pattern.test(path))
+    if (onPath.length === 0) throw new TransportFault('route_not_found', explainUnknown(path))
+    return onPath.map(({ route }) => route)
+  }
+
+  return {
+    /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
+    on: (path: string): readonly AnyRoute[] => (path === '*' ? routes : on(path)),
+    /** Whether a path has a route. */
+    has: (path: string) => compiled.some(({ pattern }) => pattern.test(path)),
+    /**
+     * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path.
+     * Throws 405 with an `Allow` header when the path does not have the method.
+     */
+    find(method: string, path: string): FoundRoute {
+      const wanted = method === 'HEAD' ? 'GET' : method
+      for (const { route, pattern, fields } of compiled) {
+        const match = route.method === wanted ? pattern.exec(path) : null
+        if (match) return { route, fields, params: paramsOf(match) }
+      }
+      const allow = methodsOf(on(path))
+      throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
+    },
+  }
+}
+
+/** Explains the most frequent mistake of a new mount or client: a prefix in front of `/api/v1`. */
+function explainUnknown(path: string): string {
+  if (path.indexOf('/api/v1/') <= 0) return 'No route has this path'
+  return 'No route has this path: set the option basePath, or omit what is before /api/v1'
+}
+
+/** The methods of routes, as the `Allow` header lists them. */
+function methodsOf(routes: readonly Pick<AnyRoute, 'method'>[]): string {
+  const methods = new Set(routes.map(({ method }) => method))
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods, 'OPTIONS'].join(', ')
+}
+
+function fieldsOfBody({ readBody, description: { body } }: AnyRoute) {
+  if (readBody !== json && readBody !== optionalJson) return undefined
+  return body ? Object.keys(fieldsOf(body)) : []
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`)
+}
+
+function paramsOf({ groups = {} }: RegExpExecArray): Params {
+  const params: { [name: string]: string | undefined } = {}
+  for (const name in groups) params[name] = decode(groups[name] as string)
+  return params
+}
+
+function decode(value: string): string | undefined {
+  if (!value.includes('%')) return value
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,4 @@
-import type { AnswerHeaders, HeaderValue } from './headers.ts'
+import type { AnswerHeaders, HeaderValue } from './head.ts'
 
 const REQUEST_HEADERS =
   'Authorization, Content-Type, If-None-Match, X-Public-Project-Key, X-Request-Id'

@@ -1,14 +1,11 @@
 import type { Till } from '../lib/index.ts'
-import { forwardedAddress } from './address.ts'
-import { createCore, recordOutcome } from './core.ts'
-import { type Exchange, hasCause, outcomeOf } from './exchange.ts'
-import { FetchBody } from './fetch-body.ts'
-import { readFetchHeaders, requestIdOf } from './headers.ts'
+import { createCore } from './core.ts'
+import { FetchExchange } from './fetch-exchange.ts'
 import type { Limits } from './limits.ts'
+import { hasCause } from './log.ts'
 import type { HandlerOptions } from './options.ts'
 import { problemReply, type Reply, type ReplyStream } from './reply.ts'
 import { createServerContext } from './server-context.ts'
-import { below, parseTarget } from './target.ts'
 
 /** Facts about one request that a `Request` does not have. All are optional. */
 export interface FetchInfo {
@@ -45,38 +42,19 @@ export function createFetchHandler(
     if (typeof request?.headers?.get !== 'function') {
       throw new TypeError('createFetchHandler needs a Request: use createHandler for node:http')
     }
-    const target = below(basePath, parseTarget(request.url.replace(/#.*/s, '')))
-    if (info.next && !has(target.path)) return info.next()
-    const started = performance.now()
-    const headers = readFetchHeaders(request.headers)
-    const request_id = requestIdOf(headers)
     const connection = typeof info.client === 'string' ? info.client : ''
-    const client = forwardedAddress(headers, trustProxy) ?? connection
-    /** The headers that are set before there is a `Response`. */
-    const early = new Headers()
-    const getHeader = (name: string) => early.get(name) ?? undefined
-    const sent: { body?: FetchBody } = {}
-    const exchange: Exchange = {
-      answer: { getHeader, setHeader: (name, value) => early.set(name, value) },
-      ...{ request, method: request.method, target, headers, request_id, client },
-      ...{ route: undefined, account_id: undefined, project_id: undefined },
-      header: (name) => request.headers.get(name) ?? undefined,
-      openBody() {
-        sent.body = new FetchBody(request)
-        return sent.body
-      },
-    }
+    const exchange = new FetchExchange(request, connection, basePath, trustProxy)
+    if (info.next && !has(exchange.target.path)) return info.next()
+    const started = performance.now()
 
     const finish = (status: number, failure?: unknown) => {
-      if (!record) return
       // When a client disconnects, some runtimes end the request's body as if it were complete. The
       // error for the incomplete body is then logged as a disconnection (499).
       const isCut = request.signal.aborted && status < 500
-      const isHangUp = failure !== undefined && (isCut || failure === sent.body?.hangUp)
-      const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined
+      const isHangUp = failure !== undefined && (isCut || failure === exchange.hangUp)
+      const isFault = failure !== undefined && !isHangUp && (status === 500 || hasCause(failure))
       const ms = performance.now() - started
-      const outcome = outcomeOf(exchange, ms, isHangUp ? 499 : status, fault)
-      recordOutcome(context, exchange, outcome, failure)
+      record?.(exchange, { status: isHangUp ? 499 : status, ms, failure, isFault })
     }
 
     let reply: Reply
@@ -85,19 +63,20 @@ export function createFetchHandler(
       reply = await respond(exchange, till.together())
     } catch (error) {
       failure = error
-      reply = problemReply(error, request_id, limits)
+      reply = problemReply(error, exchange.request_id, limits)
     }
-    sent.body?.discardRest(limits)
+    exchange.discardRest(limits)
     const { status, content = null, stream } = reply
+    const { headers } = exchange.answer
     for (let i = 0; i < reply.headers.length; i += 2) {
-      early.set(String(reply.headers[i]), String(reply.headers[i + 1]))
+      headers.set(String(reply.headers[i]), String(reply.headers[i + 1]))
     }
     if (!stream) {
       finish(status, failure)
       const isEmpty = request.method === 'HEAD' || content === null
-      return new Response(isEmpty ? null : content, { status, headers: early })
+      return new Response(isEmpty ? null : content, { status, headers })
     }
-    return new Response(createStream(stream, status, limits, finish), { status, headers: early })
+    return new Response(createStream(stream, status, limits, finish), { status, headers })
   }
 
   const drain = () => {

@@ -1,16 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Till, Together } from '../lib/index.ts'
-import { createCore, recordOutcome } from './core.ts'
-import { assertHost, type RequestHeaders, readChangedHeaders, readHeaders } from './headers.ts'
-import { discardRest } from './node-body.ts'
-import { NodeExchange, nodeOutcomeOf } from './node-exchange.ts'
+import { hangUpError } from './body.ts'
+import { discardRest, sendContinue } from './connections.ts'
+import { createCore } from './core.ts'
+import type { Exchange } from './exchange.ts'
+import {
+  assertHost,
+  connectionAddress,
+  forwardedAddress,
+  type RequestHeaders,
+  readChangedHeaders,
+  readHeaders,
+  requestIdOf,
+  type Target,
+  targetOf,
+} from './head.ts'
+import { hasCause, type Recorder } from './log.ts'
 import type { HandlerOptions } from './options.ts'
 import { createPipelining } from './pipelining.ts'
-import { createRepeatedReads, type RepeatedRead } from './repeated-reads.ts'
-import { problemReply, type Reply } from './reply.ts'
-import { sendReply, watchSlowReader } from './send.ts'
+import { type CacheableRead, createRepeatedReads } from './repeated-reads.ts'
+import { problemReply, type Reply, sendReply, watchSlowReader } from './reply.ts'
 import { createServerContext, type ServerContext } from './server-context.ts'
-import { targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
 export interface RequestHandler {
@@ -65,95 +76,65 @@ function createListener(
   context: ServerContext,
   read: (request: IncomingMessage) => RequestHeaders,
 ) {
-  const { limits, record } = context
+  const { limits, record, concurrency } = context
+  const { reads } = concurrency
   const startPipelined = createPipelining(limits.pipelined)
-  const { has, respond, repeat, acquireRead, releaseRead } = createCore(till, context)
-  const { revision } = till
-  const repeated = revision && createRepeatedReads(revision)
+  const { has, respond, repeat } = createCore(till, context)
+  const repeated = till.revision && createRepeatedReads(till.revision)
 
-  const answer = async (exchange: NodeExchange, together: Together) => {
-    const { request, answer: response, headers } = exchange
-    const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
+  /** Answers a request, with a cached answer if one is `known`. */
+  const answer = async (exchange: NodeExchange, together: Together, known?: CacheableRead) => {
+    const { request, answer: response, headers, request_id } = exchange
     let failure: unknown
     let reply: Reply | undefined
     try {
       assertHost(request, headers)
-      reply = await respond(exchange, together, remember)
+      reply = known && repeat(exchange, known)
+      if (!reply) {
+        const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
+        reply = await respond(exchange, together, remember)
+      }
       const sending = sendReply(request, response, reply, context)
       if (sending) await sending
     } catch (error) {
       failure = error
-      reply = sendFailure(exchange, error)
+      if (response.headersSent) {
+        response.destroy() // the client sees that the answer is incomplete
+        reply = undefined
+      } else {
+        reply = problemReply(error, request_id, limits)
+        sendReply(request, response, reply, context)
+      }
     }
-    finish(exchange, reply, failure)
-  }
-
-  const answerAgain = (known: RepeatedRead) => {
-    const { exchange } = known
-    let failure: unknown
-    let reply: Reply | undefined
-    try {
-      reply = repeat(exchange, known)
-      if (!reply) return run(exchange, known.together)
-      sendReply(exchange.request, exchange.answer, reply, context)
-    } catch (error) {
-      failure = error
-      reply = sendFailure(exchange, error)
-    }
-    finish(exchange, reply, failure)
-  }
-
-  /** Answers one of several waiting reads. An error would leave the others unanswered. */
-  const afterCheck = (known: RepeatedRead, isCurrent: boolean) => {
-    const { exchange, together } = known
-    releaseRead(known)
-    if (!isCurrent) return run(exchange, together)
-    try {
-      answerAgain(known)
-    } catch {
-      exchange.request.socket.destroy?.()
-    }
-  }
-
-  /**
-   * Sends a problem document. If a part of the answer is already sent, disconnects the client
-   * instead.
-   */
-  const sendFailure = ({ request, answer: response, request_id }: NodeExchange, error: unknown) => {
-    if (response.headersSent) {
-      response.destroy() // the client sees that the answer is incomplete
-      return undefined
-    }
-    const reply = problemReply(error, request_id, limits)
-    sendReply(request, response, reply, context)
-    return reply
-  }
-
-  const finish = (exchange: NodeExchange, reply: Reply | undefined, failure: unknown) => {
-    const { request, answer: response } = exchange
     discardRest(request, response, limits)
     const content = reply?.content
     watchSlowReader(request, response, content instanceof Buffer ? content : undefined, context)
-    if (record) recordOutcome(context, exchange, nodeOutcomeOf(exchange, failure), failure)
+    if (record) recordOutcome(exchange, record, failure)
   }
 
-  const run = (exchange: NodeExchange, together: Together) => {
-    answer(exchange, together).catch(() => exchange.request.socket.destroy?.())
+  const run = (exchange: NodeExchange, together: Together, known?: CacheableRead) => {
+    answer(exchange, together, known).catch(() => exchange.request.socket.destroy?.())
   }
 
   const start = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', ignore) // the error means that the client reset the connection
-    const { socket } = request
+    const create = () => new NodeExchange(request, response, read(request), context)
     if (!response.socket) {
-      const later = () =>
-        run(new NodeExchange(request, response, read(request), context), till.together())
-      return startPipelined(socket, response, later)
+      return startPipelined(request.socket, response, () => run(create(), till.together()))
     }
-    const exchange = new NodeExchange(request, response, read(request), context)
+    const exchange = create()
     const together = till.together()
-    const known = isRead(exchange) ? repeated?.find(exchange, together) : undefined
-    if (known && acquireRead(known)) repeated?.check(known, afterCheck)
-    else run(exchange, together)
+    const known = isRead(exchange) ? repeated?.find(exchange) : undefined
+    const account = known?.caller.account_id
+    if (!repeated || account === undefined || !reads.hasRoom(account)) {
+      return run(exchange, together)
+    }
+    // The read counts in the concurrency limit while the server checks its cached answer.
+    reads.acquire(account)
+    repeated.check((isCurrent) => {
+      reads.release(account)
+      run(exchange, together, isCurrent ? known : undefined)
+    })
   }
   return { has, start }
 }
@@ -163,3 +144,90 @@ function isRead({ method }: NodeExchange): boolean {
 }
 
 function ignore(): void {}
+
+/**
+ * A request of `node:http` with its response, or objects that imitate them, such as those of
+ * Fastify's `inject`.
+ */
+class NodeExchange implements Exchange {
+  readonly request: IncomingMessage & { readonly body?: unknown }
+  readonly answer: ServerResponse
+  readonly method: string
+  readonly headers: RequestHeaders
+  readonly request_id: string
+  readonly client: string
+  /**
+   * The request target, as a cache key. Undefined if Express or Connect calls the handler: they may
+   * have removed a prefix from the target.
+   */
+  readonly url: string | undefined
+  /** The start time by `performance.now`; 0 if neither a log nor metrics use it. */
+  readonly started: number
+  readonly #basePath: string
+  #target: Target | undefined = undefined
+  route: Exchange['route'] = undefined
+  account_id: string | undefined = undefined
+  project_id: string | undefined = undefined
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: RequestHeaders,
+    { trustProxy, basePath, record }: ServerContext,
+  ) {
+    this.request = request
+    this.answer = response
+    this.method = request.method ?? 'GET'
+    this.headers = headers
+    this.request_id = requestIdOf(headers)
+    this.client = forwardedAddress(headers, trustProxy) ?? connectionAddress(request.socket)
+    this.url = 'originalUrl' in request ? undefined : request.url
+    this.started = record ? performance.now() : 0
+    this.#basePath = basePath
+  }
+
+  get target(): Target {
+    this.#target ??= targetOf(this.request, this.#basePath)
+    return this.#target
+  }
+
+  /** The value of a header. Node joins the values of a repeated header, or keeps the first. */
+  header(name: string): string | undefined {
+    const value = this.request.headers[name]
+    return Array.isArray(value) ? value.join() : value
+  }
+
+  get isBodyRead(): boolean {
+    return this.request.readableDidRead || this.request.readableEnded
+  }
+
+  get parsedBody(): unknown {
+    return this.request.readableEnded ? this.request.body : undefined
+  }
+
+  get hangUp(): Error | undefined {
+    return this.request.socket.destroyed ? hangUpError(this.request) : undefined
+  }
+
+  openBody(): Readable {
+    sendContinue(this.request)
+    return this.request
+  }
+}
+
+/** Logs a request, and counts it in the metrics. `failure` is the thrown value. */
+function recordOutcome(exchange: NodeExchange, record: NonNullable<Recorder>, failure: unknown) {
+  const { request, answer: response, started } = exchange
+  const isCut = response.destroyed && !response.writableEnded
+  const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
+  const isFault = failure !== undefined && isServerFault && !isHangUp(request, failure)
+  // The socket is destroyed if the client disconnected, or if an internal error cut off an answer.
+  const statusWhenClosed = isFault ? 500 : 499
+  const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
+  record(exchange, { status, ms: performance.now() - started, failure, isFault })
+}
+
+/** Whether the request or its socket emitted this error, because the client disconnected. */
+function isHangUp(request: IncomingMessage, failure: unknown): boolean {
+  return failure === request.errored || failure === request.socket.errored
+}

@@ -4,7 +4,7 @@ export { createHandler, type RequestHandler } from './handle.ts'
 export type { AccountHook } from './host-account.ts'
 export type { Limits } from './limits.ts'
 export type { LogEntry } from './log.ts'
-export type { PoolMetrics } from './metrics.ts'
+export { deliveryMetrics, type PoolMetrics } from './metrics.ts'
 export type { OpenApiDocument, OpenApiOptions } from './openapi/document.ts'
 export { createOpenApi } from './openapi.ts'
 export type { HandlerOptions } from './options.ts'
@@ -12,9 +12,7 @@ export { createProblem, type Problem } from './problems.ts'
 export { counter, countersOf, type Family, sumFamilies } from './prometheus.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
 export { readVersion } from './version.ts'
-export { deliveryMetrics } from './webhooks/metrics.ts'
 export type { OutgoingOptions } from './webhooks/request.ts'
-export type { Resolve } from './webhooks/resolver.ts'
 export {
   type DeliveryFailure,
   type DeliveryResult,
@@ -23,3 +21,4 @@ export {
   type WebhookSender,
   type WebhookSenderOptions,
 } from './webhooks/sender.ts'
+export type { Resolve } from './webhooks/target.ts'

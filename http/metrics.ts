@@ -1,6 +1,5 @@
 import type { Backlog, NearQuota, PoolState, StorageSize } from '../lib/index.ts'
-import type { ConcurrencyLimits } from './concurrency.ts'
-import type { MemoryBudget } from './memory-budget.ts'
+import type { ConcurrencyLimits, SharedLimit } from './in-flight.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
 import {
   counter,
@@ -11,7 +10,6 @@ import {
   samplesBy,
 } from './prometheus.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { backlogMetrics, deliveryMetrics } from './webhooks/metrics.ts'
 import type { WebhookSender } from './webhooks/sender.ts'
 
 /**
@@ -47,7 +45,7 @@ export interface ImportCounts {
 /** The parts of a server whose current state the metrics report. */
 export interface Gauges {
   readonly concurrency: ConcurrencyLimits
-  readonly memory: MemoryBudget
+  readonly memory: SharedLimit
   readonly rateLimits: readonly RateLimit[]
   readonly connections: { readonly open: number; readonly dropped: number }
   /** Returns undefined when the storage has no connection pool. */
@@ -246,4 +244,25 @@ function sizeMetrics(size: StorageSize | undefined): Family[] {
 
 function optional(name: string, help: string, value: number | undefined): Family[] {
   return value === undefined ? [] : [gauge(name, help, value)]
+}
+
+/** The metrics of the requests that this process's sender has made. */
+export function deliveryMetrics(sender: WebhookSender | undefined): Family[] {
+  if (!sender) return []
+  const samples = samplesBy('result', sender.results)
+  return [counter('tillkit_webhook_requests_total', 'Requests of the webhook sender.', ...samples)]
+}
+
+/** The metrics of the endpoints in the storage, and of the events that they have not received yet. */
+function backlogMetrics(backlog: Backlog | undefined): Family[] {
+  if (!backlog) return []
+  const { endpoints, failing, lag, lag_seconds } = backlog
+  const states = samplesBy('state', endpoints)
+  const ofFailing = 'Active endpoints whose last request failed.'
+  return [
+    gauge('tillkit_webhook_endpoints', 'Webhook endpoints by state.', states),
+    gauge('tillkit_webhook_endpoints_failing', ofFailing, failing),
+    gauge('tillkit_webhook_lag_events', 'Events that active endpoints have not received yet.', lag),
+    gauge('tillkit_webhook_lag_seconds', 'Age of the oldest of these events.', lag_seconds),
+  ]
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { isBasePath } from './head.ts'
 import type { AccountHook } from './host-account.ts'
 import { type Limits, limits } from './limits.ts'
 import type { LogOptions } from './log.ts'
 import type { PoolMetrics } from './metrics.ts'
-import { isBasePath } from './target.ts'
 import type { WebhookSender } from './webhooks/sender.ts'
 
 /** Optional features. All default to off. */

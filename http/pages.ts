@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { anyone } from './admission.ts'
 import { noBody } from './body.ts'
-import { anyone } from './credentials.ts'
 import { type ResponseHeaders, TransportFault } from './problems.ts'
 import { Representation } from './representation.ts'
 import { type AnyRoute, type Call, type Result, route } from './route.ts'

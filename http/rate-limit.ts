@@ -1,5 +1,5 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
-import type { AnswerHeaders } from './headers.ts'
+import type { AnswerHeaders } from './head.ts'
 import { TransportFault } from './problems.ts'
 
 const WINDOW = 60_000
@@ -47,35 +47,30 @@ function secondsOf(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000 - TOLERANCE))
 }
 
-/** A limiter, with the name and the policy for the response headers. */
-export interface RateLimit {
-  readonly name: string
-  readonly policy: string
-  readonly limiter: ReturnType<typeof createRateLimiter>
-  /** The number of refused requests. */
-  refused: number
-}
+export type RateLimit = ReturnType<typeof createRateLimit>
 
-/** Allows `quota` requests a minute for each key. Returns undefined when there is no quota. */
-export function createRateLimit(name: string, quota: number | undefined): RateLimit | undefined {
-  if (quota === undefined) return undefined
+/** Allows `quota` requests a minute for each key. Counts the refused ones under this name. */
+export function createRateLimit(name: string, quota: number) {
+  const limiter = createRateLimiter(quota)
   const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
-  return { name, policy, limiter: createRateLimiter(quota), refused: 0 }
-}
-
-/**
- * Consumes a request from the key's bucket. Sets the headers of
- * draft-ietf-httpapi-ratelimit-headers. Throws 429 when the bucket is empty.
- */
-export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): void {
-  const { name, policy, limiter } = limit
-  const { isAllowed, remaining, seconds } = limiter.consume(key)
-  addToList(answer, 'ratelimit-policy', policy)
-  addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  if (isAllowed) return
-  limit.refused++
-  const message = `Too many requests; the next one is allowed in ${seconds} s`
-  throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })
+  const limit = {
+    name,
+    refused: 0,
+    /**
+     * Consumes a request from the key's bucket. Sets the headers of
+     * draft-ietf-httpapi-ratelimit-headers. Throws 429 when the bucket is empty.
+     */
+    consume(key: string, answer: AnswerHeaders): void {
+      const { isAllowed, remaining, seconds } = limiter.consume(key)
+      addToList(answer, 'ratelimit-policy', policy)
+      addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
+      if (isAllowed) return
+      limit.refused++
+      const message = `Too many requests; the next one is allowed in ${seconds} s`
+      throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })
+    },
+  }
+  return limit
 }
 
 function addToList(answer: AnswerHeaders, name: string, item: string): void {

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
-import type { Revision, Session, Together } from '../lib/index.ts'
-import type { NodeExchange } from './node-exchange.ts'
+import type { Revision, Session } from '../lib/index.ts'
+import type { RequestHeaders } from './head.ts'
 import { Representation } from './representation.ts'
 import type { AnyRoute, Result } from './route.ts'
 
@@ -11,16 +11,11 @@ export interface CacheableRead {
   readonly answer: Result
 }
 
-/** A request whose answer is cached. */
-export interface RepeatedRead extends CacheableRead {
-  readonly exchange: NodeExchange
-  /** The function that `Till.together` returned for this request. */
-  readonly together: Together
-  /** The revision of the data at which the answer is correct. */
-  readonly revision: number
+/** The request line and the headers by which an answer is cached. */
+interface ReadRequest {
+  readonly headers: RequestHeaders
+  readonly url: string | undefined
 }
-
-type Send = (read: RepeatedRead, isCurrent: boolean) => void
 
 /** The maximum bytes of the token cache and of the answer cache, with their keys. */
 const TOKEN_BYTES = 8 * 2 ** 20
@@ -40,42 +35,29 @@ export function createRepeatedReads(revision: Revision) {
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
   /** The revision of the data at which all cached entries are correct. */
   let known = -1
-  let batch: { readonly check: Promise<void>; readonly reads: RepeatedRead[] } | undefined
 
   return {
-    find(exchange: NodeExchange, together: Together): RepeatedRead | undefined {
+    /** Returns the cached answer to a request. Send it only after a `check`. */
+    find({ headers, url }: ReadRequest): CacheableRead | undefined {
       if (known !== revision.current()) return undefined
-      const { headers, url } = exchange
       const { authorization, host } = headers
       if (!authorization || !url || !host) return undefined
       if (headers['idempotency-key'] !== undefined) return undefined
       const caller = callers.get(authorization)?.value
-      if (!caller) return undefined
-      const read = answers.get(keyOf(caller, url))?.value
-      if (!read || !mayRead(caller, read.route)) return undefined
-      const { route, answer } = read
-      return { exchange, together, route, caller, answer, revision: known }
+      const read = caller && answers.get(keyOf(caller, url))?.value
+      if (!caller || !read || !mayRead(caller, read.route)) return undefined
+      return { route: read.route, caller, answer: read.answer }
     },
 
     /**
-     * Checks whether the cached data is current, then calls `send`. Reads of one turn of the event
-     * loop share the check. `isCurrent` is false when something has changed, or when the check
-     * failed.
+     * Calls `done` after a check for changes of the database, with whether the cached answers are
+     * still correct. Checks in one turn of the event loop are one check.
      */
-    check(read: RepeatedRead, send: Send): void {
-      const check = revision.check()
-      if (batch?.check === check) {
-        batch.reads.push(read)
-        return
-      }
-      const reads = [read]
-      batch = { check, reads }
-      const sendAll = (isChecked: boolean) => {
-        for (const each of reads) send(each, isChecked && each.revision === revision.current())
-      }
-      check.then(
-        () => sendAll(true),
-        () => sendAll(false),
+    check(done: (isCurrent: boolean) => void): void {
+      const before = known
+      revision.check().then(
+        () => done(before === revision.current()),
+        () => done(false),
       )
     },
 
@@ -83,7 +65,7 @@ export function createRepeatedReads(revision: Revision) {
      * Returns the function that caches the answer of a request. Call `recorder` before the first
      * read, because it notes the current revision of the data.
      */
-    recorder({ headers: { authorization }, url }: NodeExchange) {
+    recorder({ headers: { authorization }, url }: ReadRequest) {
       const before = revision.current()
       return (read: CacheableRead): void => {
         const { caller, answer } = read

@@ -1,11 +1,10 @@
+import { accountKey, bearer, probe, publicKey } from './admission.ts'
 import { json, noBody } from './body.ts'
-import { accountKey, bearer, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/probes.ts'
-import { createProject, updateProject } from './handlers/projects.ts'
+import { createProject, createStore, updateProject } from './handlers/projects.ts'
 import { importPurchases, listOwned } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
-import { createStore } from './handlers/stores.ts'
 import { route } from './route.ts'
 import { form } from './upload.ts'
 

@@ -1,10 +1,9 @@
 import type { Till } from '../lib/index.ts'
-import { createConcurrencyLimits } from './concurrency.ts'
 import { createCors } from './cors.ts'
 import { createHostAccount } from './host-account.ts'
+import { createConcurrencyLimits, createMemoryBudget } from './in-flight.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder } from './log.ts'
-import { createMemoryBudget } from './memory-budget.ts'
 import { createMetrics } from './metrics.ts'
 import { assertOptions, type HandlerOptions } from './options.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -19,14 +18,18 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
   const { corsOrigins = [], trustProxy = false } = options
   const limits = completeLimits(options.limits)
   const concurrency = createConcurrencyLimits(limits)
-  const memory = createMemoryBudget(limits.memoryBytes, limits.accountShare)
+  const memory = createMemoryBudget(limits)
   const connections = { open: 0, dropped: 0 }
-  const keyLimit = createRateLimit('key', options.rateLimit)
-  const addressLimit = createRateLimit('address', options.rateLimitAddress)
+  const { rateLimit, rateLimitAddress } = options
+  const keyLimit = rateLimit ? createRateLimit('key', rateLimit) : undefined
+  const addressLimit = rateLimitAddress ? createRateLimit('address', rateLimitAddress) : undefined
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
   const { poolState, nearQuotas } = till.operations
   const { webhooks } = options
-  const gauges = { concurrency, memory, connections, rateLimits, poolState, nearQuotas, webhooks }
+  const gauges = {
+    ...{ concurrency, memory: memory.requests, connections, rateLimits },
+    ...{ poolState, nearQuotas, webhooks },
+  }
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,

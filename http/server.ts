@@ -3,9 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Till } from '../lib/index.ts'
 import { handleClientErrors } from './client-errors.ts'
-import { type Connections, createIdleCloser, watchConnections } from './connections.ts'
+import {
+  type Connections,
+  createIdleCloser,
+  deferContinue,
+  watchConnections,
+} from './connections.ts'
 import { createServerListener } from './handle.ts'
-import { deferContinue } from './node-body.ts'
 import type { HandlerOptions } from './options.ts'
 import { createServerContext, type ServerContext } from './server-context.ts'
 

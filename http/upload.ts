@@ -1,5 +1,5 @@
 import { excerpt, MAX_LAYOUT_BYTES, MAX_SKUS_BYTES, TillError } from '../lib/index.ts'
-import { assertMediaType, type BodyReader, type RequestBody } from './body.ts'
+import { assertMediaType, type BodyReader, type RequestBody, receiveBody } from './body.ts'
 import type { Limits } from './limits.ts'
 import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
 import { TransportFault } from './problems.ts'
@@ -80,7 +80,7 @@ async function readParts(
     timeout: limits.uploadIdleTimeout,
     isTimedByChunk: true,
   }
-  await body.receive(bounds, (chunk) => {
+  await receiveBody(body, bounds, (chunk) => {
     arrived = []
     parser.push(chunk)
     return file.write(arrived)

@@ -8,7 +8,7 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { runWhenFree } from '../concurrency.ts'
+import { runWhenFree } from '../in-flight.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import type { Call, Result } from '../route.ts'
 import { waitForTurn } from '../scheduler.ts'

@@ -1,4 +1,4 @@
-import type { Account, NewProject, ProjectChange, Session } from '../../lib/index.ts'
+import type { Account, NewProject, NewStore, ProjectChange, Session } from '../../lib/index.ts'
 import type { Call } from '../route.ts'
 
 /**
@@ -19,4 +19,11 @@ export async function updateProject({ till, caller, body, options }: Call<Sessio
   const project = await till.projects.update(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, public_key, config } = project
   return { body: { id, account_id, name, bundle_id, platform, status, public_key, config } }
+}
+
+/** `POST /stores` */
+export async function createStore({ till, caller, body, options }: Call<Account, NewStore>) {
+  const store = await till.stores.create(caller, body, options)
+  const { store_id, project_id, store_type, is_sandbox, status, store_config } = store
+  return { body: { store_id, project_id, store_type, is_sandbox, status, store_config } }
 }

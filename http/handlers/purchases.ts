@@ -7,7 +7,7 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { invalidOption } from '../manage/options.ts'
+import { decodedParams, invalidOption } from '../manage/options.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
 import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
@@ -28,13 +28,31 @@ export async function importPurchases(call: Call<Session, Upload>) {
   return { body: { ok: true }, headers }
 }
 
+/** The most mistakes of a file that the management API answers. */
+const MAX_MISTAKES = 1_000
+
+/**
+ * `POST /stores/{store_id}/imports`: like `POST /purchases/import`, but the answer has all counts,
+ * the totals, the ignored columns and the reasons of the rows that were passed over.
+ */
+export async function createImport(call: Call<KeyedAccount, Upload>) {
+  const { dryRun, result } = await importForm(call, 'ManagedImportForm', (fields) => ({
+    store_id: decodedParams(call.params).store_id,
+    priceUnit: parseUnit(fields),
+    map: parseJson(fields, 'map'),
+    maxMistakes: MAX_MISTAKES,
+  }))
+  const { import_id, ...counts } = result
+  return { body: { ...(!dryRun && { import_id }), ...counts } }
+}
+
 type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes'>
 
 /**
  * Imports the file of a form, and deletes the temporary file. `readMore` returns the store, and what
  * only this form has. The library validates the values.
  */
-export async function importForm(
+async function importForm(
   { till, caller, body, context, options }: Call<Session | KeyedAccount, Upload>,
   form: SchemaName,
   readMore: (fields: Upload['fields']) => More & { readonly store_id: string | undefined },
@@ -89,8 +107,14 @@ function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean 
   throw invalidOption(field, 'must be true or false')
 }
 
+function parseUnit(fields: Upload['fields']): ImportRequest['priceUnit'] {
+  const unit = fields.get('price_unit')
+  if (unit === undefined || unit === 'minor' || unit === 'major') return unit
+  throw invalidOption('price_unit', 'must be minor or major')
+}
+
 /** Parses a part that has a JSON object. The library validates its fields. */
-export function parseJson(fields: Upload['fields'], field: string): object | undefined {
+function parseJson(fields: Upload['fields'], field: string): object | undefined {
   const text = fields.get(field)
   if (text === undefined) return undefined
   try {

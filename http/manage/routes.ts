@@ -7,16 +7,16 @@ import {
   type Till,
 } from '../../lib/index.ts'
 import { fieldOf, type Operation, operations } from '../../lib/operations.ts'
+import { accountKey, type Credential } from '../admission.ts'
 import { noBody, optionalJson } from '../body.ts'
-import { accountKey, type Credential } from '../credentials.ts'
+import { createImport } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
-import { type AnyRoute, type Call, type RouteDescription, route } from '../route.ts'
+import { StreamedBody } from '../representation.ts'
+import { type AnyRoute, type Call, type Result, type RouteDescription, route } from '../route.ts'
 import { waitForTurn } from '../scheduler.ts'
 import { form } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
-import { createImport } from './imports.ts'
 import { decodedParams } from './options.ts'
-import { streamFile } from './stream.ts'
 
 /** An operation whose names the compiler has checked. */
 type CheckedOperation = Operation & RouteDescription & { readonly name: OperationName }
@@ -80,15 +80,14 @@ function createHandler(
 ) {
   const run = handlers[name] ?? libraryMethod(name)
   const schema = queryName ?? bodyName
-  const fields = () => (schema ? fieldsOf(schema) : {})
   return async ({ till, caller, params, query, body, options }: AnyCall) => {
     const decoded = decodedParams(params)
     const path = Object.entries(decoded).map(([name, value]) => [fieldOf(name), value])
-    const picked = isRead ? pickFields(query, fields(), convert) : pickFields(body, fields())
+    const picked = isRead && schema ? parseQuery(query, fieldsOf(schema)) : body
     const [[, id = ''] = []] = path
     const isId = !schema && path.length === 1
     const input = (isId ? id : { ...picked, ...Object.fromEntries(path) }) as never
-    if (picked.limit > LARGE_PAGE) await waitForTurn(caller.account_id)
+    if (Number(picked?.limit) > LARGE_PAGE) await waitForTurn(caller.account_id)
     const result = run({ till, caller, params: decoded, id, input, options })
     if (file) return streamFile(caller, file, result as AsyncIterable<string>)
     const answer = await (result as Promise<object>)
@@ -108,21 +107,39 @@ function libraryMethod(name: string): Handler {
   }
 }
 
-/** Picks the documented fields. The API ignores others, but the library rejects them. */
-function pickFields(
-  given: { readonly [field: string]: unknown },
-  fields: ReturnType<typeof fieldsOf>,
-  converted = (value: unknown, _type: unknown) => value,
-) {
+/** The documented query parameters. The API ignores others, but the library rejects them. */
+function parseQuery(query: AnyCall['query'], fields: ReturnType<typeof fieldsOf>) {
   const entries = Object.entries(fields).flatMap(([name, { type }]) => {
-    const value = given[name]
-    return value === undefined ? [] : [[name, converted(value, type)]]
+    const value = query[name]
+    return value === undefined ? [] : [[name, convert(value, type)]]
   })
   return Object.fromEntries(entries)
 }
 
 /** Converts the text of a query parameter to the array or boolean that the library expects. */
-function convert(value: unknown, type: unknown): unknown {
-  if (type === 'array') return String(value).split(',')
+function convert(value: string, type: unknown): unknown {
+  if (type === 'array') return value.split(',')
   return type === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value
+}
+
+/**
+ * Answers with a JSON file whose text is created while it is sent. The request counts in the
+ * concurrency limit only until its first chunk, not while a slow client reads.
+ */
+async function streamFile(
+  { account_id }: KeyedAccount,
+  fileName: string,
+  chunks: AsyncIterable<string>,
+): Promise<Result> {
+  const source = chunks[Symbol.asyncIterator]()
+  const first = await source.next() // before the headers: an error becomes a problem document
+  const next = async () => {
+    await waitForTurn(account_id)
+    return source.next()
+  }
+  async function* rest() {
+    for (let chunk = first; !chunk.done; chunk = await next()) yield Buffer.from(chunk.value)
+  }
+  const headers = { 'content-disposition': `attachment; filename="${fileName}"` }
+  return { body: new StreamedBody(rest()), headers }
 }

@@ -21,12 +21,12 @@ const OF_BODY: readonly ProblemCode[] = [
 
 /** All error codes that a route may answer with. */
 export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
-  const { scheme, limitedBy, isProbe } = credential
+  const { scheme, isProbe } = credential
   return [
     ...ANY,
     ...(scheme ? OF_CREDENTIAL[scheme] : []),
     ...(isProbe ? [] : (['rate_limited'] as const)),
-    ...(limitedBy ? OF_LIMITS : []),
+    ...(scheme ? OF_LIMITS : []),
     ...(readBody === noBody ? [] : OF_BODY),
     ...(description.errors ?? []),
   ]

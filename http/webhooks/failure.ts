@@ -1,12 +1,10 @@
+const KINDS = ['refused', 'dns', 'connection', 'tls', 'timeout', 'protocol', 'stopped'] as const
+
 /** Why a webhook request got no answer. */
-export type FailureKind =
-  | 'refused'
-  | 'dns'
-  | 'connection'
-  | 'tls'
-  | 'timeout'
-  | 'protocol'
-  | 'stopped'
+export type FailureKind = (typeof KINDS)[number]
+
+/** The results of a webhook request: the class of the answer's status, or why there was none. */
+export const RESULTS = ['2xx', '3xx', '4xx', '5xx', 'other', ...KINDS] as const
 
 /** The error of a request that got no answer. The owner of the webhook can read the message. */
 export class RequestFailure extends Error {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { AttemptResult, Claim, OutgoingMessage, Till } from '../../lib/index.ts'
-import { createAlarm } from './alarm.ts'
-import { type FailureKind, RequestFailure, toFailure } from './failure.ts'
+import { RESULTS, RequestFailure, toFailure } from './failure.ts'
 import { createQueues, type Turn } from './queues.ts'
 import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
 import { createSettlement } from './settlement.ts'
@@ -54,8 +53,7 @@ export interface WebhookSender extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** The result of a request: the class of the answer's status, or why there was no answer. */
-export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKind
+export type DeliveryResult = (typeof RESULTS)[number]
 
 /**
  * Starts to send the webhooks of a till, and continues until the returned sender is closed. Several
@@ -108,7 +106,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     while (!isClosing) {
       const wait = await claim()
       if (isClosing) return
-      await setTimeout(interval)
+      await pause(interval)
       await alarm.wait(wait)
     }
   }
@@ -154,7 +152,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     await running
     queues.clear()
     const ended = new AbortController()
-    const timeout = setTimeout(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
+    const timeout = pause(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
     await Promise.race([Promise.all(inFlight), timeout])
     ended.abort()
     outgoing.close()
@@ -171,19 +169,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
 }
 
 /** The counts before the first request. */
-export const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
-  '2xx': 0,
-  '3xx': 0,
-  '4xx': 0,
-  '5xx': 0,
-  other: 0,
-  refused: 0,
-  dns: 0,
-  connection: 0,
-  tls: 0,
-  timeout: 0,
-  protocol: 0,
-  stopped: 0,
+export const NO_RESULTS = Object.fromEntries(RESULTS.map((result) => [result, 0])) as {
+  readonly [R in DeliveryResult]: number
 }
 
 type AnswerOrFailure = Answer | RequestFailure
@@ -224,4 +211,30 @@ function toResult(
   }
   if (answer.kind === 'stopped') return releaseOf(message)
   return { endpoint_id, sequence, part, duration_ms, error: answer.message }
+}
+
+/** A pause that another function can end early. */
+function createAlarm() {
+  let isRinging = false
+  let wake = () => {}
+  return {
+    /** Ends the current wait. If there is none, the next wait ends at once. */
+    ring(): void {
+      isRinging = true
+      wake()
+    },
+    /** Waits this many milliseconds, or until `ring` is called. */
+    async wait(milliseconds: number): Promise<void> {
+      if (!isRinging) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, milliseconds)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      isRinging = false
+    },
+  }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { FetchBody } from '../../http/fetch-body.ts'
+import { receiveBody } from '../../http/body.ts'
+import { FetchExchange } from '../../http/fetch-exchange.ts'
 import { createFetchHandler, type HandlerOptions, type LogEntry } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
@@ -187,7 +188,7 @@ test('a body is not read ahead while a chunk is written', async () => {
   const written = createSignal()
 
   const limits = { bytes: 100, timeout: 60_000 }
-  const received = new FetchBody(request).receive(limits, () => written.given)
+  const received = receiveBody(new FetchExchange(request), limits, () => written.given)
   await setTimeout(20)
   assert.equal(pulls, 1)
   written.give()
@@ -199,7 +200,8 @@ test('a large chunk is split, because a form is parsed with copies of a chunk', 
   const init = { method: 'POST', body: Buffer.alloc(150_000) }
   const sizes: number[] = []
 
-  await new FetchBody(new Request(ORIGIN, init)).receive(
+  await receiveBody(
+    new FetchExchange(new Request(ORIGIN, init)),
     { bytes: 150_000, timeout: 60_000 },
     ({ length }) => void sizes.push(length),
   )

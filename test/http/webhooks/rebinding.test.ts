@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOutgoing } from '../../../http/webhooks/request.ts'
-import { createResolver } from '../../../http/webhooks/resolver.ts'
-import { findTarget } from '../../../http/webhooks/target.ts'
+import { createResolver, findTarget } from '../../../http/webhooks/target.ts'
 import { startDns } from '../../support/dns.ts'
 import { startReceiver } from '../../support/receiver.ts'
 

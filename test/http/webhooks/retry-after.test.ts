@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseRetryAfter } from '../../../http/webhooks/retry-after.ts'
+import { parseRetryAfter } from '../../../http/webhooks/request.ts'
 
 const NOW = Date.UTC(2026, 0, 31, 12)
 const DAY = 86_400_000

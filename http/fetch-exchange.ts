@@ -1,49 +1,53 @@
 import { Readable } from 'node:stream'
-import { assertSize, type BodyLimits, bodyAlreadyRead, type RequestBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import { below, forwardedAddress, parseTarget, readFetchHeaders, requestIdOf } from './head.ts'
 import type { Limits } from './limits.ts'
-import { receiveChunks } from './node-body.ts'
 
-/** The body of a fetch `Request`. */
-export class FetchBody implements RequestBody {
-  readonly #request: Request
+/** A fetch `Request`. `client` is the address of the connection. */
+export class FetchExchange implements Exchange {
+  readonly request: Request
+  readonly answer = createAnswerHeaders()
+  readonly method: Exchange['method']
+  readonly target: Exchange['target']
+  readonly headers: Exchange['headers']
+  readonly request_id: string
+  readonly client: string
+  route: Exchange['route'] = undefined
+  account_id: string | undefined = undefined
+  project_id: string | undefined = undefined
   #stream: Readable | undefined
   #hangUp: Error | undefined
 
-  constructor(request: Request) {
-    this.#request = request
+  constructor(request: Request, client = '', basePath = '', trustProxy = 0) {
+    this.request = request
+    this.method = request.method
+    this.target = below(basePath, parseTarget(request.url.replace(/#.*/s, '')))
+    this.headers = readFetchHeaders(request.headers)
+    this.request_id = requestIdOf(this.headers)
+    this.client = forwardedAddress(this.headers, trustProxy) ?? client
   }
 
   header(name: string): string | undefined {
-    return this.#request.headers.get(name) ?? undefined
+    return this.request.headers.get(name) ?? undefined
   }
 
-  get isRead(): boolean {
-    return this.#request.bodyUsed
+  get isBodyRead(): boolean {
+    return this.request.bodyUsed
   }
 
-  get parsed(): undefined {
+  get parsedBody(): undefined {
     return undefined // a `Request` does not keep its parsed body
   }
 
   get hangUp(): Error | undefined {
-    if (this.#request.signal.aborted) this.#hangUp ??= new Error('the client hung up')
+    if (this.request.signal.aborted) this.#hangUp ??= new Error('the client hung up')
     return this.#stream?.errored ?? this.#hangUp
   }
 
-  /**
-   * Passes each chunk to `take`. While the promise of `take` is pending, reads no chunk: only the
-   * runtime can then time out the client.
-   */
-  async receive(
-    limits: BodyLimits,
-    take: (chunk: Buffer) => Promise<void> | undefined,
-  ): Promise<void> {
-    assertSize(Number(this.header('content-length') ?? 0), limits.bytes)
-    if (this.isRead) throw bodyAlreadyRead()
-    const { body } = this.#request
-    if (!body) return
-    this.#stream = createStream(body).on('error', () => {})
-    await receiveChunks(this.#stream, limits, take)
+  openBody(): Readable | undefined {
+    const { body } = this.request
+    this.#stream = body ? createStream(body).on('error', () => {}) : undefined
+    return this.#stream
   }
 
   /**
@@ -62,6 +66,16 @@ export class FetchBody implements RequestBody {
         if (bytesLeft < 0) stream.destroy()
       })
       .resume()
+  }
+}
+
+/** The headers that are set before there is a `Response`. */
+function createAnswerHeaders() {
+  const headers = new Headers()
+  return {
+    headers,
+    getHeader: (name: string) => headers.get(name) ?? undefined,
+    setHeader: (name: string, value: string) => headers.set(name, value),
   }
 }
 

@@ -1,0 +1,258 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Limits } from './limits.ts'
+import { overloaded, type TransportFault } from './problems.ts'
+
+/** The kinds of requests that have a concurrency limit. */
+export type RequestKind = 'reads' | 'writes' | 'uploads' | 'reports'
+
+export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']: SharedLimit }
+
+/**
+ * Limits what the requests in flight use together, and what each owner uses of it: requests or bytes
+ * of memory. The owner of a request is its account or, until the account is known, its address.
+ */
+export class SharedLimit {
+  /** What all requests use together. */
+  taken = 0
+  /** The number of refused requests. */
+  refused = 0
+  readonly #size: number
+  readonly #share: number
+  readonly #full: TransportFault
+  readonly #shareFull: TransportFault
+  readonly #owners = new Map<string, number>()
+
+  // Takes the 503 errors, created once: creating an error with its stack takes microseconds.
+  constructor(size: number, share: number, full: TransportFault, shareFull: TransportFault) {
+    this.#size = size
+    this.#share = share
+    this.#full = full
+    this.#shareFull = shareFull
+  }
+
+  /** Throws 503 when the limit is reached. Does not count the request. */
+  assertRoom(amount = 1): void {
+    if (this.taken + amount > this.#size) throw this.refuse(this.#full)
+  }
+
+  /** Counts a request until `release`. Throws 503 when the limit or the owner's share is used up. */
+  acquire(owner: string, amount = 1): void {
+    this.assertRoom(amount)
+    if (!this.hasRoom(owner, amount)) throw this.refuse(this.#shareFull)
+    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + amount)
+    this.taken += amount
+  }
+
+  /** Stops counting a request. Pass the arguments of `acquire`. */
+  release(owner: string, amount = 1): void {
+    this.taken -= amount
+    const left = (this.#owners.get(owner) ?? 0) - amount
+    if (left > 0) this.#owners.set(owner, left)
+    else this.#owners.delete(owner)
+  }
+
+  hasRoom(owner: string, amount = 1): boolean {
+    if (this.taken + amount > this.#size) return false
+    return (this.#owners.get(owner) ?? 0) + amount <= this.#share
+  }
+
+  /** Counts a refused request, and returns its error. */
+  refuse(fault: TransportFault): TransportFault {
+    this.refused++
+    return fault
+  }
+}
+
+/** Creates the concurrency limits. Throws a TypeError when `accountShare` is not a percentage. */
+export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
+  const { accountShare } = limits
+  if (!Number.isInteger(accountShare) || accountShare < 1 || accountShare > 100) {
+    throw new TypeError('accountShare must be a whole number of percent, 1 to 100')
+  }
+  const create = (size: number, requests: string, owner = 'account', retryAfter = '1') =>
+    new SharedLimit(
+      size,
+      Math.max(1, Math.floor((size * accountShare) / 100)),
+      overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
+      overloaded(`This ${owner} has its share of the ${requests} in flight`, retryAfter),
+    )
+  return {
+    reads: create(limits.readsInFlight, 'reads'),
+    writes: create(limits.writesInFlight, 'writes'),
+    uploads: create(limits.uploadsInFlight, 'imports', 'account', '5'),
+    reports: create(limits.reportsInFlight, 'reports'),
+    verifications: create(limits.verificationsInFlight, 'credential checks', 'address'),
+  }
+}
+
+/** The error for a project that has too many imports in flight. */
+export const projectFull = overloaded('Too many imports of this project are in flight', '5')
+
+const POLL_MS = 100
+
+/**
+ * Runs `work` for a request whose answer has begun. The status of the answer can no longer become
+ * 503, so this function waits until the limit has room. Counts the request while `work` runs.
+ * Throws if the limit has no room within `timeout` ms.
+ */
+export async function runWhenFree<T>(
+  limit: SharedLimit,
+  owner: string,
+  timeout: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  for (let waited = 0; waited < timeout && !limit.hasRoom(owner); waited += POLL_MS) {
+    await setTimeout(POLL_MS)
+  }
+  limit.acquire(owner)
+  try {
+    return await work()
+  } finally {
+    limit.release(owner)
+  }
+}
+
+/** The memory that one request reserves for its body and then for the parsed values. */
+export interface Reservation {
+  readonly account: string
+  /** Reserves more bytes. Throws 503 when the budget or the account's share of it is used up. */
+  reserve(bytes: number): void
+  /** Releases all reserved bytes. */
+  release(): void
+}
+
+export type MemoryBudget = ReturnType<typeof createMemoryBudget>
+
+/**
+ * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
+ * the budget, those of one account `accountShare` percent of this half; further ones get 503. Unsent
+ * answers may use the rest, called the send budget. When the send budget is used up, the clients with
+ * the most unsent bytes are disconnected. Clients that read slowly therefore never block requests.
+ * The budget disconnects no client while all unsent answers fit into half of it.
+ */
+export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
+  const requests = new SharedLimit(
+    memoryBytes / 2,
+    ((memoryBytes / 2) * accountShare) / 100,
+    overloaded('Requests take too much memory; try again'),
+    overloaded('This account has its share of the memory for requests'),
+  )
+  const answers = createUnsentAnswers()
+
+  // Disconnects more clients than needed, until a sixteenth of the budget is free. Otherwise almost
+  // every request would sort all clients.
+  const makeRoom = () => {
+    if (requests.taken + answers.bytes <= memoryBytes) return
+    answers.disconnectUntil((memoryBytes * 15) / 16 - requests.taken)
+  }
+
+  return {
+    requests,
+    createReservation(account: string): Reservation {
+      let reserved = 0
+      return {
+        account,
+        reserve(bytes) {
+          requests.acquire(account, bytes)
+          reserved += bytes
+          makeRoom()
+        },
+        release() {
+          requests.release(account, reserved)
+          reserved = 0
+        },
+      }
+    },
+    /**
+     * Counts an unsent answer until the returned function is called or the client disconnects. When
+     * several clients wait for the same `body`, each is charged an equal part.
+     */
+    reserveAnswer(reader: Reader, body: object, length: number): () => void {
+      if (reader.destroyed) return () => {}
+      const release = answers.add(reader, body, length)
+      makeRoom()
+      return release
+    },
+  }
+}
+
+/** The connection or stream of a client that reads an answer. */
+export interface Reader {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+  destroy(): unknown
+}
+
+/**
+ * The estimated overhead of an unsent answer in bytes: 5 KB for a minimal request, plus its
+ * headers.
+ */
+const ANSWER_BYTES = 8 * 1024
+
+/** The unsent answers or chunks of one client. */
+type Waiting = Set<{ readonly body: object }>
+
+/** Tracks the unsent answers by client and by body. */
+function createUnsentAnswers() {
+  const clients = new Map<Reader, Waiting>()
+  const watched = new WeakSet<Reader>()
+  const bodies = new Map<object, { readonly bytes: number; readers: number }>()
+  let held = 0
+
+  const add = (reader: Reader, body: object, bytes: number) => {
+    if (!watched.has(reader)) {
+      watched.add(reader)
+      reader.once('close', () => forget(reader))
+    }
+    const answer = { body }
+    const waiting = clients.get(reader)
+    if (waiting) waiting.add(answer)
+    else clients.set(reader, new Set([answer]))
+    const shared = bodies.get(body)
+    if (shared) shared.readers++
+    else bodies.set(body, { bytes, readers: 1 })
+    held += ANSWER_BYTES + (shared ? 0 : bytes)
+    return () => remove(reader, answer)
+  }
+  const remove = (reader: Reader, answer: { readonly body: object }) => {
+    const waiting = clients.get(reader)
+    if (!waiting?.delete(answer)) return
+    if (waiting.size === 0) clients.delete(reader)
+    held -= ANSWER_BYTES
+    const shared = bodies.get(answer.body)
+    if (!shared || --shared.readers > 0) return
+    bodies.delete(answer.body)
+    held -= shared.bytes
+  }
+  const forget = (reader: Reader) => {
+    for (const answer of clients.get(reader) ?? []) remove(reader, answer)
+  }
+  const bytesOf = (waiting: Waiting) => {
+    let sum = 0
+    for (const { body } of waiting) {
+      const { bytes = 0, readers = 1 } = bodies.get(body) ?? {}
+      sum += ANSWER_BYTES + bytes / readers
+    }
+    return sum
+  }
+
+  return {
+    get bytes() {
+      return held
+    },
+    add,
+    /**
+     * Disconnects the clients with the most unsent bytes first, until at most `bytes` are unsent.
+     * Of clients with equally many bytes, disconnects first the one that has had any for longest.
+     */
+    disconnectUntil(bytes: number) {
+      const sizes = Array.from(clients, ([reader, waiting]) => ({ reader, size: bytesOf(waiting) }))
+      sizes.sort((a, b) => b.size - a.size)
+      for (const { reader } of sizes) {
+        if (held <= bytes) return
+        reader.destroy()
+        forget(reader)
+      }
+    },
+  }
+}
