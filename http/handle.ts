@@ -118,11 +118,12 @@ function createListener(
 
   const start = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', ignore) // the error means that the client reset the connection
-    const create = () => new NodeExchange(request, response, read(request), context)
     if (!response.socket) {
-      return startPipelined(request.socket, response, () => run(create(), till.together()))
+      const later = () =>
+        run(new NodeExchange(request, response, read(request), context), till.together())
+      return startPipelined(request.socket, response, later)
     }
-    const exchange = create()
+    const exchange = new NodeExchange(request, response, read(request), context)
     const together = till.together()
     const known = isRead(exchange) ? repeated?.find(exchange) : undefined
     const account = known?.caller.account_id
