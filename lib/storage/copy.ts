@@ -53,7 +53,7 @@ export async function takeInventory(
   const counts: { [kind: string]: number } = {}
   await storage.applyChanges?.()
   for (const table of COPIED_TABLES) {
-    const { kind } = table
+    const { kind = table.name } = table
     const types = Object.values(table.columns)
     let count = 0
     // Adds up the checksums of the rows: two databases may read them in different orders.
@@ -97,7 +97,7 @@ async function copyAll(
     for await (const rows of pagesOf(from, table, now)) {
       await to.insertRows(table, renumber(rows, table, bases))
       count += rows.length
-      onProgress('copying', table.kind, count)
+      onProgress('copying', table.kind ?? table.name, count)
     }
   }
   await to.completeCopy()

@@ -37,6 +37,12 @@ export function recordedDetails(
  */
 export const RECORDED_GAP = 2 ** 16
 
+/** The metadata of a purchase as JSON; null for an empty object. */
+export function metadataText({ metadata }: Pick<NewPurchase, 'metadata'>): string | null {
+  for (const _ in metadata) return JSON.stringify(metadata)
+  return null
+}
+
 /** The stored form of a new purchase. Leaves out undefined fields. */
 export function storedPurchase(
   { line: _line, ...row }: NewPurchase,

@@ -82,12 +82,11 @@ export interface SchemaDialect {
   readonly keyedEnd: string
   /** The columns that a table has only in this database. */
   readonly own: {
-    readonly [Table in
-      | 'stores'
-      | 'imports'
-      | 'audit'
-      | 'webhook_endpoints'
-      | 'status_changes']: string
+    readonly imports: string
+    readonly webhook_endpoints: string
+    readonly stores?: string
+    readonly audit?: string
+    readonly status_changes?: string
   }
 }
 
@@ -144,7 +143,7 @@ export function sharedTables(dialect: SchemaDialect): string {
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
 
   CREATE TABLE stores (
-    ${seq}, ${columns(STORES)}, ${own.stores}
+    ${seq}, ${columns(STORES)}, ${own.stores ?? ''}
     UNIQUE (account_id, store_id),
     FOREIGN KEY (account_id) REFERENCES accounts (account_id),
     FOREIGN KEY (project_id) REFERENCES projects (id)
@@ -182,7 +181,7 @@ export function sharedTables(dialect: SchemaDialect): string {
 
   -- The statuses that an import changed, for its undo.
   CREATE TABLE status_changes (
-    ${own.status_changes}
+    ${own.status_changes ?? ''}
     import ${integer} NOT NULL,
     purchase ${bigint} NOT NULL,
     before ${smallint} NOT NULL,
@@ -232,7 +231,7 @@ export function sharedTables(dialect: SchemaDialect): string {
   CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
 
   CREATE TABLE audit (
-    ${neverReusedSeq}, ${columns(AUDIT)}${own.audit}
+    ${neverReusedSeq}, ${columns(AUDIT)}${own.audit ?? ''}
   ${end};
   CREATE INDEX audit_account ON audit (account_id${thenSeq});
   -- Finds the changes of an item.

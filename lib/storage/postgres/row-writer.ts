@@ -1,4 +1,5 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import { metadataText } from '../recorded.ts'
 import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
 import { NO_ROWS, sumOutcomes } from '../row-outcomes.ts'
 import { assertOwned, type Lease } from '../sql/imports.ts'
@@ -166,11 +167,6 @@ async function planAnew(tx: Transaction): Promise<void> {
 
 function charsOf({ transaction_id, user_id, metadata }: Entry): number {
   return transaction_id.length + (user_id?.length ?? 0) + (metadata?.length ?? 0)
-}
-
-function metadataText({ metadata }: NewPurchase): string | null {
-  for (const _ in metadata) return JSON.stringify(metadata)
-  return null
 }
 
 /** The columns of purchases that `lineOf` writes. */

@@ -36,8 +36,8 @@ type Types = { readonly [column: string]: ColumnType | 'number' }
 /** A table of a copy. Its rows are named `r`. */
 export interface CopiedTable {
   readonly name: string
-  /** The name in messages and counts. */
-  readonly kind: string
+  /** The name in messages and counts, if it is not that of the table. */
+  readonly kind?: string
   /** A `number` is that of a purchase, which the target may choose differently. */
   readonly columns: Types
   /** The columns in whose order the rows are copied. */
@@ -58,7 +58,7 @@ const isKept = (column: string) =>
 export const COPIED_TABLES: readonly CopiedTable[] = [
   numbered(ACCOUNTS),
   numbered(ACCOUNT_KEYS),
-  keyed(KEY_USES, 'key_uses', 'key_id'),
+  keyed(KEY_USES, 'key_id'),
   numbered(PROJECTS),
   numbered(FORMER_PUBLIC_KEYS),
   numbered(STORES),
@@ -72,7 +72,6 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   },
   {
     name: 'purchases',
-    kind: 'purchases',
     columns: {
       ...{ store: 'integer', seq: 'number', import: 'integer', item: 'integer' },
       ...typesOf(PURCHASES, 'import_id', 'sku'),
@@ -82,7 +81,6 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   },
   {
     name: 'status_changes',
-    kind: 'status_changes',
     columns: {
       ...{ store: 'integer', import: 'integer', purchase: 'number' },
       ...{ before: 'smallint', after: 'smallint' },
@@ -93,27 +91,25 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   },
   {
     name: 'import_overlaps',
-    kind: 'import_overlaps',
     columns: { import: 'integer', earlier: 'integer', rows: 'bigint' },
     key: ['import', 'earlier'],
     where: `${isKept('import')} AND ${isKept('earlier')}`,
   },
   {
     name: 'erased_purchases',
-    kind: 'erased_purchases',
     columns: { store: 'integer', ...typesOf(ERASED_PURCHASES) },
     key: ['store', 'transaction_id'],
   },
   numbered(SIGNING_KEYS),
   { name: 'key_check', kind: 'key_checks', columns: { id: 'integer', value: 'text' }, key: ['id'] },
-  keyed(WATERMARKS, 'revocations', 'project_id', 'user_id'),
+  { ...keyed(WATERMARKS, 'project_id', 'user_id'), kind: 'revocations' },
   {
-    ...keyed(IDEMPOTENCY_RECORDS, 'idempotency_records', 'account_id', 'key'),
+    ...keyed(IDEMPOTENCY_RECORDS, 'account_id', 'key'),
     where: 'r.expires_at > ?',
   },
   { ...numbered(AUDIT), kind: 'audit_entries' },
   {
-    ...keyed(ENDPOINTS, 'webhook_endpoints', 'endpoint_id'),
+    ...keyed(ENDPOINTS, 'endpoint_id'),
     columns: { ...typesOf(ENDPOINTS), read_seq: 'bigint' },
   },
 ]
@@ -125,12 +121,11 @@ function typesOf<R>({ columns }: Table<R>, ...without: readonly string[]): Types
 }
 
 function numbered<R>(table: Table<R>, own: Types = {}): CopiedTable {
-  const { name } = table
-  return { name, kind: name, columns: { seq: 'integer', ...own, ...typesOf(table) }, key: ['seq'] }
+  return { name: table.name, columns: { seq: 'integer', ...own, ...typesOf(table) }, key: ['seq'] }
 }
 
-function keyed<R>(table: Table<R>, kind: string, ...key: string[]): CopiedTable {
-  return { name: table.name, kind, columns: typesOf(table), key }
+function keyed<R>(table: Table<R>, ...key: string[]): CopiedTable {
+  return { name: table.name, columns: typesOf(table), key }
 }
 
 /** The parts of a copy that differ between the databases. */

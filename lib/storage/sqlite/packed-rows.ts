@@ -1,4 +1,5 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import { metadataText } from '../recorded.ts'
 import { userKey } from './user-key.ts'
 
 /** The columns that hold each field of a row. An `…Ends` column says where a row's text ends. */
@@ -71,7 +72,7 @@ export function packRows(
     earlier = row.transaction_id
     ids += row.transaction_id
     users += row.user_id ?? ''
-    if (!isEmpty(row.metadata)) metadata += JSON.stringify(row.metadata)
+    metadata += metadataText(row) ?? ''
     columns.lines[i] = row.line
     columns.items[i] = items.get(row.sku) as number
     columns.times[i] = row.purchased_at
@@ -102,11 +103,6 @@ function indexIn<T>(known: Map<T, number>, value: T): number {
   const index = known.get(value) ?? known.size
   known.set(value, index)
   return index
-}
-
-function isEmpty(object: object): boolean {
-  for (const _ in object) return false
-  return true
 }
 
 export function doubled(numbers: Numbers): Numbers {

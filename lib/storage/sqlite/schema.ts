@@ -20,7 +20,6 @@ const DIALECT: SchemaDialect = {
   end: ') STRICT',
   keyedEnd: ') STRICT, WITHOUT ROWID',
   own: {
-    stores: '',
     // The purchases of an import have its number in "import" and lie between first_purchase and,
     // after the commit, last_purchase. AUTOINCREMENT never reuses a number: the former owner of a
     // deleted import must not abort a new one.
@@ -30,8 +29,6 @@ const DIALECT: SchemaDialect = {
     first_purchase INTEGER NOT NULL,
     last_purchase INTEGER,
     created_at TEXT NOT NULL,`,
-    status_changes: '',
-    audit: '',
     // The entries after the position "read_seq" are unread.
     webhook_endpoints: 'read_seq INTEGER NOT NULL DEFAULT 0,',
   },
