@@ -51,11 +51,11 @@ export function importDialect(db: Connection, threadRows: number | undefined): I
     deletions: ['DELETE FROM purchase_changes WHERE import = ?', DELETE_UNDO],
     async prepareUndo(lease, undone) {
       const slices = createSlices(db, lease)
-      let last: number | undefined = 0
-      while (last !== undefined) {
-        const after: number = last
-        last = await slices.run(() => prepareSlice(db, lease.import, undone, after))
-      }
+      const values = [lease.import, undone, lease.import, SLICE_ROWS]
+      let added: number
+      do {
+        added = await slices.run(() => db.run(ADD_CHANGES, ...values))
+      } while (added === SLICE_ROWS)
     },
     *commitUndo(lease) {
       yield* run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.import)
@@ -130,26 +130,12 @@ const DELETE_UNDO = `
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
 /**
- * Adds the previous statuses of the next purchases whose status the import changed. Returns the
- * `seq` of the last of these purchases, or undefined if none is left.
+ * Adds the previous statuses of the next purchases whose status the import changed. Compares the
+ * import too: SQLite may have given the `seq` of a deleted purchase to one of another import.
  */
-function prepareSlice(
-  db: Connection,
-  seq: number,
-  undone: number,
-  after: number,
-): number | undefined {
-  const changes = db.all(FIND_CHANGES, undone, after, SLICE_ROWS)
-  for (const { purchase, before } of changes) {
-    db.run(ADD_CHANGE, purchase as number, seq, before as number)
-  }
-  return changes.at(-1)?.purchase as number | undefined
-}
-
-// Compares the import too: SQLite may have given the `seq` of a deleted purchase to a purchase of
-// another import.
-const FIND_CHANGES = `
-  SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
-  WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
+const ADD_CHANGES = `
+  INSERT INTO purchase_changes (purchase, import, status)
+  SELECT c.purchase, ?, c.before FROM status_changes c CROSS JOIN purchases p
+  WHERE c.import = ? AND p.seq = c.purchase AND p.import <> c.import AND c.purchase > (
+    SELECT coalesce(max(purchase), 0) FROM purchase_changes WHERE import = ?)
   ORDER BY c.purchase LIMIT ?`
-const ADD_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'
