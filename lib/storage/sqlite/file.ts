@@ -81,7 +81,6 @@ export async function configure(db: Connection, driver: SqliteDriver): Promise<v
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA secure_delete = ON') // overwrites the data of erased users
-  db.exec('PRAGMA temp_store = MEMORY') // for the ids that an import sorts
   db.exec('PRAGMA cache_size = -4000') // in KiB; a larger cache makes imports no faster (bench/)
   // When SQLite begins to write the WAL from its start again, it cuts a longer file to this size.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)

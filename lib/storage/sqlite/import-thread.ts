@@ -58,6 +58,8 @@ const db = connect(connection, path, () => {
 })
 await configure(db, connection)
 db.exec(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_FRAMES}`)
+// For the ids that are sorted. Other connections need a file: with this, VACUUM fills the memory.
+db.exec('PRAGMA temp_store = MEMORY')
 
 const rowWriter = createRowWriter(db, store, seq, first_purchase)
 
