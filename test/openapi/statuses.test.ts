@@ -43,7 +43,8 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
       server.sendRaw(`${requestOf(operation).line} HTTP/1.1\r\n${headers}`),
     breakStorage(error: Error) {
       const methods = server.storage as unknown as { [name: string]: () => Promise<never> }
-      const names = Object.keys(methods).filter((name) => name !== 'close')
+      // `together` calls the others.
+      const names = Object.keys(methods).filter((name) => !['close', 'together'].includes(name))
       for (const name of names) methods[name] = () => Promise.reject(error)
     },
   }
