@@ -123,6 +123,10 @@ test('every image has an exact version, and the project’s own image the versio
   assert.deepEqual(own, [`tillkit:${packageJson.version}`, `tillkit:${packageJson.version}`])
 })
 
+test('pgbouncer tries again soon after a failed login, so a restart of PostgreSQL is short', () => {
+  assert.match(read('pgbouncer.ini'), /^server_login_retry = 1$/m)
+})
+
 test('every driver is installed in the version that the tests use', () => {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   for (const name of ['Dockerfile', 'tillkit.service']) {

@@ -21,7 +21,9 @@ const LIST = 'GET /api/v1/items?store_id=main'
 test('reads over the limit are 503 at once, and accepted ones are answered', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
   const limits = { readsInFlight: 3, accountShare: 100 }
-  const { connect, send, account, token, withToken } = await serveShop(t, { storage, limits })
+  const options = { metrics: true }
+  const shop = await serveShop(t, { storage, limits, options })
+  const { connect, send, account, token, withToken } = shop
   const accepted: RawClient[] = []
   for (let i = 0; i < 3; i++) {
     const client = await connect(rawRequest(LIST, [withToken]))
@@ -38,6 +40,8 @@ test('reads over the limit are 503 at once, and accepted ones are answered', asy
   // Does not affect writes, the operator's routes, and unknown routes.
   const { account_key } = account
   assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
+  const { text } = await send('GET /metrics')
+  assert.match(text, /^tillkit_http_requests_in_flight\{kind="reads"\} 3$/m)
   for (const path of ['/healthz', '/readyz']) assert.equal((await send(`GET ${path}`)).status, 200)
   assert.equal((await send('GET /nowhere')).status, 404)
   open()

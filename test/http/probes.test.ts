@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openSqliteStorage, TillError } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
   importForm,
@@ -176,20 +175,6 @@ test('metrics show the size of a database file and its log, and the free disk sp
   for (const name of ['pool_waiting', 'clock_offset_seconds']) {
     assert.ok(!metrics.has(`tillkit_${name}`), name)
   }
-})
-
-test('metrics show the requests in flight', async (t) => {
-  const { storage, entered, open } = createGatedStorage()
-  const { send, token, ...server } = await serveMetered(t, { storage })
-  const reading = send(LIST, { token })
-  await entered
-
-  const metrics = await server.metrics()
-  open()
-  await reading
-
-  assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="reads"}'), 1)
-  assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
 })
 
 test('a log line has the client, its account and its project, and no user', async (t) => {
