@@ -79,23 +79,6 @@ describe('tokens', () => {
   })
 })
 
-test('a public key is checked before the body, and a status that is unknown counts as active', async () => {
-  const { till, account, project_id, public_key } = await createShop()
-  const calls = [till.sessions.accessToken, till.sessions.init, till.sessions.token] as const
-  const open = (call: (typeof calls)[number], key: string) => call(key, USER as never)
-  for (const call of calls) {
-    const unknown = Promise.resolve(call('pk_unknown', 7 as never))
-    await assert.rejects(unknown, { code: 'invalid_public_key', kind: 'invalid' })
-  }
-  for (const status of ['disabled', 'archived', 'in review']) {
-    await till.projects.update(account, { id: project_id, status })
-    for (const call of calls) {
-      if (status === 'in review') await open(call, public_key)
-      else await assert.rejects(open(call, public_key), { code: 'project_inactive' })
-    }
-  }
-})
-
 describe('signing keys', () => {
   test('are stored: tills on one storage verify the tokens of each other, and no others', async () => {
     const storage = createMemoryStorage()

@@ -6,14 +6,13 @@ import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, type Storage } from '../../lib/index.ts'
 import { createReadCache } from '../../lib/storage/cache.ts'
 import { bePatient } from '../support/clock.ts'
-import { raw } from '../support/connections.ts'
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 import { startWorker } from '../support/worker.ts'
 import { newPath, open } from './fixtures/places.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
-import { findStale, insertLine, READS_PER_ROUND, takeRawStep, takeStep } from './fixtures/steps.ts'
+import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
 
 /** Reads during writes. */
 const READS = soakOnly ? 600 : 20_000
@@ -23,26 +22,24 @@ test('no read of a file is older than the last acknowledged write of any writer'
   bePatient(t) // three processes compete for the lock
   const path = newPath(t)
   const storage = await open(t, path)
-  const lines = ['own', 'theirs', 'raw']
+  const beside = await open(t, path)
+  const lines = ['own', 'beside', 'theirs']
   for (const line of lines) await insertLine(storage, line)
   const [stepper, reader] = [startWorker(t), startWorker(t)]
   await stepper.ask('bePatient')
   await stepper.ask('open', path)
   await reader.ask('open', path)
-  const db = await raw(t, path)
-  db.exec('PRAGMA busy_timeout = 0') // takeRawStep has its own wait
 
-  const own = { steps: 0 }
+  const here = [0, 0]
   const theirs = stepper.takeSteps('theirs')
-  const past = { steps: 0 }
-  const steps = () => [own.steps, theirs.steps, past.steps]
+  const steps = () => [...here, theirs.steps]
   const stale: string[] = []
   let reads = 0
 
-  const writing = async () => {
+  const writing = async (by: Storage, i: number) => {
     while (reads < READS) {
-      await takeStep(storage, 'own', own.steps + 1)
-      own.steps++
+      await takeStep(by, lines[i] as string, (here[i] ?? 0) + 1)
+      here[i] = (here[i] ?? 0) + 1
       await setTimeout(random() * 20)
     }
   }
@@ -59,11 +56,10 @@ test('no read of a file is older than the last acknowledged write of any writer'
     while (reads < READS) {
       stale.push(...(await findStale(storage, line, steps()[i] as number)))
       reads += READS_PER_ROUND
-      // A synchronous write in the same turn as the reads before and after it.
-      if (line === 'raw' && random() < 0.2) takeRawStep(db, 'raw', ++past.steps)
     }
   }
-  await Promise.all([writing(), readingThere(), ...lines.map(readingHere)])
+  const writers = [storage, beside].map(writing)
+  await Promise.all([...writers, readingThere(), ...lines.map(readingHere)])
 
   assert.deepEqual(stale, [])
   t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of ten writes`)

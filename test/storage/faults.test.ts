@@ -212,40 +212,6 @@ test('forget does not resolve while a reader keeps old data in the WAL', async (
 })
 
 describe('a full or read-only disk', () => {
-  test('makes writes fail without loss, and they succeed once there is space', async (t) => {
-    const disk = smallDisk(t)
-    if (!disk) return
-    const path = join(disk, 'till.db')
-    const storage = await open(t, path)
-    await insertShops(storage)
-    const ballast = join(disk, 'ballast')
-    writeFileSync(ballast, Buffer.alloc(200_000))
-
-    const kept: string[] = []
-    let refused = 0
-    for (let round = 0; round < 12; round++) {
-      const names = Array.from({ length: 4 }, (_, i) => `item_${round}_${i}`)
-      const results = await Promise.allSettled(
-        names.map((name) => storage.insertItem(largeItem(name))),
-      )
-      for (const [i, each] of results.entries()) {
-        if (each.status === 'fulfilled') kept.push(names[i] as string)
-        else assert.equal(each.reason.code, 'storage_unavailable')
-        refused += Number(each.status === 'rejected')
-      }
-    }
-    assert.ok(refused > 0 && kept.length > 0)
-    assert.deepEqual(await namesIn(storage), ['gold', 'gem', ...kept])
-    assert.deepEqual(await storage.check(), [])
-
-    rmSync(ballast)
-    assert.equal(await storage.insertItem(newItem('after')), 'inserted')
-    await storage.close()
-    const again = await open(t, path)
-    assert.deepEqual(await namesIn(again), ['gold', 'gem', ...kept, 'after'])
-    assert.deepEqual(await again.check(), [])
-  })
-
   test('makes a slice of an import fail, which can be aborted, and reads work', async (t) => {
     const path = newPath(t)
     const connections = await watchConnections(t)

@@ -10,10 +10,9 @@ import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/p
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
-import { createShop, type Shop } from '../support/till.ts'
+import { createShop } from '../support/till.ts'
 import { AT, insertProjects } from './fixtures/records.ts'
 import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
-import { newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres()
 const random = createRandom()
@@ -221,69 +220,6 @@ describe('the read cache on PostgreSQL', () => {
       assert.deepEqual(await tablesRead(), tables.toSorted(), name)
       assert.deepEqual(await readAll(storage), await readAll(plain), name)
     }
-  })
-
-  test("one tenant's updates leave another's cached reads cached", async (t) => {
-    const url = await server.emptySchema(t)
-    const { sent, postgres } = watched()
-    const till = createTill({ storage: await openPostgres(t, url, { postgres }) })
-    const elsewhere = createTill({ storage: await openPostgres(t, url) })
-    const own = await createShop(till, 'Own')
-    const other = await createShop(elsewhere, 'Other')
-    const session = await elsewhere.sessions.authenticate(other.token)
-    const read = async ({ project, item, token }: Shop) => {
-      const session = await till.sessions.authenticate(token)
-      await Promise.all([
-        till.sessions.init(project.public_key, { user_id: 'player' }),
-        till.stores.get(session, 'main'),
-        till.items.get(session, item.id),
-        till.items.list(session, { store_id: 'main' }),
-      ])
-    }
-    const readsWithoutCache = async () => {
-      sent.length = 0
-      await read(own)
-      // Leaves out version checks, and the signing keys, which are read every few seconds.
-      return sent.filter((sql) => !/pg_current_snapshot|FROM signing_keys/.test(sql))
-    }
-    await eventuallyHolds(async () => assert.deepEqual(await readsWithoutCache(), []))
-
-    for (let i = 1; i <= 6; i++) {
-      const by = i % 2 === 0 ? till : elsewhere
-      await by.projects.update(session, { id: other.project.id, name: `Game ${i}` })
-      await by.stores.update(other.account, { store_id: 'main', store_config: { step: i } })
-      await by.items.update(other.account, { id: other.item.id, price: `${i}` })
-      await read(other)
-
-      assert.deepEqual(await readsWithoutCache(), [], `step ${i}`)
-    }
-  })
-
-  test('a cached read sends one small statement, and reads of one request share it', async (t) => {
-    const { sent, postgres } = watched()
-    const storage = await openPostgres(t, await server.emptySchema(t), { postgres })
-    await insertProjects(storage)
-    const read = () => Promise.all([storage.findProject('prj_1'), storage.findProject('prj_2')])
-    await eventuallyHolds(async () => {
-      const [first] = await read()
-      assert.equal(first, (await read())[0])
-    })
-
-    sent.length = 0
-    await read()
-    const together = storage.together?.() ?? assert.fail()
-    await together(read)
-    await together(read)
-
-    for (const sql of sent) assert.match(sql, /pg_current_snapshot/)
-    // A check that compares snapshots is followed by another one if another test has written.
-    const full = sent.filter((sql) => sql.includes('pg_is_in_recovery')).length
-    assert.ok(full <= 2 && sent.length - full <= 2 && sent.length >= 2, sent.join())
-
-    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'Own' }), {
-      audit: newEntry({ action: 'project.update', subject: 'prj_1' }),
-    })
-    assert.equal((await together(() => storage.findProject('prj_1')))?.name, 'Own')
   })
 
   test('a lost connection empties it', async (t) => {

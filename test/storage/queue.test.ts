@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
-import { openSqliteStorage, type Storage } from '../../lib/index.ts'
+import type { Storage } from '../../lib/index.ts'
 import { bePatient, hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -19,12 +18,10 @@ import {
   newRow,
   newStore,
 } from './fixtures/records.ts'
-import { findStale, insertLine } from './fixtures/steps.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 /** The writes of each of three processes. */
 const WRITES = soakOnly ? 40 : 500
-const KILLS = soakOnly ? 1 : 30
 
 const namesIn = async (storage: Storage) => (await itemsOf(storage, MAIN)).map(({ name }) => name)
 
@@ -72,25 +69,6 @@ describe('writes into a file that share a transaction', () => {
     assert.equal(await again.findStore('acc_1', 'lost'), undefined)
     assert.equal((await again.findStore('acc_1', 'kept'))?.store_id, 'kept')
     assert.deepEqual(await again.check(), [])
-  })
-
-  test('acknowledged writes survive kill -9', async (t) => {
-    const path = newPath(t)
-    const storage = await open(t, path)
-    for (let round = 0; round < KILLS; round++) {
-      const line = `line-${round}`
-      await insertLine(storage, line)
-      const worker = startWorker(t)
-      await worker.ask('open', path)
-      const reported = worker.takeSteps(line)
-      while (reported.steps < 3 + (round % 5)) await setImmediate()
-      await worker.kill()
-
-      const after = await openSqliteStorage(path)
-      assert.deepEqual(await findStale(after, line, reported.steps), [])
-      await after.close()
-    }
-    assert.deepEqual(await storage.check(), [])
   })
 
   test('writes queued before close() are stored, and later ones are refused', async (t) => {
