@@ -25,17 +25,18 @@ import { compile, sources } from './compile.mjs'
 
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
-  /^test\/storage\/(archive|contract|cache|faults|import|long-imports|queue|sqlite)/,
+  /^test\/storage\/(archive|cache|faults|import|long-imports|queue|records|sqlite|writes)/,
+  /^test\/agreement/,
   /^test\/http\/(endpoints|expectation|hostile|import|transport)\.test/,
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]
 
 /** The longest start first, each in another process. */
 const LONGEST = [
-  /^test\/(readme|console|storage\/postgres-contract)/,
+  /^test\/(readme|console)/,
   /^test\/http\/(servers|faults-kill|quotas)/,
-  /^test\/storage\/(contract|cache|postgres)/,
-  /^test\/services\/(interleaving|purchases)/,
+  /^test\/storage\/(cache|interrupted|postgres)/,
+  /^test\/(agreement|services\/(interleaving|purchases|webhook))/,
 ]
 
 /** These measure or change their process. */
@@ -175,7 +176,7 @@ function hasRoom(folder) {
 /** One PostgreSQL for all files that use one; undefined where none or a single one does. */
 async function startPostgres() {
   const users = files.filter((file) =>
-    /startPostgres|allTargets|allPlaces/.test(readFileSync(file, 'utf8')),
+    /startPostgres|testOnEach|allTargets|allPlaces/.test(readFileSync(file, 'utf8')),
   )
   if (users.length < 2 || process.env.TILLKIT_TEST_PG) return undefined
   const server = spawn(process.execPath, [scriptOf('test/support/run-cluster.ts')], {

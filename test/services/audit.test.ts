@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, test as testOnce } from 'node:test'
 import {
   type AuditEntry,
-  createMemoryStorage,
   createTill,
   formatInstant,
   openSqliteStorage,
@@ -13,9 +12,10 @@ import {
 } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { collect } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { createClock, createShop, NOW } from '../support/till.ts'
+import { createClock, createShop, NOW, openStorage } from '../support/till.ts'
 import { file, importBy, type KeyedShop, REQUEST_ID, WRITES, type Write } from './writes.ts'
 
 const OPTIONS = { requestId: REQUEST_ID }
@@ -77,10 +77,18 @@ describe('the audit log', () => {
       const { id, public_key } = project
       const config = { webhook_secret: 'whs_1', custom_settings: { a: [1, 0], b: { c: null } } }
       const { webhook_secret: _, ...withoutSecret } = config
-      const reordered = { custom_settings: { b: { c: null }, a: [1, -0] }, webhook_secret: 'whs_1' }
+      const reordered = {
+        custom_settings: { b: { c: null }, a: [1, -0] },
+        webhook_secret: 'whs_1',
+      }
       const payment = { store_type: 'custom' as const, store_config: { api_key: 'api_1', x: 1 } }
       await till.stores.create(key, { project_id: id, store_id: 'pay', ...payment })
-      const answer = await till.projects.update(key, { id, name: 'Game', config, status: 'active' })
+      const answer = await till.projects.update(key, {
+        id,
+        name: 'Game',
+        config,
+        status: 'active',
+      })
       await till.purchases.import(session, file())
       const before = await entriesOf(till)
 
@@ -108,7 +116,7 @@ describe('the audit log', () => {
   }
 
   test('has one entry for each record whose secrets were sealed, at once or by a change', async () => {
-    const storage = createMemoryStorage()
+    const storage = await openStorage()
     const { till, account, project } = await setUp({ storage })
     const config = { webhook_secret: 'whs_1' }
     await till.projects.update(account, { id: project.id, config })
@@ -199,7 +207,7 @@ const ATTACKS = [
 ].map((sql) => (/^[a-z]/.test(sql) ? `${ERASING} ${sql}` : sql))
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  test(`SQL cannot change or delete audit entries, with ${driver}`, { skip }, async (t) => {
+  testOnce(`SQL cannot change or delete audit entries, with ${driver}`, { skip }, async (t) => {
     const folder = temporaryFolder(t)
     const path = join(folder, 'till.db')
     const clock = createClock()

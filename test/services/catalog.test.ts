@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { test as testOnce } from 'node:test'
 import { type Catalog, type CatalogRequest, readCatalog } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
 async function setup() {
@@ -56,7 +57,7 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
 })
 
-test('an exported catalog has no differences, also when it is read byte by byte', async () => {
+testOnce('an exported catalog has no differences, also when it is read byte by byte', async () => {
   const { till, account, exported } = await setup()
   const text = await exported()
 
@@ -176,7 +177,7 @@ test('a catalog gives its items to other stores of an existing project', async (
   }
 })
 
-test('every error names its JSON path, and nothing changes', async () => {
+testOnce('every error names its JSON path, and nothing changes', async () => {
   const { till, account, project, apply, exported } = await setup()
   const other = await createShop(till, 'Other')
   const before = await exported()
@@ -218,14 +219,14 @@ const badFiles: Record<string, RegExp> = {
   '{"a": "\xff"}': /^The file is not UTF-8$/,
   [`{${' '.repeat(64 * 1024 ** 2)}}`]: /^A catalog takes at most 64 MiB$/,
 }
-test('a bad catalog file is refused, with its line', async () => {
+testOnce('a bad catalog file is refused, with its line', async () => {
   for (const [text, expected] of Object.entries(badFiles)) {
     const { message } = await failureOf(readCatalog([Buffer.from(text, 'latin1')]))
     assert.match(message, expected, text.slice(0, 50))
   }
 })
 
-test('a bad spreadsheet is refused with all line numbers, and a good one is applied', async () => {
+testOnce('a bad spreadsheet is refused with its lines, and a good one is applied', async () => {
   const { till, account, apply, project } = await setup()
   const read = (...lines: string[]) => readCatalog(fileOf(lines.join('\n')), { store_id: 'main' })
   const header = 'sku;display_name;price;type;metadata;Notes'
@@ -254,7 +255,7 @@ test('a bad spreadsheet is refused with all line numbers, and a good one is appl
   assert.deepEqual([applied.created, applied.updated, good.ignored_columns], [1, 1, ['Notes']])
 })
 
-test("Google Play's product file is read unchanged", async () => {
+testOnce("Google Play's product file is read unchanged", async () => {
   const { apply } = await setup()
   const play = readFileSync('test/services/fixtures/google-play-products.csv')
   const file = await readCatalog([play], { store_id: 'main', currency: 'USD' })
@@ -270,7 +271,7 @@ test("Google Play's product file is read unchanged", async () => {
   )
 })
 
-test('an unreadable Google Play price is reported with its line', async () => {
+testOnce('an unreadable Google Play price is reported with its line', async () => {
   const { plan } = await setup()
   const header =
     'Product ID,Published State,Purchase Type,Auto Translate,Locale; Title; Description,Auto Fill Prices,Price,Pricing Template ID'

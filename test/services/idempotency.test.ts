@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { type Account, type CreateOptions, openSqliteStorage, type Till } from '../../lib/index.ts'
+import type { Account, CreateOptions, Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
+import { testOnEach } from '../support/databases.ts'
 import { newPlace, type Place } from '../support/place.ts'
 import { createShop, failureOf } from '../support/till.ts'
 
@@ -48,7 +49,7 @@ const CREATIONS: readonly [name: string, Create, another: object][] = [
 
 describe('a repeated call', () => {
   for (const [name, create, another] of CREATIONS) {
-    test(`gets the first answer, and changes nothing: ${name}`, async (t) => {
+    testOnEach(`gets the first answer, and changes nothing: ${name}`, async (t) => {
       const place = newPlace(t)
       const shop = await place.shop()
       const elsewhere = { ...shop, till: await place.till() }
@@ -96,7 +97,7 @@ describe('a repeated call', () => {
     assert.notDeepEqual(await createProject(shop, {}, {}), await createProject(shop, {}, {}))
   })
 
-  test('returns the first answer after a rotation of the public key, to its account alone', async () => {
+  testOnEach('returns the first answer after a key rotates, to its account alone', async () => {
     const shop = await createShop()
     const other = await createShop(shop.till, 'Other')
     const first = (await createProject(shop)) as Awaited<ReturnType<Till['projects']['create']>>
@@ -157,11 +158,10 @@ describe('an idempotency record', () => {
 
 type Shop = Awaited<ReturnType<typeof createShop>>
 
-/** The hash of the request, as the database file stores it. */
-async function fingerprintIn({ path }: Place, { account_id }: Account): Promise<string> {
-  const storage = await openSqliteStorage(path)
+/** The hash of the request, as the database stores it. */
+async function fingerprintIn(place: Place, { account_id }: Account): Promise<string> {
+  const storage = await place.storage()
   const idempotency = await storage.findIdempotencyRecord(account_id, KEY.idempotencyKey)
-  await storage.close()
   return idempotency?.fingerprint ?? assert.fail('there is no idempotency record')
 }
 

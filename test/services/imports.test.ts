@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { test } from 'node:test'
-import { createMemoryStorage } from '../../lib/index.ts'
 import { collect, pluck } from '../support/collect.ts'
-import { createShop, fileOf } from '../support/till.ts'
+import { testOnEach as test } from '../support/databases.ts'
+import { createShop, fileOf, openStorage } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,price,status\n'
 const MAIN = { store_id: 'main' }
 const row = (id: string, status = 'purchased') => `${id},gold,2024-03-01T12:34:56Z,499,${status}\n`
 
 async function setUp() {
-  const storage = createMemoryStorage()
+  const storage = await openStorage()
   const { till, account, account_id, store } = await createShop({ storage })
   return {
     ...{ storage, till, account, store },
@@ -29,7 +28,11 @@ test('an import records its actor, time, file, counts and totals; a dry run and 
   const csv = row('T-1') + row('T-2') + row('T-2') + row('T-3', 'refunded')
 
   const result = await load(csv, 'C:\\sales/mai.csv')
-  await till.purchases.import(account, { ...MAIN, file: fileOf(HEADER, row('T-9')), dryRun: true })
+  await till.purchases.import(account, {
+    ...MAIN,
+    file: fileOf(HEADER, row('T-9')),
+    dryRun: true,
+  })
   await load('')
 
   const { import_id, ignored_columns: _, passed_over_reasons: __, unequal: ___, ...counts } = result
@@ -77,7 +80,11 @@ test('a later import, a repetition or a recorded purchase prevents the undo of a
   const refuses = (message: RegExp, force = false) =>
     assert.rejects(undo(import_id, force), { code: 'undo_refused', message })
   const purchase = { ...MAIN, sku: 'gold', purchased_at: '2024-03-01T12:34:56Z', price: 499 }
-  await till.purchases.record(account, { ...purchase, transaction_id: 'T-1', status: 'purchased' })
+  await till.purchases.record(account, {
+    ...purchase,
+    transaction_id: 'T-1',
+    status: 'purchased',
+  })
   const record = (await entries()).find(({ action }) => action === 'purchases.record')
 
   await refuses(/^1 row of the import was changed by a later import or recorded purchase; /, true)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { createMemoryStorage, createTill, type Session, type Storage } from '../../lib/index.ts'
+import { describe } from 'node:test'
+import { createTill, type Session, type Storage } from '../../lib/index.ts'
 import { takeInventory } from '../../lib/storage/copy.ts'
 import type { KeyedAccount } from '../../lib/storage/port.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { createSignal } from '../support/server.ts'
-import { createShop, fileOf } from '../support/till.ts'
+import { createShop, fileOf, openStorage } from '../support/till.ts'
 import { newGame, SILVER, WRITES, type Write } from './writes.ts'
 
 type Verb = keyof Storage
@@ -31,6 +32,20 @@ const KEY_WRITES: Record<
     method: 'insertProject',
     make: ({ till, key }) => till.projects.create(key, newGame(key), ONCE),
   },
+  'catalog.apply': {
+    method: 'applyCatalog',
+    make: ({ till, key, project_id }) => {
+      const catalog = { stores: [{ store_id: 'main', items: [{ name: 'gold', price: '7' }] }] }
+      return till.catalog.apply(key, { project_id, catalog })
+    },
+  },
+  'purchases.record': {
+    method: 'recordPurchase',
+    make: ({ till, key }) => {
+      const sale = { store_id: 'main', sku: 'gold', transaction_id: 'T-1' }
+      return till.purchases.record(key, { ...sale, purchased_at: '2024-03-01T12:34:56Z' })
+    },
+  },
   'items.create of a name that is taken': {
     method: 'insertItem',
     make: ({ till, key }) => till.items.create(key, { ...SILVER, name: 'gold' }),
@@ -55,7 +70,6 @@ const IMPORTS: [string, (shop: Shop) => KeyedAccount | Session, Revoke, string][
   ['the store was disabled', (s) => s.operator as never, disableStore, 'store_inactive'],
 ]
 
-// In memory only: the contract of the storages has the authority of each write.
 describe('between a check and its write', () => {
   for (const [what, { method, prepare, make }] of Object.entries(KEY_WRITES)) {
     if (method === undefined) continue
@@ -172,7 +186,7 @@ type Shop = Awaited<ReturnType<typeof setUp>>
 
 /** A till whose storage can hold back one method call until something else is done. */
 async function setUp() {
-  const storage = createMemoryStorage()
+  const storage = await openStorage()
   const held: Storage = { ...storage }
   const till = createTill({ storage: held })
   const shop = await createShop(till)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { pluck } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
 const GEM = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { createMemoryStorage, type ImportResult, type Storage } from '../../lib/index.ts'
+import { describe } from 'node:test'
+import type { ImportResult, Storage } from '../../lib/index.ts'
 import { collect, pluck } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { shortOf } from '../support/purchase-file.ts'
 import { createSignal } from '../support/server.ts'
-import { allTargets } from '../support/targets.ts'
-import { createShop, failureOf, fileOf } from '../support/till.ts'
+import { createShop, failureOf, fileOf, openStorage } from '../support/till.ts'
 
-const targets = await allTargets() // before any test: see scripts/test-group.mjs
 const HEADER = 'transaction_id,sku,purchased_at'
 const AT = '2024-03-01T12:34:56Z'
 
@@ -92,43 +91,39 @@ describe('a file is refused', () => {
     assert.deepEqual(await shop.all(), before)
   })
 
-  for (const { name, open, skip } of targets) {
-    test(`with all mistakes of a row together, and none that follow from others, in ${name}`, {
-      skip,
-    }, async (t) => {
-      const shop = await setUp(await open(t))
-      const header = `${HEADER},user_id,quantity,price,currency,status`
-      await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
-      const file: readonly (readonly [line: string, ...mistakes: string[]])[] = [
-        [`a,silver,${AT},,1,4.99,USD,`, 'sku unknown_sku', 'price invalid'],
-        [`,silver,now,,1,,,`, 'transaction_id required', 'sku unknown_sku', 'purchased_at invalid'],
-        [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'], // not compared: no price
-        [`known,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
-        [`known,gold,${AT},ann,1,499,usd,paid`, 'currency invalid', 'status invalid'],
-        [`b,gold,${AT},ann,1,499,USD,`],
-        // Of a good row's transaction, and of a bad row's.
-        [`b,gem,now,ann,1,499,USD,`, 'sku transaction_conflict', 'purchased_at invalid'],
-        [`c,gold,now,ann,1,499,USD,`, 'purchased_at invalid'],
-        [`c,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
-        // With a bad identity field, a row is not compared with others.
-        [`T-1,gold,${AT},ann,1,,EUR,`],
-        [`T-1,gold,${AT},ann,1,4.99,,`, 'price invalid'],
-        [`,gold,${AT},ann,1,499,USD,`, 'transaction_id required'],
-        [`,silver,${AT},bob,2,500,EUR,refunded`, 'transaction_id required', 'sku unknown_sku'],
-        [`T-2,gold,${AT},ann,1,4.99,EUR,refunded`, 'price invalid'],
-        [`T-2,gem,${AT},bob,0,,,cancelled`, 'quantity invalid'],
-        [`T-2,silver,${AT},bob,0,,,`, 'sku unknown_sku', 'quantity invalid'],
-      ]
+  test('with all mistakes of a row together, and none that follow from others', async () => {
+    const shop = await setUp()
+    const header = `${HEADER},user_id,quantity,price,currency,status`
+    await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
+    const file: readonly (readonly [line: string, ...mistakes: string[]])[] = [
+      [`a,silver,${AT},,1,4.99,USD,`, 'sku unknown_sku', 'price invalid'],
+      [`,silver,now,,1,,,`, 'transaction_id required', 'sku unknown_sku', 'purchased_at invalid'],
+      [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'], // not compared: no price
+      [`known,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
+      [`known,gold,${AT},ann,1,499,usd,paid`, 'currency invalid', 'status invalid'],
+      [`b,gold,${AT},ann,1,499,USD,`],
+      // Of a good row's transaction, and of a bad row's.
+      [`b,gem,now,ann,1,499,USD,`, 'sku transaction_conflict', 'purchased_at invalid'],
+      [`c,gold,now,ann,1,499,USD,`, 'purchased_at invalid'],
+      [`c,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
+      // With a bad identity field, a row is not compared with others.
+      [`T-1,gold,${AT},ann,1,,EUR,`],
+      [`T-1,gold,${AT},ann,1,4.99,,`, 'price invalid'],
+      [`,gold,${AT},ann,1,499,USD,`, 'transaction_id required'],
+      [`,silver,${AT},bob,2,500,EUR,refunded`, 'transaction_id required', 'sku unknown_sku'],
+      [`T-2,gold,${AT},ann,1,4.99,EUR,refunded`, 'price invalid'],
+      [`T-2,gem,${AT},bob,0,,,cancelled`, 'quantity invalid'],
+      [`T-2,silver,${AT},bob,0,,,`, 'sku unknown_sku', 'quantity invalid'],
+    ]
 
-      const lines = [header, ...file.map(([line]) => line)]
-      const { details } = await failureOf(shop.import(lines.join('\n')))
+    const lines = [header, ...file.map(([line]) => line)]
+    const { details } = await failureOf(shop.import(lines.join('\n')))
 
-      assert.deepEqual(
-        details.map(shortOf),
-        file.flatMap(([, ...mistakes], i) => mistakes.map((each) => `${i + 2} ${each}`)),
-      )
-    })
-  }
+    assert.deepEqual(
+      details.map(shortOf),
+      file.flatMap(([, ...mistakes], i) => mistakes.map((each) => `${i + 2} ${each}`)),
+    )
+  })
 
   test('with the first hundred mistakes, and their total number', async () => {
     const shop = await setUp()
@@ -231,8 +226,8 @@ describe('an import that ends early stores nothing, and the next one runs', () =
 })
 
 test('an import that waits for another one can be aborted', async () => {
-  const storage = createMemoryStorage()
-  const shop = await setUp(storage)
+  const storage = await openStorage()
+  const shop = await setUp({ storage })
   const other = await storage.openImport(shop.store, 'imp_other')
   const controller = new AbortController()
 
@@ -291,8 +286,8 @@ for (const isGood of [true, false]) {
 }
 
 /** A shop whose stores `main` and `side` sell different items. */
-async function setUp(storage: Storage = createMemoryStorage()) {
-  const { till, account, project_id, store } = await createShop({ storage })
+async function setUp(options: { readonly storage?: Storage } = {}) {
+  const { till, account, project_id, store } = await createShop(options)
   const createItem = (store_id: string, name: string) =>
     till.items.create(account, {
       ...{ store_id, name, display_name: name, price: '1', type: 'consumable' },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test as testOnce } from 'node:test'
 import { collect, pluck } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { createShop, failureOf, fileOf, type Shop } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
@@ -43,12 +44,17 @@ test('a full export imports into an empty store as the same purchases', async ()
 test('an export has what its query selects, and rows added to it by hand are read unchanged', async () => {
   const shop = await createShop()
   const other = await createShop()
-  await importText(
+  const { till, account, project_id } = shop
+  await till.items.create(account, {
+    ...{ ...MAIN, name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' },
+  })
+  await till.stores.create(account, { project_id, store_id: 'side', store_type: 'web' })
+  const { import_id } = await importText(
     shop,
     '=1,gold,2024-01-31T23:59:59Z,ann,499,USD,\n',
     'T-2,gold,2024-02-01T00:00:00Z,ann,499,USD,refunded\n',
-    'T-3,gold,2024-02-01T00:00:00Z,bob,499,USD,\n',
   )
+  await importText(shop, 'T-3,gem,2024-02-01T00:00:00Z,bob,499,USD,\n')
   const ids = async (query: object) => {
     const lines = (await exported(shop, query)).split('\r\n').slice(1, -1)
     return lines.map((line) => line.split(',')[0])
@@ -56,7 +62,17 @@ test('an export has what its query selects, and rows added to it by hand are rea
   assert.deepEqual(await ids({ from: '2024-02-01' }), ['T-2', 'T-3'])
   assert.deepEqual(await ids({ to: '2024-02-01T00:00:00Z' }), ["'=1"])
   assert.deepEqual(await ids({ user_id: 'ann', status: 'refunded' }), ['T-2'])
+  assert.deepEqual(await ids({ sku: 'gem' }), ['T-3'])
+  assert.deepEqual(await ids({ import_id }), ["'=1", 'T-2'])
+  for (const query of [{ import_id: 'imp_none' }, { import_id, store_id: 'side' }]) {
+    assert.deepEqual((await failureOf(exported(shop, query))).details[0]?.field, 'import_id')
+  }
+  const newest = await till.purchases.list(account, { ...MAIN, newest_first: true, limit: 2 })
+  assert.deepEqual(pluck(newest.purchases, 'transaction_id'), ['T-3', 'T-2'])
 
+  await other.till.items.create(other.account, {
+    ...{ ...MAIN, name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' },
+  })
   const csv = `${await exported(shop)}'=2,gold,2024-01-31T00:00:00Z,,1,,,,,,\r\n`
   await other.till.purchases.import(other.account, { ...MAIN, file: fileOf(csv) })
 
@@ -64,7 +80,7 @@ test('an export has what its query selects, and rows added to it by hand are rea
   assert.deepEqual(pluck(purchases, 'transaction_id'), ['=1', 'T-2', 'T-3', "'=2"])
 })
 
-test('a wrong or misspelt field of a query is refused by its name', async () => {
+testOnce('a wrong or misspelt field of a query is refused by its name', async () => {
   const { till, account } = await createShop()
   const list = (query: object) => till.purchases.list(account, { ...MAIN, ...query })
   const sum = (query: object) => till.purchases.summarize(account, query)
@@ -106,26 +122,38 @@ test('a wrong or misspelt field of a query is refused by its name', async () => 
   assert.deepEqual((await list({})).purchases, [])
 })
 
-test('totals and sums are exact beyond 2^53, by month, item and currency', async () => {
+test('totals and sums are exact beyond 2^53, by month, item and currency, of each status', async () => {
   const shop = await createShop()
   const large = '9007199254740991'
+  const row = (id: string, user: string, price: string, status: string) =>
+    `${id},gold,2024-01-31T23:59:59Z,${user},${price},USD,${status}\n`
   const { totals } = await importText(
     shop,
-    ...[1, 2, 3].map((i) => `T-${i},gold,2024-01-31T23:59:59Z,,${large},USD,\n`),
+    ...[row('T-1', 'ann', large, ''), row('T-2', 'ann', large, ''), row('T-3', '', large, '')],
     'T-4,gold,2024-02-01T01:00:00+02:00,,1,EUR,refunded\n',
+    ...[row('T-5', 'cat', '2', 'pending'), row('T-6', 'dan', '3', 'cancelled')],
   )
-  assert.deepEqual(totals, [
+  assert.deepEqual(totals.slice(0, 2), [
     { status: 'purchased', currency: 'USD', rows: 3, total: '27021597764222973' },
     { status: 'refunded', currency: 'EUR', rows: 1, total: '1' },
   ])
-  const none = { pending: 0, cancelled: 0, buyers: 0 }
-  const gold = { month: '2024-01', sku: 'gold', ...none }
-  const usd = { purchased: 3, refunded: 0, revenue: totals[0]?.total, refunded_total: '0' }
-  const eur = { purchased: 0, refunded: 1, revenue: '0', refunded_total: '1' }
-  assert.deepEqual(await shop.till.purchases.summarize(shop.account, MAIN), [
-    { ...gold, currency: 'EUR', ...eur },
-    { ...gold, currency: 'USD', ...usd },
-  ])
+  const gold = { month: '2024-01', sku: 'gold' }
+  const usd = { purchased: 3, pending: 1, refunded: 0, cancelled: 1, buyers: 1 }
+  const eur = { purchased: 0, pending: 0, refunded: 1, cancelled: 0, buyers: 0 }
+  const sums = [
+    { ...gold, currency: 'EUR', ...eur, revenue: '0', refunded_total: '1' },
+    { ...gold, currency: 'USD', ...usd, revenue: totals[0]?.total, refunded_total: '0' },
+  ]
+  const summarize = (query: object) =>
+    shop.till.purchases.summarize(shop.account, { ...MAIN, ...query })
+  assert.deepEqual(await summarize({}), sums)
+  assert.deepEqual(await summarize({ top: 1 }), [sums[1]])
+  assert.deepEqual(await summarize({ status: 'refunded' }), [sums[0]])
+  const { purchased, pending, refunded, cancelled } = await shop.till.purchases.overview(
+    shop.account,
+    MAIN,
+  )
+  assert.deepEqual([purchased, pending, refunded, cancelled], [3, 1, 1, 1])
 })
 
 test('an overview names fifty currencies, the most used first, and counts all', async () => {

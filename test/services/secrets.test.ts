@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import {
-  createTill,
-  type JsonObject,
-  openSqliteStorage,
-  type StoreType,
-  type Till,
-} from '../../lib/index.ts'
+import { createTill, type JsonObject, type StoreType, type Till } from '../../lib/index.ts'
 import { createSealer, type Sealed, sealSecrets } from '../../lib/services/secrets.ts'
-import type { Storage } from '../../lib/storage/port.ts'
 import { all, collect, pluck } from '../support/collect.ts'
+import { testOnEach } from '../support/databases.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { newPlace, type Place } from '../support/place.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
@@ -122,7 +116,7 @@ describe('a database file', () => {
     const old = await place.till({ masterKeys: [OLD] })
     const { account, project } = await createSecrets(old)
     const both = await place.till({ masterKeys: [NEW, OLD] })
-    const storage = await storageOf(t, place)
+    const storage = await place.storage()
     const opener = createSealer([NEW])
 
     await both.projects.update(account, { id: project.id, config: { other: 1 } })
@@ -178,13 +172,15 @@ describe('a database file', () => {
 
     await opens(till)
     assert.deepEqual(await till.operations.listUnreadableSecrets(), [])
-    const storage = await storageOf(t, place)
+    const storage = await place.storage()
     const kept = await storage.findStore(account_id, 'readable')
     const where = `${account_id}/readable/webhook_secret`
     const secret = kept?.store_config.webhook_secret as Sealed
     assert.equal(createSealer([NEW]).open(secret, where), 'whs_kept')
     assert.equal(kept?.store_config.a, 'USD')
-    assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, { provider: 'p' })
+    assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, {
+      provider: 'p',
+    })
     const { entries } = await till.operations.listAudit({ account_id })
     const drops = entries.filter(({ action }) => action === 'secrets.drop')
     assert.deepEqual(
@@ -194,22 +190,6 @@ describe('a database file', () => {
     const config = { webhook_secret: 'whs_new' }
     const again = await till.projects.update(account, { id: project_id, config })
     assert.deepEqual(again.config, config)
-  })
-
-  test('does not open a secret that was moved to another record or field', async (t) => {
-    const place = newPlace(t)
-    const till = await place.till({ masterKeys: [OLD] })
-    const { account, project } = await createSecrets(till)
-    const other = await createSecrets(till)
-    const storage = await storageOf(t, place)
-    const stolen = (await storage.findProject(project.id))?.config ?? {}
-    await storage.updateProject(other.project.id, (current) => ({ ...current, config: stolen }))
-    await storage.updateStore({ account_id: account.account_id, store_id: 'iap' }, (current) => {
-      const { shared_secret: webhook_secret, webhook_secret: shared_secret } = current.store_config
-      return { ...current, store_config: { webhook_secret, shared_secret } }
-    })
-
-    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 3))
   })
 
   test('keeps a value under the name of a secret that the store type does not have', async (t) => {
@@ -222,7 +202,7 @@ describe('a database file', () => {
 
     await till.operations.sealSecrets()
 
-    const storage = await storageOf(t, place)
+    const storage = await place.storage()
     const kept = await storage.findStore(account.account_id, 'odd')
     assert.deepEqual(kept?.store_config, store_config)
     assert.deepEqual((await till.stores.get(account, 'odd')).store_config, {})
@@ -235,7 +215,7 @@ describe('a database file', () => {
     const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
 
     assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 5))
-    const storage = await storageOf(t, place)
+    const storage = await place.storage()
     const kept = await storage.findProject(project.id)
     const [store] = await all((page) => storage.listStores(project.id, page))
     assert.ok(kept && store)
@@ -244,100 +224,90 @@ describe('a database file', () => {
   })
 })
 
-/** Opens a till with these keys on the database of the test. */
-type OpenTill = (masterKeys: Uint8Array[]) => Promise<Till>
-
-const databases: { readonly [name: string]: (t: TestContext) => Promise<OpenTill> } = {
-  SQLite: async (t) => {
-    const place = newPlace(t)
-    return (masterKeys) => place.till({ masterKeys })
-  },
-  PostgreSQL: async (t) => {
-    const url = await server.emptySchema(t)
-    return async (masterKeys) => createTill({ storage: await openPostgres(t, url), masterKeys })
-  },
+/** Returns a function that opens a till with these keys on the database of the test. */
+const openOn = (t: TestContext) => {
+  const place = newPlace(t)
+  return (masterKeys: Uint8Array[]) => place.till({ masterKeys })
 }
 
-for (const [name, start] of Object.entries(databases)) {
-  describe(`the check value of the master key, on ${name}`, () => {
-    const config = { webhook_secret: 'whs_first' }
+describe('the check value of the master key', () => {
+  const config = { webhook_secret: 'whs_first' }
 
-    test('refuses the first secret without the master key that a server has', async (t) => {
-      const open = await start(t)
-      const keyless = await open([])
-      const { account, project_id: id, store } = await createShop(keyless)
-      const game = { name: 'G', bundle_id: 'com.example.g', platform: 'web' }
-      const web = { project_id: id, store_type: 'web' as const }
-      const hook = { webhook_secret: { env: 'HOOK' } }
-      const catalog = {
-        project_id: id,
-        catalog: { stores: [{ store_id: 'main', store_config: hook }] },
-        env: { HOOK: 'whs_of_catalog' },
+  testOnEach('refuses the first secret without the master key that a server has', async (t) => {
+    const open = openOn(t)
+    const keyless = await open([])
+    const { account, project_id: id, store } = await createShop(keyless)
+    const game = { name: 'G', bundle_id: 'com.example.g', platform: 'web' }
+    const web = { project_id: id, store_type: 'web' as const }
+    const hook = { webhook_secret: { env: 'HOOK' } }
+    const catalog = {
+      project_id: id,
+      catalog: { stores: [{ store_id: 'main', store_config: hook }] },
+      env: { HOOK: 'whs_of_catalog' },
+    }
+    await (await open([OLD])).operations.requireMasterKey()
+
+    for (const till of [keyless, await open([NEW])]) {
+      for (const write of [
+        () => till.projects.create(account, { ...game, config }),
+        () => till.projects.update(account, { id, config }),
+        () => till.stores.create(account, { ...web, store_config: config }),
+        () => till.stores.update(account, { store_id: store.store_id, store_config: config }),
+        () => till.catalog.apply(account, catalog),
+      ]) {
+        await assert.rejects(write(), MISMATCH)
       }
-      await (await open([OLD])).operations.requireMasterKey()
-
-      for (const till of [keyless, await open([NEW])]) {
-        for (const write of [
-          () => till.projects.create(account, { ...game, config }),
-          () => till.projects.update(account, { id, config }),
-          () => till.stores.create(account, { ...web, store_config: config }),
-          () => till.stores.update(account, { store_id: store.store_id, store_config: config }),
-          () => till.catalog.apply(account, catalog),
-        ]) {
-          await assert.rejects(write(), MISMATCH)
-        }
-        await till.projects.update(account, { id, config: { other: 1 } })
-      }
-      // A key that never sealed anything does not replace the value.
-      await assert.rejects((await open([NEW])).operations.sealSecrets(), MISMATCH)
-      await keyless.operations.sealSecrets()
-      await assert.rejects((await open([NEW])).operations.requireMasterKey(), MISMATCH)
-      assert.deepEqual(await keyless.operations.listUnsealedSecrets(), [])
-      await (await open([OLD])).projects.update(account, { id, config })
-    })
-
-    test('is set by the first secret that is stored with a key', async (t) => {
-      const open = await start(t)
-      const keyless = await open([])
-      const { account, account_id, project_id: id } = await createShop(keyless)
-      await keyless.projects.update(account, { id, config })
-      const unsealed = [{ account_id, project_id: id, field: 'webhook_secret' }]
-      assert.deepEqual(await keyless.operations.listUnsealedSecrets(), unsealed)
-      const change = { store_id: 'main', store_config: { webhook_secret: 'whs_second' } }
-
-      await (await open([OLD])).stores.update(account, change)
-
-      await keyless.projects.update(account, { id, name: 'With its unencrypted secret' })
-      const update = keyless.projects.update(account, { id, config: { webhook_secret: 'whs_3' } })
-      await assert.rejects(update, MISMATCH)
-    })
-
-    test('changes when all secrets are sealed with a new key, or those of a lost one are dropped', async (t) => {
-      const open = await start(t)
-      const [old, both, renewed] = [await open([OLD]), await open([NEW, OLD]), await open([NEW])]
-      const { account, project_id: id } = await createShop(old)
-      const set = (till: Till, webhook_secret: string) =>
-        till.projects.update(account, { id, config: { webhook_secret } })
-
-      await set(old, 'a')
-      await both.operations.requireMasterKey()
-      for (const till of [both, old]) await set(till, 'b')
-      await assert.rejects(set(renewed, 'c'), MISMATCH)
-      await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
-
-      assert.equal((await both.operations.sealSecrets()).sealed, 1)
-      await set(renewed, 'd')
-      await assert.rejects(set(old, 'e'), MISMATCH)
-
-      await renewed.operations.dropUnreadableSecrets() // drops nothing
-      await assert.rejects(old.operations.requireMasterKey(), MISMATCH)
-      assert.equal((await old.operations.dropUnreadableSecrets()).length, 1)
-      await set(await open([]), 'plain')
-      await old.operations.requireMasterKey()
-      await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
-    })
+      await till.projects.update(account, { id, config: { other: 1 } })
+    }
+    // A key that never sealed anything does not replace the value.
+    await assert.rejects((await open([NEW])).operations.sealSecrets(), MISMATCH)
+    await keyless.operations.sealSecrets()
+    await assert.rejects((await open([NEW])).operations.requireMasterKey(), MISMATCH)
+    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), [])
+    await (await open([OLD])).projects.update(account, { id, config })
   })
-}
+
+  testOnEach('is set by the first secret that is stored with a key', async (t) => {
+    const open = openOn(t)
+    const keyless = await open([])
+    const { account, account_id, project_id: id } = await createShop(keyless)
+    await keyless.projects.update(account, { id, config })
+    const unsealed = [{ account_id, project_id: id, field: 'webhook_secret' }]
+    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), unsealed)
+    const change = { store_id: 'main', store_config: { webhook_secret: 'whs_second' } }
+
+    await (await open([OLD])).stores.update(account, change)
+
+    await keyless.projects.update(account, { id, name: 'With its unencrypted secret' })
+    const update = keyless.projects.update(account, { id, config: { webhook_secret: 'whs_3' } })
+    await assert.rejects(update, MISMATCH)
+  })
+
+  testOnEach('changes when secrets are sealed anew, or lost ones are dropped', async (t) => {
+    const open = openOn(t)
+    const [old, both, renewed] = [await open([OLD]), await open([NEW, OLD]), await open([NEW])]
+    const { account, project_id: id } = await createShop(old)
+    const set = (till: Till, webhook_secret: string) =>
+      till.projects.update(account, { id, config: { webhook_secret } })
+
+    await set(old, 'a')
+    await both.operations.requireMasterKey()
+    for (const till of [both, old]) await set(till, 'b')
+    await assert.rejects(set(renewed, 'c'), MISMATCH)
+    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+
+    assert.equal((await both.operations.sealSecrets()).sealed, 1)
+    await set(renewed, 'd')
+    await assert.rejects(set(old, 'e'), MISMATCH)
+
+    await renewed.operations.dropUnreadableSecrets() // drops nothing
+    await assert.rejects(old.operations.requireMasterKey(), MISMATCH)
+    assert.equal((await old.operations.dropUnreadableSecrets()).length, 1)
+    await set(await open([]), 'plain')
+    await old.operations.requireMasterKey()
+    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+  })
+})
 
 test('on PostgreSQL, a write without the key waits for the first write of the check value', async (t) => {
   const url = await server.emptySchema(t)
@@ -378,12 +348,6 @@ async function createSecrets(till: Till) {
   await create('custom', 'custom', { provider: 'p', api_key: 'api_of_custom' })
   await create('web', 'web', { webhook_secret: 'whs_of_web' })
   return { account, project, iap }
-}
-
-async function storageOf(t: TestContext, place: Place): Promise<Storage> {
-  const storage = await openSqliteStorage(place.path)
-  t.after(() => storage.close())
-  return storage
 }
 
 function assertAbsent(place: Place, secrets: readonly string[]): void {

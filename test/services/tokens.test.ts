@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, test as testOnce } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
+import { testOnEach as test } from '../support/databases.ts'
 import { newPlace } from '../support/place.ts'
 import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
@@ -12,7 +13,7 @@ const USER = { user_id: 'player' }
 const ALL = ['items:read', 'projects:write', 'purchases:import']
 const insufficient = { code: 'insufficient_scope', kind: 'unauthenticated' }
 
-test('in lockdown, tokens from a public key read items, and nothing more', async () => {
+testOnce('in lockdown, tokens from a public key read items, and nothing more', async () => {
   const shop = await createShop({ lockdown: true })
   const { till, account, public_key, project_id } = shop
   const { session: begun } = await till.sessions.init(public_key, USER)
@@ -44,7 +45,7 @@ test('in lockdown, tokens from a public key read items, and nothing more', async
 })
 
 describe('a token that an account issues', () => {
-  test('is recognised as such, unlike any token from a public key', async () => {
+  testOnce('is recognised as such, unlike any token from a public key', async () => {
     const { till, account, project_id, public_key, token: first } = await createShop()
     const issued = await till.sessions.issue(account, { project_id, ...USER })
     const { issued_by, scopes, exp, iat } = await till.sessions.authenticate(issued.token)
@@ -67,7 +68,7 @@ describe('a token that an account issues', () => {
     }
   })
 
-  test('of earlier versions, which lack that claim, counts as issued for a public key', async () => {
+  testOnce('of earlier versions, without that claim, counts as from a public key', async () => {
     const { till, project_id } = await createShop({ tokenSecret: SECRET, now: () => NOW })
     for (const jti of ['0.aaaaaaaaaaaaaaaaaaaaaa', 'a', '0a.', '0a.aaaaaaaaaaaaaaaaaaaaaaa']) {
       const token = await signed(project_id, { jti })
@@ -89,7 +90,7 @@ describe('a token that an account issues', () => {
     [{ project_id: 1 }, 'project_id'],
     [{ scope: 'items:read' }, 'scope'], // the name of an option is misspelt
   ]
-  test('is refused with a bad scope, lifetime, user, project or option', async () => {
+  testOnce('is refused with a bad scope, lifetime, user, project or option', async () => {
     const { till, account, project_id } = await createShop()
     const issue = (change: object) => till.sessions.issue(account, { project_id, ...change })
     for (const [change, field] of bad) {

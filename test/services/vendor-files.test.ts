@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { createMemoryStorage, formatPassedOver, type TillOptions } from '../../lib/index.ts'
+import { formatPassedOver, type TillOptions } from '../../lib/index.ts'
 import { collect, pluck } from '../support/collect.ts'
-import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
+import { testOnEach as test } from '../support/databases.ts'
+import { createClock, createShop, failureOf, fileOf, openStorage } from '../support/till.ts'
 
 const MAIN = { store_id: 'main' }
 const PLAY =
@@ -152,7 +152,7 @@ test('an export has the end of a subscription, and can be imported again', async
 })
 
 test('the lookups of a SKU map end after 100 unknown items: each is a round trip', async () => {
-  const storage = createMemoryStorage()
+  const storage = await openStorage()
   const { load } = await openShop({ storage })
   let lookups = 0
   const find = storage.findItemByName.bind(storage)

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
-import { createMemoryStorage } from '../../lib/index.ts'
-import { bodies, hooksOn, OK, typesOf, URL } from '../storage/fixtures/hooks.ts'
+import { bodies, OK, testHooks as test, typesOf, URL } from '../storage/fixtures/hooks.ts'
 import { fileOf } from '../support/till.ts'
 
 const OTHER_URL = 'https://evil.example.com/'
-
-const test = hooksOn(async (t) => {
-  const storage = createMemoryStorage()
-  t.after(() => storage.close())
-  return storage
-})
 
 test('each kind of change creates its event, without secrets and erased users', async (hooks) => {
   const { till, account, project_id, endpoint_id } = hooks
@@ -87,18 +80,4 @@ test('a URL that a session sets receives nothing until the account confirms it',
   const [message] = await hooks.claimSome(1)
   assert.equal(message?.url, OTHER_URL)
   assert.equal(message?.headers['webhook-signature'], undefined, 'the secret is not inherited')
-})
-
-test('a first URL that a session sets waits for the account, and starts then', async (hooks) => {
-  await hooks.configure({})
-  await hooks.configureBySession({ webhook_url: URL })
-  await hooks.newItem('early')
-  assert.deepEqual(await hooks.claim(), [])
-  const { state, url } = await hooks.get()
-  assert.deepEqual({ state, url }, { state: 'unconfirmed', url: '' })
-
-  await hooks.till.webhooks.confirm(hooks.account, hooks.endpoint_id)
-  const item = await hooks.newItem('later')
-
-  assert.equal(bodies(await hooks.claimSome(1))[0].data.item.id, item.id)
 })

@@ -114,6 +114,7 @@ export const WRITES: Record<string, Write> = {
   },
   'items.update': {
     action: 'item.update',
+    method: 'updateItem',
     about: (shop) => {
       const price = { old: 499, new: 599 }
       const data = { name: 'gold', version: 2, changed: ['price', 'metadata'], price }
@@ -126,6 +127,7 @@ export const WRITES: Record<string, Write> = {
   },
   'items.archive': {
     action: 'item.archive',
+    method: 'updateItem',
     about: (shop) => ({ ...ofStore(shop), data: { name: 'gold', version: 2 } }),
     make: async ({ till, key, item }) => (await till.items.archive(key, item.id, OPTIONS)).id,
   },
@@ -171,6 +173,7 @@ export const WRITES: Record<string, Write> = {
   },
   'users.erase': {
     action: 'users.erase',
+    method: 'pseudonymizeWatermark',
     about: (shop) => ({ ...ofProject(shop), data: { delete: true } }),
     async make({ till, key, project_id }) {
       const options = { ...OPTIONS, delete: true }

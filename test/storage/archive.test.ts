@@ -11,14 +11,18 @@ import fs, {
   writeFileSync,
 } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createMemoryStorage } from '../../lib/index.ts'
-import { BEFORE, insertDays, newFile, subjectsOf } from './fixtures/archives.ts'
-import { newEntry } from './fixtures/writes.ts'
-
-// The rules of the file, which are the same for all databases. The contract tests the rest.
+import type { AuditEntry } from '../../lib/domain/audit.ts'
+import { createMemoryStorage, type Storage } from '../../lib/index.ts'
+import { testOnEach } from '../support/databases.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { openStorage } from '../support/till.ts'
+import { auditOf, newEntry } from './fixtures/writes.ts'
 
 const NOBODY = 65_534
+const DAYS = [1, 2, 3, 4, 5, 6].map((day) => `2024-01-0${day}T00:00:00.000Z`)
+const BEFORE = DAYS[4] as string
 
 const OTHER_LOG = 'the file of another log'
 
@@ -55,6 +59,13 @@ const REFUSED: Record<string, { readonly message: RegExp; create(file: string): 
     },
   }),
 }
+
+/** Inserts an entry on each of six days. */
+const insertDays = (storage: Storage) =>
+  insertEntries(
+    storage,
+    DAYS.map((at, i) => ({ at, subject: String(i + 1) })),
+  )
 
 async function openFilled() {
   const storage = createMemoryStorage()
@@ -119,6 +130,64 @@ for (const [code, left] of [
   })
 }
 
+testOnEach('an archive of many batches has each entry once, also after an abort', async (t) => {
+  const storage = await openStorage()
+  const subjects = Array.from({ length: 2_100 }, (_, i) => String(i))
+  await insertEntries(
+    storage,
+    subjects.map((subject, i) => ({ subject, at: i < 2_050 ? DAYS[0] : DAYS[5] })),
+  )
+  const file = newFile(t)
+  const controller = new AbortController()
+  const aborted = storage.archiveAudit({
+    ...{ before: BEFORE, file, signal: controller.signal },
+    onProgress: () => controller.abort(),
+  })
+  await assert.rejects(aborted, { name: 'AbortError' })
+
+  const archived = await storage.archiveAudit({ before: BEFORE, file })
+
+  assert.ok(archived > 0 && archived < 2_050, String(archived))
+  assert.deepEqual(
+    entriesIn(file).map(({ subject }) => subject),
+    subjects.slice(0, 2_050),
+  )
+  const left = await storage.listAudit(undefined, { limit: 1000 })
+  assert.deepEqual(
+    left.entries.map(({ subject }) => subject),
+    subjects.slice(2_050),
+  )
+  // A number is not used again after all entries are gone.
+  const archiveAll = () => storage.archiveAudit({ before: '2025-01-01T00:00:00.000Z', file })
+  assert.equal(await archiveAll(), 50)
+  await insertEntries(storage, [{ at: DAYS[5] }])
+  assert.equal(await archiveAll(), 1)
+  const seqs = entriesIn(file).map(({ seq }) => seq)
+  assert.deepEqual(
+    seqs,
+    [...new Set(seqs)].toSorted((a, b) => a - b),
+  )
+})
+
+testOnEach('two concurrent archives into two files move each entry once', async (t) => {
+  const storage = await openStorage()
+  await insertDays(storage)
+  const files = [newFile(t), newFile(t)]
+
+  const archive = (file: string) => storage.archiveAudit({ before: BEFORE, file })
+  const [first = 0, second = 0] = await Promise.all(files.map(archive))
+
+  assert.equal(first + second, 4)
+  const subjects = files.flatMap((file) => (existsSync(file) ? entriesIn(file) : []))
+  assert.equal(
+    subjects
+      .map(({ subject }) => subject)
+      .toSorted()
+      .join(''),
+    '1234',
+  )
+})
+
 /** Makes fsync fail, as Windows does for a directory. */
 function refuseToSyncFolders(t: TestContext, code: string): void {
   const sync = fs.fsyncSync
@@ -131,4 +200,25 @@ function refuseToSyncFolders(t: TestContext, code: string): void {
     mocked.mock.restore()
     syncBuiltinESMExports()
   })
+}
+
+async function insertEntries(
+  storage: Storage,
+  entries: readonly { readonly [K in keyof AuditEntry]?: AuditEntry[K] | undefined }[],
+): Promise<void> {
+  const writes = entries.map((entry) => ({ audit: newEntry(entry as Partial<AuditEntry>) }))
+  await storage.insertAudit(...writes)
+}
+
+function newFile(t: TestContext): string {
+  return join(temporaryFolder(t), 'audit.jsonl')
+}
+
+function entriesIn(file: string): (AuditEntry & { seq: number })[] {
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line))
+}
+
+async function subjectsOf(storage: Storage): Promise<string[]> {
+  return (await auditOf(storage)).map(({ subject }) => subject)
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
 import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
+import { testOnEach as test } from '../support/databases.ts'
+import { newPlace, type Place, type Row } from '../support/place.ts'
 import { createShop, fileOf } from '../support/till.ts'
 import { fill, HEADER } from './fixtures/everything.ts'
 import { purchasesIn } from './fixtures/imports.ts'
-import { allPlaces, type Place } from './fixtures/places.ts'
 import { MAIN } from './fixtures/records.ts'
 
 const NEVER = '9999-01-01T00:00:00.000Z'
@@ -38,130 +38,70 @@ async function createLarge() {
 /** For tests that do not change it. */
 let filled: ReturnType<typeof createFilled> | undefined
 
-const places = Object.entries(await allPlaces())
+test('a copy of many rows reports its progress', async (t) => {
+  const { source, store } = await createLarge()
+  const target = await newPlace(t).storage()
+  const reported: number[] = []
 
-for (const [name, create] of places) {
-  describe(`a copy into ${name}`, () => {
-    test('has all records that are not expired, and a copy of the copy is equal', async (t) => {
-      const source = await createFilled()
-      const { records: accounts } = await source.listAccounts({ limit: 9 })
-      const { account_id = '' } = accounts[0] ?? {}
-      const old = '2024-03-01T00:00:00.000Z'
-      const about = { account_id, fingerprint: 'f', answer: '{}', created_at: old }
-      const expired = { ...about, key: 'expired', expires_at: old }
-      await source.insertAudit({ idempotency: expired })
-      const target = await (await create(t)).open()
-
-      const { counts, checksum } = await copyStorage(source, target)
-      assert.deepEqual(counts, {
-        ...{
-          accounts: 2,
-          account_keys: 6,
-          key_uses: 2,
-          projects: 2,
-          former_public_keys: 4,
-          stores: 2,
-        },
-        ...{ items: 6, imports: 10, purchases: 6, status_changes: 2, import_overlaps: 2 },
-        ...{ erased_purchases: 4, signing_keys: 2, key_checks: 1, revocations: 4 },
-        ...{ idempotency_records: 2, audit_entries: 47, webhook_endpoints: 2 },
-      })
-      const back = createMemoryStorage()
-      assert.equal((await copyStorage(target, back)).checksum, checksum)
-      for (const table of ['imports', 'purchases', 'status_changes', 'import_overlaps']) {
-        const whole = await target.readRows(table, { limit: 1000, now: '' })
-        for (const [place, row] of whole.entries()) {
-          const page = { after: whole[place - 1], limit: 1, now: '' }
-          assert.deepEqual(await target.readRows(table, page), [row])
-        }
-      }
-      // The undo of every import, from the last one, has the same outcomes in both.
-      const imports = await source.readRows('imports', { limit: 100, now: '' })
-      const undone_at = '2026-01-01T00:00:00.000Z'
-      for (const force of [false, true]) {
-        for (const id of imports.map((row) => row[2] as string).toReversed()) {
-          for (const { account_id } of accounts) {
-            if (!(await source.findImport(account_id, id))) continue
-            const [store, undo] = [
-              { ...MAIN, account_id },
-              { import_id: id, undone_at, force },
-            ]
-            const expected = await source.undoImport(store, undo)
-            assert.deepEqual(await target.undoImport(store, undo), expected)
-          }
-        }
-      }
-      const left = await target.readRows('purchases', { limit: 100, now: '' })
-      assert.deepEqual(left, await source.readRows('purchases', { limit: 100, now: '' }))
-      assert.deepEqual(await target.check(), [])
-    })
-
-    test('of many rows reports its progress', async (t) => {
-      const { source, store } = await createLarge()
-      const target = await (await create(t)).open()
-      const reported: number[] = []
-
-      const { counts } = await copyStorage(source, target, (step, kind, count) => {
-        if (step === 'copying' && kind === 'idempotency_records') reported.push(count)
-      })
-
-      assert.deepEqual([counts.purchases, counts.idempotency_records], [4_000, 2_500])
-      assert.deepEqual(reported, [100, 2_100, 2_500])
-      assert.deepEqual(await purchasesIn(target, store), await purchasesIn(source, store))
-      assert.deepEqual(await target.check(), [])
-    })
-
-    test('that was interrupted at any step leaves a target that nobody can use', async (t) => {
-      filled ??= createFilled()
-      const source = await filled
-      const broken = new Error('the connection is lost')
-      for (const method of ['insertRows', 'completeCopy', 'endCopy'] as const) {
-        const place = await create(t)
-        const target = await place.open()
-        const failing = { ...target, [method]: () => Promise.reject(broken) }
-
-        await assert.rejects(copyStorage(source, failing as never), broken)
-
-        const unfinished = { code: 'storage_unavailable', message: /a copy that was not finished/ }
-        await assert.rejects(target.ping(), unfinished)
-        await assert.rejects(place.open(), unfinished)
-        await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
-      }
-    })
-
-    test('is refused when the target has own records or keys, and does not change it', async (t) => {
-      const source = await createFilled()
-      const [target, keyed] = [await (await create(t)).open(), await (await create(t)).open()]
-      await copyStorage(source, target)
-      await createShop(createTill({ storage: target }), 'Late')
-      await createShop(createTill({ storage: source }), 'Later')
-      await createTill({ storage: keyed }).operations.rotateSigningKeys()
-      const before = await target.listAudit(undefined, { limit: 1000 })
-
-      for (const [from, to] of [
-        [source, target],
-        [target, source],
-        [source, keyed],
-      ] as const) {
-        await assert.rejects(copyStorage(from, to), { code: 'invalid_request' })
-        await to.ping()
-      }
-      assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
-    })
-
-    test('fails when the source changes during the copy', async (t) => {
-      const source = await createFilled()
-      const target = await (await create(t)).open()
-      const till = createTill({ storage: source })
-
-      const copying = copyStorage(source, target, (step, kind) => {
-        const isLast = step === 'copying' && kind === 'audit_entries'
-        if (isLast) void till.accounts.create({ name: 'Late' })
-      })
-      await assert.rejects(copying, /instead of/)
-    })
+  const { counts } = await copyStorage(source, target, (step, kind, count) => {
+    if (step === 'copying' && kind === 'idempotency_records') reported.push(count)
   })
-}
+
+  assert.deepEqual([counts.purchases, counts.idempotency_records], [4_000, 2_500])
+  assert.deepEqual(reported, [100, 2_100, 2_500])
+  assert.deepEqual(await purchasesIn(target, store), await purchasesIn(source, store))
+  assert.deepEqual(await target.check(), [])
+})
+
+test('a copy that was interrupted at any step leaves a target that nobody can use', async (t) => {
+  filled ??= createFilled()
+  const source = await filled
+  const broken = new Error('the connection is lost')
+  for (const method of ['insertRows', 'completeCopy', 'endCopy'] as const) {
+    const place = newPlace(t)
+    const target = await place.storage()
+    const failing = { ...target, [method]: () => Promise.reject(broken) }
+
+    await assert.rejects(copyStorage(source, failing as never), broken)
+
+    const unfinished = { code: 'storage_unavailable', message: /a copy that was not finished/ }
+    await assert.rejects(target.ping(), unfinished)
+    await assert.rejects(place.storage(), unfinished)
+    await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
+  }
+})
+
+test('a copy is refused when the target has own records or keys, and does not change it', async (t) => {
+  const source = await createFilled()
+  const [target, keyed] = [await newPlace(t).storage(), await newPlace(t).storage()]
+  await copyStorage(source, target)
+  await createShop(createTill({ storage: target }), 'Late')
+  await createShop(createTill({ storage: source }), 'Later')
+  await createTill({ storage: keyed }).operations.rotateSigningKeys()
+  const before = await target.listAudit(undefined, { limit: 1000 })
+
+  for (const [from, to] of [
+    [source, target],
+    [target, source],
+    [source, keyed],
+  ] as const) {
+    await assert.rejects(copyStorage(from, to), { code: 'invalid_request' })
+    await to.ping()
+  }
+  assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
+})
+
+test('a copy fails when the source changes during the copy', async (t) => {
+  const source = await createFilled()
+  const target = await newPlace(t).storage()
+  const till = createTill({ storage: source })
+
+  const copying = copyStorage(source, target, (step, kind) => {
+    const isLast = step === 'copying' && kind === 'audit_entries'
+    if (isLast) void till.accounts.create({ name: 'Late' })
+  })
+  await assert.rejects(copying, /instead of/)
+})
 
 // A new table or column belongs into a copy, or into one of these lists with a reason.
 
@@ -183,12 +123,10 @@ const OWN_COLUMNS: { readonly [table: string]: readonly string[] } = {
   webhook_endpoints: ['read_seq', 'read_xid', 'started', 'started_by', 'holder', 'lease_until'],
 }
 
-type Row = { readonly [column: string]: unknown }
-
 /** The rows of each table. */
-async function tablesIn({ db, run }: Place): Promise<Map<string, readonly Row[]>> {
+async function tablesIn({ isPostgres, run }: Place): Promise<Map<string, readonly Row[]>> {
   const names = await run(
-    db.startsWith('postgres:')
+    isPostgres
       ? 'SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() ORDER BY name'
       : "SELECT name FROM sqlite_schema WHERE type = 'table'",
   )
@@ -197,30 +135,43 @@ async function tablesIn({ db, run }: Place): Promise<Map<string, readonly Row[]>
   return tables
 }
 
-for (const [name, create] of places) {
-  test(`a copy has every row and column of ${name}`, async (t) => {
-    const [from, to] = [await create(t), await create(t)]
-    const [source, target] = [await from.open(), await to.open()]
-    await fill(source)
+test('a copy has every row and column that is not expired, and a copy of the copy is equal', async (t) => {
+  const [from, to] = [newPlace(t), newPlace(t)]
+  const [source, target] = [await from.storage(), await to.storage()]
+  await fill(source)
+  const given = await tablesIn(from)
+  const { records: accounts } = await source.listAccounts({ limit: 1 })
+  const { account_id = '' } = accounts[0] ?? {}
+  const old = '2024-03-01T00:00:00.000Z'
+  const about = { account_id, fingerprint: 'f', answer: '{}', created_at: old }
+  await source.insertAudit({ idempotency: { ...about, key: 'expired', expires_at: old } })
 
-    await copyStorage(source, target)
+  const { checksum, counts } = await copyStorage(source, target)
 
-    const [given, copied] = [await tablesIn(from), await tablesIn(to)]
-    assert.deepEqual([...copied.keys()], [...given.keys()])
-    for (const [table, rows] of given) {
-      if (table in NOT_COPIED) continue
-      const own = OWN_COLUMNS[table] ?? []
-      const textsOf = (all: readonly Row[] = []) =>
-        all
-          .map((row) => Object.entries(row).filter(([column]) => !own.includes(column)))
-          .map((cells) => JSON.stringify(cells))
-          .toSorted()
-      assert.notEqual(rows.length, 0, `the fixture has no rows for ${table}`)
-      for (const column of Object.keys(rows[0] as Row)) {
-        const hasValue = own.includes(column) || rows.some((row) => row[column] !== null)
-        assert.ok(hasValue, `the fixture has no values for ${table}.${column}`)
-      }
-      assert.deepEqual(textsOf(copied.get(table)), textsOf(rows), `of ${table}`)
+  assert.deepEqual([counts.accounts, counts.idempotency_records], [2, 2])
+  assert.equal((await copyStorage(target, createMemoryStorage())).checksum, checksum)
+  const copied = await tablesIn(to)
+  assert.deepEqual([...copied.keys()], [...given.keys()])
+  for (const [table, rows] of given) {
+    if (table in NOT_COPIED) continue
+    const own = OWN_COLUMNS[table] ?? []
+    const textsOf = (all: readonly Row[] = []) =>
+      all
+        .map((row) => Object.entries(row).filter(([column]) => !own.includes(column)))
+        .map((cells) => JSON.stringify(cells))
+        .toSorted()
+    assert.notEqual(rows.length, 0, `the fixture has no rows for ${table}`)
+    for (const column of Object.keys(rows[0] as Row)) {
+      const hasValue = own.includes(column) || rows.some((row) => row[column] !== null)
+      assert.ok(hasValue, `the fixture has no values for ${table}.${column}`)
     }
-  })
-}
+    assert.deepEqual(textsOf(copied.get(table)), textsOf(rows), `of ${table}`)
+  }
+  for (const table of ['imports', 'purchases', 'status_changes', 'import_overlaps']) {
+    const whole = await target.readRows(table, { limit: 1000, now: '' })
+    for (const [place, row] of whole.entries()) {
+      const page = { after: whole[place - 1], limit: 1, now: '' }
+      assert.deepEqual(await target.readRows(table, page), [row])
+    }
+  }
+})

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,9 +14,8 @@ import { start } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { soakOnly } from '../support/soak.ts'
 import { threadsOf } from '../support/threads.ts'
-import { describeImports, describeTurns } from './contract/imports.ts'
 import { openImport, transactions } from './fixtures/imports.ts'
-import { newPath, open, openShops } from './fixtures/places.ts'
+import { newPath, openShops } from './fixtures/places.ts'
 import { itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
 
 const SLICE = 500
@@ -31,12 +30,6 @@ async function addAll(current: PurchaseImport, ids: readonly string[]) {
   }
   return sumOutcomes([...results, await current.finish()])
 }
-
-describe('an import in a thread of its own', () => {
-  const openThreaded = (t: TestContext) => open(t, newPath(t), { importThreadRows: 0 })
-  describe('adds rows', { skip: soakOnly }, () => describeImports(openThreaded))
-  describe('beside another one', () => describeTurns(openThreaded))
-})
 
 test('an import that changes to the thread keeps each id once, and the order of its rows', async (t) => {
   const { storage } = await openShops(t, { importThreadRows: 1_000 })

@@ -1,11 +1,27 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { TestContext } from 'node:test'
 import {
   createMemoryStorage,
   createTill,
+  type Storage,
   type Till,
   TillError,
   type TillOptions,
 } from '../../lib/index.ts'
+import type { PostgresServer } from './postgres.ts'
+
+/** The server for the storages of a running test: see databases.ts. */
+export const onPostgres = new AsyncLocalStorage<{
+  readonly server: PostgresServer
+  readonly t: TestContext
+}>()
+
+/** An empty storage: in memory, or on PostgreSQL in a test that runs there. */
+export async function openStorage(): Promise<Storage> {
+  const on = onPostgres.getStore()
+  return on ? on.server.openEmpty(on.t) : createMemoryStorage()
+}
 
 /** A till on memory storage, unless the options name another one. */
 export function memoryTill(options: Partial<TillOptions> = {}): Till {
@@ -15,9 +31,9 @@ export function memoryTill(options: Partial<TillOptions> = {}): Till {
 /** An account with a project, a store `main`, an item `gold`, and a token of a player. */
 export type Shop = Awaited<ReturnType<typeof createShop>>
 
-/** Creates a shop on a till, or on a new one in memory with these options. */
+/** Creates a shop on a till, or on a new one with these options and an empty storage. */
 export async function createShop(on: Till | Partial<TillOptions> = {}, name = 'Studio') {
-  const till = 'accounts' in on ? on : memoryTill(on)
+  const till = 'accounts' in on ? on : createTill({ storage: await openStorage(), ...on })
   const account = await till.accounts.create({ name })
   const { account_id, account_key } = account
   const project = await till.projects.create(account, {

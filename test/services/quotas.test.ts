@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { createTill, type JsonObject } from '../../lib/index.ts'
+import { pluck } from '../support/collect.ts'
+import { testOnEach as test } from '../support/databases.ts'
+import { createShop, openStorage } from '../support/till.ts'
+
+const EXCEEDED = { code: 'quota_exceeded', kind: 'invalid' }
+const GAME = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+
+/** Counts the fulfilled promises. The others must be rejected with `quota_exceeded`. */
+async function keptOf(all: readonly Promise<unknown>[]): Promise<number> {
+  const settled = await Promise.allSettled(all)
+  for (const each of settled) {
+    if (each.status === 'rejected') assert.equal(each.reason.code, EXCEEDED.code, each.reason)
+  }
+  return pluck(settled, 'status').filter((status) => status === 'fulfilled').length
+}
+
+test('concurrent creates fill the quotas exactly, each for its own account or project', async () => {
+  const { till, account, project_id } = await createShop({
+    quotas: { projects: 4, storesPerProject: 3 },
+  })
+  const other = await createShop(till, 'Other')
+  const create = () => till.projects.create(account, GAME)
+  const createStore = () => till.stores.create(account, { project_id, store_type: 'web' })
+  const twelve = <T>(make: () => T) => Array.from({ length: 12 }, make)
+
+  assert.deepEqual([await keptOf(twelve(create)), await keptOf(twelve(createStore))], [3, 2])
+
+  const { projects } = await till.projects.list(account)
+  assert.equal(projects.length, 4)
+  assert.equal((await till.stores.list(account, { project_id })).stores.length, 3)
+  await till.stores.create(account, { project_id: projects[1]?.id ?? '', store_type: 'web' })
+  await till.projects.create(other.account, GAME)
+})
+
+test('the bytes of all configurations count in UTF-8, and an account above its quota can shrink them', async () => {
+  const storage = await openStorage()
+  const { till: free, account, project_id: first } = await createShop({ storage })
+  const { id: second } = await free.projects.create(account, GAME)
+  const sized = { text: 'ü\u{1F600}' }
+  const bytesOf = (config: JsonObject) => Buffer.byteLength(JSON.stringify(config))
+  const configBytes = bytesOf({ currency: 'USD' }) + bytesOf({}) + bytesOf(sized)
+  const till = createTill({ storage, quotas: { configBytes } })
+  const update = (id: string, config: JsonObject) => till.projects.update(account, { id, config })
+
+  assert.equal(await keptOf([update(first, sized), update(second, sized)]), 1)
+
+  const { projects } = await till.projects.list(account)
+  const id = projects.find(({ config }) => config.text === sized.text)?.id ?? assert.fail()
+  const grown = { text: `${sized.text}x` }
+  const store = { store_id: 'main', store_config: { currency: 'USD', a: 1 } }
+  await assert.rejects(update(id, grown), EXCEEDED)
+  await assert.rejects(till.stores.update(account, store), EXCEEDED)
+  await update(id, { text: 'ü' })
+  await update(id, sized)
+  await assert.rejects(till.projects.create(account, GAME), EXCEEDED)
+
+  await free.projects.update(account, { id, config: { text: 'x'.repeat(500) } })
+  await update(id, { text: 'y'.repeat(500) })
+  await assert.rejects(update(id, { text: 'y'.repeat(501) }), EXCEEDED)
+  await update(id, { text: 'y'.repeat(400) })
+})

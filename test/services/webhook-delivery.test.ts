@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict'
+import { createTill, type OutgoingMessage } from '../../lib/index.ts'
+import {
+  bodies,
+  DAY,
+  idOf,
+  type Messages,
+  OK,
+  testHooks as test,
+  typesOf,
+  URL,
+} from '../storage/fixtures/hooks.ts'
+import { collect } from '../support/collect.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { importRefunds } from '../support/refunds.ts'
+import { createShop } from '../support/till.ts'
+
+const DOWN = { status: 503, answer: 'busy' }
+
+test('an endpoint receives signed events of its project, from its creation on', async (hooks) => {
+  const item = await hooks.newItem('gem')
+
+  const [message = assert.fail()] = await hooks.claimSome(1)
+
+  assert.deepEqual([message.url, message.attempt], [URL, 1])
+  const { type, timestamp, sequence, data } = JSON.parse(message.body)
+  const now = new Date(hooks.clock.now()).toISOString()
+  assert.deepEqual([type, timestamp, sequence], ['item.created', now, message.sequence])
+  assert.deepEqual([data.store_id, data.item.id], ['main', item.id])
+  assert.match(message.headers['webhook-signature'] ?? '', /^v1,/)
+  await hooks.settle([message], OK)
+  assert.deepEqual(await hooks.claim(), [])
+  const { lag, is_signed } = await hooks.get()
+  assert.deepEqual([lag, is_signed], [0, true])
+  const log = await hooks.log()
+  assert.deepEqual(
+    log.map(({ state, status, type, attempts }) => ({ state, status, type, attempts })),
+    [{ state: 'delivered', status: 200, type: 'item.created', attempts: 1 }],
+  )
+})
+
+test('the refunds of an import are read in parts, whose ids stay the same', async (hooks) => {
+  const { till, account } = hooks
+  await importRefunds(till, account, 300)
+  const claimAll = async (holder: string) => {
+    const found = new Map<string, OutgoingMessage>()
+    await eventuallyHolds(async () => {
+      const { messages } = await till.outbox.claim({ holder, limit: 2 })
+      assert.ok(messages.length <= 2)
+      for (const each of messages) found.set(idOf(each), each)
+      assert.equal(found.size, 5)
+    })
+    return [...found.values()]
+  }
+  const purchasesOf = (messages: Messages) =>
+    bodies(messages).flatMap(({ data }) => data.purchases ?? [])
+
+  // A replay starts again with the first part of the entry that is half read.
+  const begun = await hooks.claimSome(2, 'one', 2)
+  const sequences = begun.map(({ sequence }) => sequence)
+  await hooks.replay({ from: Math.max(...sequences) })
+  await till.outbox.release('one')
+  const first = await claimAll('two')
+  await hooks.settle(first, OK, 'two')
+  // The next holder continues where the last one stopped, between two parts.
+  await eventuallyHolds(() => hooks.replay({ from: Math.min(...sequences) }))
+  await hooks.claimSome(2, 'two', 2)
+  await till.outbox.release('two')
+  const again = await claimAll('three')
+
+  assert.ok(first.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
+  assert.equal(new Set(purchasesOf(first).map((each) => each.transaction_id)).size, 300)
+  assert.deepEqual(again.map(idOf).sort(), first.map(idOf).sort())
+  assert.deepEqual(purchasesOf(again), purchasesOf(first))
+})
+
+test('the endpoint of a store receives only events of that store', async (hooks) => {
+  const { till, account, endpoint_id } = hooks
+  const ids = Array.from({ length: 12 }, (_, i) => `store_${i}`)
+  await hooks.newStores(ids)
+  await hooks.settle(await hooks.claimSome(12), OK)
+
+  const item = await hooks.newItem('gem', 'store_3')
+
+  // The endpoints of the other stores have nothing to do.
+  await eventuallyHolds(async () => {
+    const { messages, next } = await till.outbox.claim({ holder: 'sender' })
+    const found = messages.map(({ endpoint_id }) => endpoint_id).sort()
+    assert.deepEqual(found, [endpoint_id, `${endpoint_id}/store_3`])
+    assert.ok(next > 0)
+    const own = messages.filter((each) => each.endpoint_id !== endpoint_id)
+    assert.equal(bodies(own)[0].data.item.id, item.id)
+    assert.equal(own[0]?.headers['webhook-signature'], undefined)
+  })
+  const { endpoints } = await till.webhooks.list(account)
+  assert.equal(
+    endpoints.filter(({ is_signed, state }) => !is_signed && state === 'active').length,
+    12,
+  )
+})
+
+test('accounts take turns, and so do the endpoints of an account', async (hooks) => {
+  const { till } = hooks
+  const stores = Array.from({ length: 30 }, (_, i) => `store_${i}`)
+  await hooks.newStores(stores)
+  for (const store_id of stores) await hooks.newItem('gem', store_id)
+  const small = await createShop(till, 'Small')
+  const config = { webhook_url: 'https://small.example.com/' }
+  await till.projects.update(small.account, { id: small.project.id, config })
+  const seen = new Set<string>()
+
+  for (let round = 0; round < 4; round++) {
+    await hooks.newItem(`gem_${round}`, 'main', small.account)
+    await eventuallyHolds(async () => {
+      const { messages } = await till.outbox.claim({ holder: 'sender', limit: 1 })
+      for (const { endpoint_id } of messages) seen.add(endpoint_id)
+      assert.ok(messages.some(({ url }) => url.includes('small')))
+    })
+  }
+
+  // Each claim serves 10 endpoints: one of the small account, and 9 others.
+  assert.equal(seen.size, 1 + 31)
+})
+
+const masterKeys = [Buffer.alloc(32, 1)]
+test(
+  'a replaced secret signs for a day, and one that no master key opens disables the endpoint',
+  async (hooks) => {
+    const { storage, till, account, clock } = hooks
+    const signatures = async () => {
+      const sent = await hooks.claimSome(1)
+      await hooks.settle(sent, OK)
+      return sent[0]?.headers['webhook-signature']?.split(' ').length
+    }
+    await hooks.configure({ webhook_url: URL, webhook_secret: 'a second secret' })
+    assert.equal(await signatures(), 2)
+    clock.pass(DAY)
+    await hooks.newItem('coin')
+    assert.equal(await signatures(), 1)
+    await hooks.newItem('gem')
+    const other = createTill({ storage, now: clock.now, masterKeys: [Buffer.alloc(32, 2)] })
+
+    await eventuallyHolds(async () => {
+      assert.deepEqual((await other.outbox.claim({ holder: 'sender' })).messages, [])
+      const { state, reason } = await hooks.get()
+      assert.deepEqual([state, reason], ['disabled', 'secret'])
+    })
+    await till.webhooks.resume(account, hooks.endpoint_id)
+    assert.equal((await hooks.claimSome(1))[0]?.attempt, 1)
+  },
+  { masterKeys },
+)
+
+test(
+  'a failed message keeps its id, is retried later, and expires; an erasure deletes its answer',
+  async (hooks) => {
+    const { clock } = hooks
+    await hooks.newItem('gem')
+    const [first = assert.fail()] = await hooks.claimSome(1)
+    await hooks.settle([first], DOWN)
+    assert.deepEqual(await hooks.claim(), [])
+
+    clock.pass(1_500)
+    const [second = assert.fail()] = await hooks.claimSome(1)
+    assert.deepEqual([second.attempt, idOf(second)], [2, idOf(first)])
+    clock.pass(5_000)
+    await hooks.settle([second], { error: 'timeout' })
+
+    const log = await hooks.log({ state: 'failed' })
+    assert.deepEqual(
+      log.map(({ attempts, error, state }) => ({ attempts, error, state })),
+      [{ attempts: 2, error: 'timeout', state: 'failed' }],
+    )
+    clock.pass(DAY)
+    assert.deepEqual(await hooks.claim(), [])
+    const { last_failure, lag } = await hooks.get()
+    assert.deepEqual([last_failure?.error, lag], ['timeout', 0])
+
+    await hooks.replay({ from: second.sequence })
+    const [third = assert.fail()] = await hooks.claimSome(1)
+    assert.equal(idOf(third), idOf(first))
+    await hooks.settle([third], { status: 500, answer: 'who is ann?' })
+    assert.equal((await hooks.log())[0]?.answer, 'who is ann?')
+    const { till, account, project_id } = hooks
+    await till.users.erase(account, { project_id, user_id: 'ann' })
+    assert.equal((await hooks.log())[0]?.answer, undefined)
+  },
+  { webhooks: { retries: [1_000], giveUpAfter: 5_000 } },
+)
+
+test('a replay starts at a time, and has only entries that are in the log', async (hooks) => {
+  await hooks.newItem('old')
+  hooks.clock.pass(DAY)
+  await hooks.newItem('new')
+  await hooks.settle(await hooks.claimSome(2), OK)
+
+  await hooks.replay({ since: '2026-02-01' })
+
+  assert.equal(bodies(await hooks.claimSome(1))[0].data.item.name, 'new')
+  const both = hooks.replay({ from: 1, since: '2026-02-01' })
+  await assert.rejects(both, { code: 'invalid_request' })
+})
+
+test('the log is listed in pages, and a second replay waits for the events of the first', async (hooks) => {
+  for (const name of ['a', 'b', 'c']) await hooks.newItem(name)
+  const sent = await hooks.claimSome(3)
+  await hooks.settle(sent, OK)
+  const first = await hooks.page(2)
+  const pages = [...first.deliveries, ...(await hooks.page(2, first.next)).deliveries]
+  const numbers = sent.map(({ sequence }) => sequence).sort((a, b) => b - a)
+  assert.deepEqual(
+    pages.map(({ sequence }) => sequence),
+    numbers,
+  )
+  const replay = () => hooks.replay({ from: Math.min(...sent.map(({ sequence }) => sequence)) })
+
+  await Promise.allSettled([replay(), replay()]) // one of them is refused
+  await hooks.claimSome(2, 'sender', 2)
+  await assert.rejects(replay(), { code: 'invalid_request', message: /a replay under way/ })
+  await hooks.settle(await hooks.claimSome(1), DOWN)
+
+  await eventuallyHolds(async () => {
+    await hooks.claim()
+    await replay()
+  })
+})
+
+test('an endpoint that answers 410 is disabled, and one that sends Retry-After is retried later', async (hooks) => {
+  await hooks.newItem('gem')
+  await hooks.settle(await hooks.claimSome(1), { status: 429, retry_after: 60_000 })
+  await hooks.newItem('coin')
+  hooks.clock.pass(59_000)
+  assert.deepEqual(await hooks.claim(), [])
+  hooks.clock.pass(2_000)
+
+  await hooks.settle(await hooks.claimSome(2), { status: 410 })
+
+  const { state, reason } = await hooks.get()
+  assert.deepEqual({ state, reason }, { state: 'disabled', reason: 'gone' })
+  assert.deepEqual(await hooks.claim(), [])
+  await hooks.till.webhooks.resume(hooks.account, hooks.endpoint_id)
+  assert.equal((await hooks.claimSome(2)).length, 2)
+})
+
+test('one sender has the lease of an endpoint, gets each message once, and releases what it has not sent', async (hooks) => {
+  await hooks.newItem('gem')
+  const lease = 300
+  await eventuallyHolds(async () => assert.equal((await hooks.claim('one', lease)).length, 1))
+  await hooks.newItem('coin')
+  assert.deepEqual(await hooks.claim('two', 60_000), [])
+
+  hooks.clock.pass(lease)
+  const found: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    found.push(...(await hooks.claim('two', 60_000)))
+    assert.equal(found.length, 2)
+  })
+
+  await hooks.settle(found, DOWN, 'one')
+  await hooks.settle(found.slice(1), { released: true }, 'two')
+  const again = await hooks.claim('two')
+  assert.deepEqual(again.map(idOf), found.slice(1).map(idOf), 'only the released one, at once')
+  await hooks.till.outbox.release('two')
+  assert.equal((await hooks.claim('three')).length, 2)
+  await hooks.settle(found, OK, 'three')
+  assert.equal((await hooks.get()).lag, 0)
+})
+
+test('a paused endpoint keeps its cursor and its messages', async (hooks) => {
+  const { till, account, endpoint_id, clock } = hooks
+  await till.webhooks.pause(account, endpoint_id)
+  await hooks.newItem('gem')
+  assert.deepEqual(await hooks.claim(), [])
+  assert.equal((await hooks.get()).lag, 1)
+  await till.webhooks.resume(account, endpoint_id)
+  await hooks.settle(await hooks.claimSome(1), DOWN)
+
+  await till.webhooks.pause(account, endpoint_id)
+  clock.pass(4 * DAY)
+  await till.webhooks.resume(account, endpoint_id)
+  await hooks.settle(await hooks.claimSome(1), DOWN)
+  const [waiting] = await hooks.log({ state: 'waiting' })
+  assert.equal(waiting?.attempts, 2, 'is not given up because of the pause')
+})
+
+test(
+  'after an outage, a success makes all waiting messages due',
+  async (hooks) => {
+    await hooks.newItem('gem')
+    await hooks.newItem('coin')
+    await hooks.settle(await hooks.claimSome(2), DOWN)
+    hooks.clock.pass(600_000)
+    await hooks.newItem('new')
+    await hooks.settle(await hooks.claimSome(1), OK)
+    assert.equal((await hooks.claimSome(2)).length, 2)
+  },
+  { webhooks: { retries: [3_600_000] } },
+)
+
+test('a request is read again as it was sent, without erased users', async (hooks, t) => {
+  const { till, account, endpoint_id, project_id } = hooks
+  await hooks.newItem('gem')
+  await importRefunds(till, account, 1)
+  const purchase = { store_id: 'main', sku: 'gem', user_id: 'ann', transaction_id: 'T-1' }
+  await till.purchases.record(account, { ...purchase, purchased_at: '2026-01-31T12:00:00Z' })
+  const sent = await hooks.claimSome(5)
+  await hooks.settle(sent, OK)
+  const read = (message: OutgoingMessage) =>
+    till.webhooks.getRequest(account, { endpoint_id, webhook_id: idOf(message) })
+  for (const message of sent) {
+    const { url, headers, body } = await read(message)
+    const { 'webhook-signature': _, ...unsigned } = message.headers
+    assert.deepEqual({ url, headers, body }, { url: URL, headers: unsigned, body: message.body })
+  }
+  const requests = async () => JSON.stringify(await Promise.all(sent.map(read)))
+  assert.match(await requests(), /purchases\.refunded.*ü/)
+  assert.match(await requests(), /ann/)
+
+  for (const user_id of ['ann', 'ü'.repeat(250)]) {
+    await till.users.erase(account, { project_id, user_id })
+  }
+  assert.doesNotMatch(await requests(), /ann|ü/)
+
+  // An archive leaves what was not delivered, unless the endpoint pauses for a month.
+  await hooks.newItem('coin')
+  hooks.clock.pass(DAY)
+  await hooks.archive(t, 3_600_000)
+  assert.ok(typesOf(await hooks.claimSome(3)).includes('item.created'))
+  await till.webhooks.pause(account, endpoint_id)
+  hooks.clock.pass(40 * DAY)
+  await hooks.archive(t, DAY)
+  const left = await collect(till.operations.allAudit({}))
+  assert.ok(left.every(({ action }) => action !== 'item.create'))
+  for (const message of sent) assert.equal((await read(message)).body, undefined)
+  for (const webhook_id of ['msg_1_x', 'msg_999_1', 'other']) {
+    const unknown = till.webhooks.getRequest(account, { endpoint_id, webhook_id })
+    await assert.rejects(unknown, { code: 'webhook_not_found' })
+  }
+})
