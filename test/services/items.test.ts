@@ -51,6 +51,9 @@ test('a search finds a text in names and display names', async () => {
   assert.deepEqual(await search('nothing'), [])
   const first = await till.items.list(account, { store_id: 'main', search: 'g', limit: 1 })
   assert.deepEqual(await search('g', { limit: 1, cursor: first.next }), ['big_gem'])
+  assert.equal((await till.items.getByName(account, 'main', 'gem')).id, gem.id)
+  const part = till.items.getByName(account, 'main', 'ge')
+  await assert.rejects(part, { code: 'item_not_found' })
   const session = await till.sessions.authenticate(token, 'items:read')
   for (const own of [{ search: 'g' }, { archived: true }]) {
     const { details } = await failureOf(till.items.list(session, { store_id: 'main', ...own }))
