@@ -134,17 +134,12 @@ function applied(bytes: string, { at, cut, put }: Edit): string {
 
 /** Replaces a member of a JSON object, or adds one. */
 function withMember(body: string, place: number, key: string, value: string): string {
-  if (!body.startsWith('{')) return body
-  try {
-    const members = Object.entries(JSON.parse(Buffer.from(body, 'latin1').toString()))
-    const [name] = members[place % (members.length + 1)] ?? [key]
-    const texts = members.filter(([each]) => each !== name).map((each) => JSON.stringify(each))
-    const others = texts.map((text) => text.slice(1, -1).replace('",', '":'))
-    const all = [...others, `${JSON.stringify(name)}:${value}`]
-    return Buffer.from(`{${all}}`).toString('latin1')
-  } catch {
-    return body
-  }
+  if (!body.startsWith('{') || !body.endsWith('}')) return body
+  const object: object = JSON.parse(Buffer.from(body, 'latin1').toString())
+  const names = Object.keys(object)
+  const name = names[place % (names.length + 1)] ?? key
+  const text = JSON.stringify({ ...object, [name]: 'VALUE' }).replace('"VALUE"', () => value)
+  return Buffer.from(text).toString('latin1')
 }
 
 /** Other credentials, to be sent in place of the right one or beside it. */

@@ -20,21 +20,13 @@ async function startOwner(t: TestContext) {
 test('only a user with a token of the account reads what it owns, and no cache keeps the answer', async (t) => {
   const { send, token, publicToken, record } = await startOwner(t)
   await record('t-1')
-  await record('t-2', { purchased_at: '2026-02-01T00:00:00Z', quantity: 2 })
-  await record('t-3', { user_id: 'other' })
-  await record('t-4', { status: 'refunded' })
+  await record('t-2', { user_id: 'other' })
 
   const reply = await send(OWNED, { token })
 
-  assert.equal(reply.status, 200)
-  assert.deepEqual(reply.json(), {
-    owned: [
-      {
-        ...{ sku: 'gold', quantity: 3, first_purchased_at: '2026-01-31T12:00:00.000Z' },
-        last_purchased_at: '2026-02-01T00:00:00.000Z',
-      },
-    ],
-  })
+  const at = '2026-01-31T12:00:00.000Z'
+  const owned = [{ sku: 'gold', quantity: 1, first_purchased_at: at, last_purchased_at: at }]
+  assert.deepEqual([reply.status, reply.json()], [200, { owned }])
   assert.equal(reply.headers.get('cache-control'), 'no-store')
   assert.equal(reply.headers.get('etag'), null)
   const refused = await send(OWNED, { token: publicToken })

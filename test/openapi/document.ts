@@ -15,11 +15,6 @@ interface Media {
   readonly examples?: { readonly [name: string]: { readonly $ref: string } }
 }
 
-interface Header {
-  readonly required?: boolean
-  readonly schema: Schema
-}
-
 export interface Response {
   readonly headers: { readonly [name: string]: { readonly $ref: string } }
   readonly content?: { readonly [type: string]: Media }
@@ -56,7 +51,9 @@ interface Document {
   readonly paths: { readonly [path: string]: { readonly [method: string]: WrittenOperation } }
   readonly components: {
     readonly schemas: { readonly [name: string]: Schema }
-    readonly headers: { readonly [name: string]: Header }
+    readonly headers: {
+      readonly [name: string]: { readonly required?: boolean; readonly schema: Schema }
+    }
     readonly examples: { readonly [code: string]: { readonly value: { readonly status: number } } }
   }
 }
