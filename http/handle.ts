@@ -82,38 +82,62 @@ function createListener(
   const { has, respond, repeat } = createCore(till, context)
   const repeated = till.revision && createRepeatedReads(till.revision)
 
-  /** Answers a request, with a cached answer if one is `known`. */
-  const answer = async (exchange: NodeExchange, together: Together, known?: CacheableRead) => {
-    const { request, answer: response, headers, request_id } = exchange
+  const answer = async (exchange: NodeExchange, together: Together) => {
+    const { request, answer: response, headers } = exchange
+    const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
     let failure: unknown
     let reply: Reply | undefined
     try {
       assertHost(request, headers)
-      reply = known && repeat(exchange, known)
-      if (!reply) {
-        const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
-        reply = await respond(exchange, together, remember)
-      }
+      reply = await respond(exchange, together, remember)
       const sending = sendReply(request, response, reply, context)
       if (sending) await sending
     } catch (error) {
       failure = error
-      if (response.headersSent) {
-        response.destroy() // the client sees that the answer is incomplete
-        reply = undefined
-      } else {
-        reply = problemReply(error, request_id, limits)
-        sendReply(request, response, reply, context)
-      }
+      reply = sendFailure(exchange, error)
     }
+    finish(exchange, reply, failure)
+  }
+
+  const run = (exchange: NodeExchange, together: Together) => {
+    answer(exchange, together).catch(() => exchange.request.socket.destroy?.())
+  }
+
+  /** Sends a cached answer. Not async: that would take 0.3 µs more. */
+  const answerAgain = (exchange: NodeExchange, together: Together, known: CacheableRead) => {
+    let failure: unknown
+    let reply: Reply | undefined
+    try {
+      reply = repeat(exchange, known)
+      if (!reply) return run(exchange, together)
+      sendReply(exchange.request, exchange.answer, reply, context)
+    } catch (error) {
+      failure = error
+      reply = sendFailure(exchange, error)
+    }
+    finish(exchange, reply, failure)
+  }
+
+  /**
+   * Sends a problem document. If a part of the answer is already sent, disconnects the client
+   * instead.
+   */
+  const sendFailure = ({ request, answer: response, request_id }: NodeExchange, error: unknown) => {
+    if (response.headersSent) {
+      response.destroy() // the client sees that the answer is incomplete
+      return undefined
+    }
+    const reply = problemReply(error, request_id, limits)
+    sendReply(request, response, reply, context)
+    return reply
+  }
+
+  const finish = (exchange: NodeExchange, reply: Reply | undefined, failure: unknown) => {
+    const { request, answer: response } = exchange
     discardRest(request, response, limits)
     const content = reply?.content
     watchSlowReader(request, response, content instanceof Buffer ? content : undefined, context)
     if (record) recordOutcome(exchange, record, failure)
-  }
-
-  const run = (exchange: NodeExchange, together: Together, known?: CacheableRead) => {
-    answer(exchange, together, known).catch(() => exchange.request.socket.destroy?.())
   }
 
   const start = (request: IncomingMessage, response: ServerResponse) => {
@@ -126,15 +150,20 @@ function createListener(
     const exchange = new NodeExchange(request, response, read(request), context)
     const together = till.together()
     const known = isRead(exchange) ? repeated?.find(exchange) : undefined
-    const account = known?.caller.account_id
-    if (!repeated || account === undefined || !reads.hasRoom(account)) {
+    if (!repeated || !known || !reads.hasRoom(known.caller.account_id)) {
       return run(exchange, together)
     }
+    const account = known.caller.account_id
     // The read counts in the concurrency limit while the server checks its cached answer.
     reads.acquire(account)
     repeated.check((isCurrent) => {
       reads.release(account)
-      run(exchange, together, isCurrent ? known : undefined)
+      if (!isCurrent) return run(exchange, together)
+      try {
+        answerAgain(exchange, together, known)
+      } catch {
+        request.socket.destroy?.()
+      }
     })
   }
   return { has, start }

@@ -72,7 +72,8 @@ const NO_STORE = { 'cache-control': 'no-store' }
 // A list of headers takes 0.6 µs less than an object (bench/read). Most reads have these headers.
 function usualHeaders({ length, etag }: Representation, request_id: string) {
   const headers = ['content-type', 'application/json', 'content-length', length, 'etag', etag]
-  headers.push('cache-control', REVALIDATE, ...security(request_id))
+  headers.push('cache-control', REVALIDATE, 'x-content-type-options', 'nosniff')
+  headers.push('x-request-id', request_id)
   return headers
 }
 
