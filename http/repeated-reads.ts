@@ -17,6 +17,8 @@ interface ReadRequest {
   readonly url: string | undefined
 }
 
+type Done = (isCurrent: boolean) => void
+
 /** The maximum bytes of the token cache and of the answer cache, with their keys. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
@@ -35,6 +37,7 @@ export function createRepeatedReads(revision: Revision) {
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
   /** The revision of the data at which all cached entries are correct. */
   let known = -1
+  let batch: { readonly check: Promise<void>; readonly waiting: Done[] } | undefined
 
   return {
     /** Returns the cached answer to a request. Send it only after a `check`. */
@@ -51,13 +54,24 @@ export function createRepeatedReads(revision: Revision) {
 
     /**
      * Calls `done` after a check for changes of the database, with whether the cached answers are
-     * still correct. Checks in one turn of the event loop are one check.
+     * still correct. Reads of one turn of the event loop share the check and its callbacks.
      */
-    check(done: (isCurrent: boolean) => void): void {
+    check(done: Done): void {
+      const check = revision.check()
+      if (batch?.check === check) {
+        batch.waiting.push(done)
+        return
+      }
+      const waiting = [done]
+      batch = { check, waiting }
       const before = known
-      revision.check().then(
-        () => done(before === revision.current()),
-        () => done(false),
+      const endAll = (isChecked: boolean) => {
+        const isCurrent = isChecked && before === revision.current()
+        for (const end of waiting) end(isCurrent)
+      }
+      check.then(
+        () => endAll(true),
+        () => endAll(false),
       )
     },
 
