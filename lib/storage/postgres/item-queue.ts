@@ -23,14 +23,15 @@ const BATCH = 64
 /**
  * Inserts items with few statements. While a statement for an account key runs, further items of
  * that key wait. The next statement inserts all of them, verifies the key once and commits once. If
- * no statement runs, an item is sent immediately.
+ * no statement runs, an item is sent immediately. Without a key, items wait for those of their
+ * account.
  */
 export function createItemQueue(db: Database): Required<OwnItemMethods>['insertAlone'] {
   const queues = new Map<string, Waiting[]>()
 
-  const insert = async (key_id: string, batch: readonly Waiting[]): Promise<void> => {
+  const insert = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const rows = await db.write(...insertionOf(key_id, batch))
+      const rows = await db.write(...insertionOf(batch))
       if (rows.length > 0) db.notice(true)
       const isAll = rows.length === batch.length
       const inserted = new Set(rows.map(({ id }) => id))
@@ -39,7 +40,7 @@ export function createItemQueue(db: Database): Required<OwnItemMethods>['insertA
       // A TillError, such as `storage_unavailable`, concerns all items. Any other error may come
       // from one item, so each item is then inserted alone.
       if (batch.length > 1 && !(error instanceof TillError)) {
-        for (const each of batch) await insert(key_id, [each])
+        for (const each of batch) await insert([each])
         return
       }
       const isRepeat = isUniqueViolation(error)
@@ -47,21 +48,21 @@ export function createItemQueue(db: Database): Required<OwnItemMethods>['insertA
     }
   }
 
-  const run = async (key_id: string, queue: Waiting[]) => {
-    while (queue.length > 0) await insert(key_id, queue.splice(0, BATCH).sort(byName))
-    queues.delete(key_id)
+  const run = async (name: string, queue: Waiting[]) => {
+    while (queue.length > 0) await insert(queue.splice(0, BATCH).sort(byName))
+    queues.delete(name)
   }
 
   return (item, write) =>
     new Promise((resolve, reject) => {
-      const key_id = write.authority?.key_id ?? ''
+      const name = write.authority?.key_id ?? item.account_id
       const waiting = { item, write, resolve, reject }
-      const queue = queues.get(key_id)
+      const queue = queues.get(name)
       if (queue) queue.push(waiting)
       else {
         const own = [waiting]
-        queues.set(key_id, own)
-        void run(key_id, own)
+        queues.set(name, own)
+        void run(name, own)
       }
     })
 }
@@ -74,11 +75,9 @@ function byName(a: Waiting, b: Waiting): number {
 
 const nameOf = ({ item: { store_id, name } }: Waiting) => `${store_id} ${name}`
 
-/** Returns the statement for a batch, and its values. An empty `key_id` is that of no key. */
-function insertionOf(
-  key_id: string,
-  batch: readonly Waiting[],
-): [sql: string, ...values: PostgresValue[]] {
+/** Returns the statement for a batch of one account key, and its values. */
+function insertionOf(batch: readonly Waiting[]): [sql: string, ...values: PostgresValue[]] {
+  const key_id = batch[0]?.write.authority?.key_id
   const items = batch.map(({ item }) => item)
   const entries = batch.map(({ item, write }) => ({ ...write.audit, item: item.id }))
   const records = batch.flatMap(({ item, write: { idempotency } }) =>
@@ -87,12 +86,12 @@ function insertionOf(
   const isOne = batch.length === 1
   const valuesOf = <R>(table: Table<R>, all: readonly R[]) =>
     (isOne ? table.values(all[0] as R) : [all]) as PostgresValue[]
-  const { one, many } = key_id === '' ? FREE : KEYED
+  const { one, many } = key_id === undefined ? FREE : KEYED
   const { plain, recorded } = isOne ? one : many
   const [first] = records
   return [
     first ? recorded : plain,
-    ...(key_id === '' ? [] : [lockOf.key(key_id), key_id]),
+    ...(key_id === undefined ? [] : [lockOf.key(key_id), key_id]),
     ...valuesOf(ITEM_ROWS, items),
     ...(first ? [first.created_at, ...valuesOf(IDEMPOTENCY_RECORDS, records)] : []),
     ...valuesOf(AUDIT, entries),
