@@ -92,7 +92,7 @@ export function createPool(
     const full = new Set<Mode>()
     for (const waiter of waiting) {
       const client = full.has(waiter.mode) ? undefined : acquire(waiter.mode)
-      if (client) waiter.take(client)
+      if (client) waiter.end(client)
       else full.add(waiter.mode)
       if (full.size === 2) return
     }
@@ -100,21 +100,15 @@ export function createPool(
 
   const freeClient = (mode: Mode): Promise<Client> =>
     new Promise((resolve, reject) => {
-      const end = () => {
+      const end = (result: Client | TillError) => {
         clearTimeout(timer)
         waiting.delete(waiter)
+        if (result instanceof TillError) reject(result)
+        else resolve(result)
       }
-      const fail = (error: TillError) => {
-        end()
-        reject(error)
-      }
-      const take = (client: Client) => {
-        end()
-        resolve(client)
-      }
-      const waiter = { mode, take, fail }
+      const waiter = { mode, end }
       const message = `No database connection became free within ${wait} ms`
-      const timer = setTimeout(() => fail(new TillError('storage_unavailable', message)), wait)
+      const timer = setTimeout(() => end(new TillError('storage_unavailable', message)), wait)
       waiting.add(waiter)
     })
 
@@ -159,7 +153,7 @@ export function createPool(
       clearInterval(watch)
       // Rejects the waiting work, which would otherwise open a new connection after the others are
       // closed.
-      for (const { fail } of waiting) fail(closedError())
+      for (const { end } of waiting) end(closedError())
       await Promise.all([...clients].map((client) => client.end()))
     },
   }
@@ -171,6 +165,6 @@ function closedError(): TillError {
 
 interface Waiter {
   readonly mode: Mode
-  take(client: Client): void
-  fail(error: TillError): void
+  /** Ends the wait, with a connection or an error. */
+  end(result: Client | TillError): void
 }
