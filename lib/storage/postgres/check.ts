@@ -39,16 +39,13 @@ const TIMEOUT_MS = 60 * 60_000
 
 /** Checks the references that have no foreign key. PostgreSQL itself checks its data pages. */
 export function findProblems(db: Database): Promise<string[]> {
-  return db.transaction(
-    async (tx) => {
-      await tx.exec('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-      const found: string[] = []
-      for (const [sentence, sql] of PROBLEMS) {
-        const count = Number((await tx.find(sql))?.n)
-        if (count > 0) found.push(`${count} ${sentence}`)
-      }
-      return found
-    },
-    { timeout: TIMEOUT_MS },
-  )
+  return db.transaction(async (tx) => {
+    await tx.exec('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    const found: string[] = []
+    for (const [sentence, sql] of PROBLEMS) {
+      const count = Number((await tx.find(sql))?.n)
+      if (count > 0) found.push(`${count} ${sentence}`)
+    }
+    return found
+  }, TIMEOUT_MS)
 }

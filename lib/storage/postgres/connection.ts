@@ -36,9 +36,10 @@ export interface Database extends Connection {
   /**
    * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
    * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
-   * outcome is unknown.
+   * outcome is unknown. `timeout` is that of each statement in milliseconds, instead of the
+   * `statement_timeout` of the connection.
    */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
+  transaction<T>(work: (tx: Transaction) => Promise<T>, timeout?: number): Promise<T>
   /** Calls `listener` after each commit of a write. Returns a function that removes it. */
   onWrite(listener: (isAudited: boolean) => void): () => void
   /** Calls `listener` whenever a connection is closed or lost. */
@@ -47,13 +48,8 @@ export interface Database extends Connection {
   close(): Promise<void>
 }
 
-export interface Limits {
-  /**
-   * The timeout of each statement in milliseconds. Replaces the `statement_timeout` of the
-   * connection.
-   */
-  readonly timeout: number
-}
+/** The timeout of statements that read or change all purchases of a store, or all tables. */
+export const LONG_MS = 10 * 60_000
 
 export function databaseOn(pool: Pool): Database {
   const listeners = new Set<(isAudited: boolean) => void>()
@@ -76,8 +72,8 @@ export function databaseOn(pool: Pool): Database {
     ...verbsOn(all, write),
     notice,
     write,
-    transaction: (work, limits) =>
-      retried(() => pool.reserve((client) => inTransaction(client, work, notice, limits))),
+    transaction: (work, timeout) =>
+      retried(() => pool.reserve((client) => inTransaction(client, work, notice, timeout))),
     onWrite(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
@@ -109,7 +105,7 @@ async function inTransaction<T>(
   client: Client,
   work: (tx: Transaction) => Promise<T>,
   notice: (isAudited: boolean) => void,
-  limits?: Limits,
+  timeout?: number,
 ): Promise<T> {
   const exec = (sql: string) => client.send((driver) => driver.unsafe(sql))
   const notices = new Set<boolean>()
@@ -124,9 +120,9 @@ async function inTransaction<T>(
   // statement must see the changes that other transactions have committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
-    if (limits) {
-      await exec(`SET LOCAL statement_timeout = ${limits.timeout}`)
-      client.patience = Math.max(client.patience, limits.timeout)
+    if (timeout !== undefined) {
+      await exec(`SET LOCAL statement_timeout = ${timeout}`)
+      client.patience = Math.max(client.patience, timeout)
     }
     const result = await work(tx)
     await exec('COMMIT')

@@ -6,11 +6,10 @@ import { assertOwned, type Lease, type Leases } from '../sql/imports.ts'
 import { RECORD_IMPORT } from '../sql/record.ts'
 import { recordWrite } from '../sql/write.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
-import type { Database } from './connection.ts'
+import { type Database, LONG_MS } from './connection.ts'
 import { erasePurchases } from './erasure.ts'
 import { createRowWriter } from './row-writer.ts'
 import { DIALECT, execute } from './sql.ts'
-import { LONG } from './summaries.ts'
 
 const MANY_ROWS = 10_000
 
@@ -48,7 +47,7 @@ export async function createImport(
         await execute(tx, verifyAuthority(DIALECT, write.authority))
         await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
         await execute(tx, recordWrite(DIALECT, write))
-      }, LONG)
+      }, LONG_MS)
       release()
       if (last - first > MANY_ROWS) await analyze(db)
     },

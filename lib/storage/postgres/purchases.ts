@@ -4,8 +4,8 @@ import { conditionsAfter } from '../filter.ts'
 import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import type { PurchaseDialect, Span } from '../sql/purchases.ts'
-import type { Database } from './connection.ts'
-import { LONG, DIALECT as SUMMARIES } from './summaries.ts'
+import { type Database, LONG_MS } from './connection.ts'
+import { DIALECT as SUMMARIES } from './summaries.ts'
 
 /**
  * The numbers of the last purchases are never too low. Counts only if they may be too high: for ten
@@ -22,7 +22,7 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
   ...SUMMARIES,
   async countPurchases(account_id, most) {
     const values = [most, account_id, most, account_id]
-    return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), LONG))?.n)
+    return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), LONG_MS))?.n)
   },
   details: `JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
     WHERE i.undone_at IS NULL AND p.seq <= s.last_purchase`,

@@ -1,6 +1,4 @@
-import type { Database } from './connection.ts'
-
-const TIMEOUT_MS = 10 * 60_000
+import { type Database, LONG_MS } from './connection.ts'
 
 // Whether a transaction id comes from another server: this server has assigned only lower ones.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
@@ -28,15 +26,12 @@ const RENUMBER = `UPDATE audit SET xid = pg_current_xact_id() WHERE ${IS_FOREIGN
  */
 export async function renumberRestored(db: Database): Promise<void> {
   if (!(await db.find(FIND_FOREIGN))) return
-  await db.transaction(
-    async (tx) => {
-      await tx.exec('LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE')
-      await tx.run(MOVE_POSITIONS)
-      await tx.run('UPDATE webhook_endpoints SET started = NULL, started_by = NULL')
-      await tx.exec('ALTER TABLE audit DISABLE TRIGGER USER')
-      await tx.run(RENUMBER)
-      await tx.exec('ALTER TABLE audit ENABLE TRIGGER USER')
-    },
-    { timeout: TIMEOUT_MS },
-  )
+  await db.transaction(async (tx) => {
+    await tx.exec('LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE')
+    await tx.run(MOVE_POSITIONS)
+    await tx.run('UPDATE webhook_endpoints SET started = NULL, started_by = NULL')
+    await tx.exec('ALTER TABLE audit DISABLE TRIGGER USER')
+    await tx.run(RENUMBER)
+    await tx.exec('ALTER TABLE audit ENABLE TRIGGER USER')
+  }, LONG_MS)
 }

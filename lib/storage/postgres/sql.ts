@@ -6,10 +6,9 @@ import type { Dialect, Sql } from '../sql/dialect.ts'
 import { all, find, finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
 import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
-import type { Connection, Database } from './connection.ts'
+import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
 import { insertionOfMany } from './statements.ts'
-import { LONG } from './summaries.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
 export function sqlOn(db: Database): Sql {
@@ -17,11 +16,11 @@ export function sqlOn(db: Database): Sql {
     ...DIALECT,
     read: (program) => execute(db, program),
     write: (program, { isLong } = {}) =>
-      db.transaction((tx) => execute(tx, program()), isLong && LONG),
+      db.transaction((tx) => execute(tx, program()), isLong && LONG_MS),
     writeOnce: (program) => execute(db, program()),
     readLong(stores, queryOf) {
       const { sql, values } = queryOf(stores)
-      return db.transaction((tx) => tx.all(sql, ...values), LONG)
+      return db.transaction((tx) => tx.all(sql, ...values), LONG_MS)
     },
   }
 }

@@ -14,6 +14,3 @@ export const DIALECT: SummaryDialect = {
   textOf: (period, start) =>
     `to_char(${start}, '${period === 'month' ? 'YYYY-MM' : 'YYYY-MM-DD'}')`,
 }
-
-/** For statements that read or change all purchases of a store. */
-export const LONG = { timeout: 10 * 60_000 }

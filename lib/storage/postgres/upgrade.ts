@@ -1,11 +1,10 @@
 import { TillError } from '../../errors.ts'
 import { newestVersion, stepsFrom } from '../schema.ts'
-import type { Connection, Database } from './connection.ts'
+import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { SCHEMA } from './schema.ts'
 
 /** An arbitrary number for the lock of all upgrades: the letters "till". */
 const LOCK = 0x74696c6c
-const TIMEOUT_MS = 10 * 60_000
 
 /**
  * Creates the schema, or upgrades it to the newest version. If many servers start at once, only one
@@ -13,19 +12,16 @@ const TIMEOUT_MS = 10 * 60_000
  */
 export async function upgrade(db: Database, mayUpgrade = true): Promise<void> {
   if (stepsFrom(await versionOf(db), SCHEMA, mayUpgrade).length === 0) return
-  await db.transaction(
-    async (tx) => {
-      await tx.run('SELECT pg_advisory_xact_lock($1)', LOCK)
-      const version = await versionOf(tx)
-      if (version === 0) await assertEncoding(tx)
-      const steps = stepsFrom(version, SCHEMA, mayUpgrade)
-      if (steps.length === 0) return
-      for (const step of steps) await tx.exec(step)
-      const newest = newestVersion(SCHEMA)
-      await tx.run('INSERT INTO tillkit_migrations (version) VALUES ($1)', newest)
-    },
-    { timeout: TIMEOUT_MS },
-  )
+  await db.transaction(async (tx) => {
+    await tx.run('SELECT pg_advisory_xact_lock($1)', LOCK)
+    const version = await versionOf(tx)
+    if (version === 0) await assertEncoding(tx)
+    const steps = stepsFrom(version, SCHEMA, mayUpgrade)
+    if (steps.length === 0) return
+    for (const step of steps) await tx.exec(step)
+    const newest = newestVersion(SCHEMA)
+    await tx.run('INSERT INTO tillkit_migrations (version) VALUES ($1)', newest)
+  }, LONG_MS)
 }
 
 /** The version of the schema; 0 for a database without tillkit's tables. */
