@@ -58,16 +58,13 @@ const CASES: readonly {
 ]
 
 for (const { line, method, largest, isListOfItems } of CASES) {
-  test(`four times ${line} reads small pages, and others are served in between`, async (t) => {
+  test(`twelve times ${line} reads small pages, and others are served in between`, async (t) => {
     const { send, pages, project_id, token, account_key } = await startWatched(t, method)
     const credential = isListOfItems ? { token } : { account_key }
     const target = line.replace('PROJECT', project_id)
-    const replies = await Promise.all([1, 2, 3, 4].map(() => send(target, credential)))
+    const replies = await Promise.all(Array.from({ length: 12 }, () => send(target, credential)))
 
-    assert.deepEqual(
-      replies.map(({ status }) => status),
-      [200, 200, 200, 200],
-    )
+    for (const { status } of replies) assert.equal(status, 200)
     const later = pages.filter(({ isFirst }) => !isFirst)
     assert.ok(later.length >= 8, `${later.length} pages`)
     assert.ok(Math.max(...later.map(({ bytes }) => bytes)) <= largest)
@@ -83,9 +80,9 @@ test('large pages of the management API are read in turns of the event loop of t
   assertSpread(pages)
 })
 
-/** At most two pages are read in one iteration of the event loop. */
+/** At most three pages are read in one iteration of the event loop. */
 function assertSpread(pages: readonly ReadPage[]): void {
   const counts = new Map<number, number>()
   for (const { loop } of pages) counts.set(loop, (counts.get(loop) ?? 0) + 1)
-  assert.ok(Math.max(...counts.values()) <= 2, JSON.stringify([...counts]))
+  assert.ok(Math.max(...counts.values()) <= 3, JSON.stringify([...counts]))
 }
