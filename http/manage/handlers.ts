@@ -1,11 +1,12 @@
-import type {
-  CallOptions,
-  CatalogPlan,
-  CatalogRequest,
-  KeyedAccount,
-  NewAccountKey,
-  SummaryQuery,
-  Till,
+import {
+  type CallOptions,
+  type CatalogPlan,
+  type CatalogRequest,
+  type KeyedAccount,
+  MAX_PAGE,
+  type NewAccountKey,
+  type SummaryQuery,
+  type Till,
 } from '../../lib/index.ts'
 import type { operations } from '../../lib/operations.ts'
 import { flagOf, invalidOption, textOf } from './options.ts'
@@ -116,8 +117,11 @@ export const handlers: Handlers = {
 
   'webhooks.list': ({ till, caller, input }) => {
     const { limit = MAX_ENDPOINTS } = input as { readonly limit?: string }
-    const fewer = Number(limit) > MAX_ENDPOINTS ? MAX_ENDPOINTS : limit
-    return till.webhooks.list(caller, { ...(input as object), limit: fewer })
+    const isLarge = Number(limit) > MAX_ENDPOINTS && Number(limit) <= MAX_PAGE
+    return till.webhooks.list(caller, {
+      ...(input as object),
+      limit: isLarge ? MAX_ENDPOINTS : limit,
+    })
   },
   'webhooks.deliveries': ({ till, caller, input }) => till.webhooks.log(caller, input),
   'webhooks.confirm': ({ till, caller, id, input, options }) => {

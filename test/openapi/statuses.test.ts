@@ -159,7 +159,6 @@ function valuesOf({ type, enum: listed, minimum, maximum }: Schema): [unknown[],
 test('a query parameter takes the values that the document allows, and no others', async (t) => {
   const { sendQuery } = await start(t, {})
   for (const operation of operations) {
-    if (operation.id === 'listWebhooks') continue // takes any higher limit as its own
     for (const { name, schema } of operation.parameters.filter((each) => each.in === 'query')) {
       const [allowed, refused] = valuesOf(schema)
       for (const value of [...allowed, ...refused]) {
