@@ -157,7 +157,8 @@ export function createReadCache<V>(
         if (find(key) === known) return known
       }
       if (version === undefined) checkAfter(since).catch(() => {})
-      return share(key, since, () => read(name, method, key, args))
+      // A read that was sent before the call may miss a new record, also with `allowStale`.
+      return share(key, since < 0 ? clock : since, () => read(name, method, key, args))
     }
   }
 

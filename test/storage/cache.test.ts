@@ -11,7 +11,7 @@ import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 import { startWorker } from '../support/worker.ts'
 import { newPath, open } from './fixtures/places.ts'
-import { insertStores, MAIN, newItem } from './fixtures/records.ts'
+import { insertStores, MAIN, newItem, newStore } from './fixtures/records.ts'
 import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
 
 /** Reads during writes. */
@@ -99,6 +99,27 @@ test('a read that began before a write is not cached after it', async () => {
   assert.equal((await early)?.name, 'Game')
 
   assert.equal((await storage.findProject('prj_1'))?.name, 'New')
+})
+
+test('a read that may be outdated shares no read that was sent before it, because that may miss a new record', async () => {
+  const [read, opened] = [createSignal(), createSignal()]
+  const { storage } = await openCached(1e6, (under) => ({
+    async findStore(...key) {
+      const found = await under.findStore(...key)
+      read.give()
+      await opened.given
+      return found
+    },
+  }))
+
+  const early = storage.findStore('acc_1', 'new')
+  await read.given
+  await storage.insertStore(newStore('new'))
+  const later = storage.allowStale?.(() => storage.findStore('acc_1', 'new'))
+  opened.give()
+
+  assert.equal(await early, undefined)
+  assert.equal((await later)?.store_id, 'new')
 })
 
 test('reads of one turn share a version check, and return the same frozen object', async () => {
