@@ -7,7 +7,7 @@ import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { userKey } from '../../lib/storage/sqlite/user-key.ts'
 import { hurry } from '../support/clock.ts'
-import { raw } from '../support/connections.ts'
+import { raw, watchConnections } from '../support/connections.ts'
 import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
 import { createSchema, giveAway, newPath, open, openShops } from './fixtures/places.ts'
 import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
@@ -106,6 +106,18 @@ test('a commit succeeds when its status changes cannot be applied yet, and the n
   db.exec('DROP TRIGGER full')
   await importRows(storage, MAIN, 'imp_3', [newRow(3)])
   assert.deepEqual(await rows(), [2, 3, 0])
+})
+
+test('an abort deletes the rows although the temporary table fails', async (t) => {
+  const connections = await watchConnections(t)
+  const { storage, rows } = await openShops(t)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  await addRows(current, [newRow(2)])
+  for (const db of connections) db.exec('DROP TABLE IF EXISTS temp.sorted_ids')
+
+  await assert.rejects(current.abort(), /sorted_ids/)
+
+  assert.deepEqual(await rows(), [0, 0, 0])
 })
 
 test('an abort that fails does not block other imports after its lease', async (t) => {

@@ -147,8 +147,7 @@ export function createImport(
     async abort() {
       release()
       await endThread()
-      rowWriter.discard()
-      await clearImport(lease)
+      await clearImport(lease).finally(rowWriter.discard)
     },
   }
 }
