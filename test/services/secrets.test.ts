@@ -132,6 +132,15 @@ describe('a database file', () => {
     assert.equal(opener.open(webhook_secret as Sealed, `${iap}/webhook_secret`), 'whs_of_iap')
   })
 
+  test('leaves the digest of an earlier plan valid after a change of the master key', async (t) => {
+    const place = newPlace(t)
+    const { till, account, project_id } = await place.shop({ masterKeys: [OLD] })
+    const request = { project_id, catalog: { project: { name: 'Renamed' } } }
+    const { digest } = await till.catalog.plan(account, request)
+    const both = await place.till({ masterKeys: [NEW, OLD] })
+    assert.equal((await both.catalog.apply(account, { ...request, digest })).updated, 1)
+  })
+
   test('keeps, counts, lists and drops secrets that no master key opens, and serves all else', async (t) => {
     const place = newPlace(t)
     const strange = await place.till({ masterKeys: [STRANGE] })
