@@ -136,7 +136,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
 
 /** Creates a keyring of one secret. Throws a TypeError if it has less than 32 bytes. */
 export function createFixedKeyring(secret: string | Uint8Array): Keyring {
-  const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret
+  const bytes = Buffer.from(secret) // a copy: the caller may overwrite its own
   if (bytes.length < 32) throw new TypeError('the token secret must have at least 32 bytes')
   const kid = createHash('sha256').update('kid').update(bytes).digest('hex').slice(0, 16)
   const keys = [{ kid, secret: bytes }] as const

@@ -192,6 +192,13 @@ describe('a revocation', () => {
   })
 })
 
+testOnce('a program may overwrite the buffer of its token secret', async () => {
+  const tokenSecret = new TextEncoder().encode(SECRET)
+  const { till, project_id } = await createShop({ tokenSecret, now: () => NOW })
+  tokenSecret.fill(0)
+  await assertTokens(till, [await signed(project_id, {})], true)
+})
+
 /** A token that another tool has signed with the operator's secret. */
 function signed(project_id: string, change: object): Promise<string> {
   return createFixedKeyring(SECRET).sign({
