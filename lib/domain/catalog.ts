@@ -98,6 +98,7 @@ const storeFields = {
   /** The store type. Never changes; required for a new store. */
   store_type: optional(note(FIXED, oneOf(STORE_TYPES))),
   is_sandbox: optional(boolean),
+  /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
   status: optional(status),
   /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
   store_config: optional(
@@ -114,7 +115,9 @@ const projectFields = {
   name: optional(text(1, 255)),
   /** Never changes. */
   bundle_id: optional(note(FIXED, text(3, 155))),
+  /** One of `PLATFORMS`. */
   platform: optional(withSchema<string>({ enum: PLATFORMS }, text(1, 64))),
+  /** Any text; `disabled` and `archived` make the project inactive: it has no valid tokens. */
   status: optional(status),
   /** Never changes. */
   dlscheme: optional(note(FIXED, text(0, 255))),

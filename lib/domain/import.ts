@@ -32,6 +32,7 @@ export const REASONS = {
 
 /** Why a row of a file is not imported. */
 export interface PassedOver {
+  /** `formatPassedOver` has the texts. `others` stands for all further reasons together. */
   readonly reason: keyof typeof REASONS
   /** The other app, cut to 64 characters. */
   readonly app?: string

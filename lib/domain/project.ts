@@ -96,6 +96,7 @@ export function parseNewProject(
 export const projectChangeFields = {
   id: required(note('The project that the token belongs to.', text(1, 64))),
   name: optional(text(1, 255)),
+  /** One of `PLATFORMS`. */
   platform: optional(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
   /**
    * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless

@@ -127,6 +127,7 @@ function fieldsOfChange(type: StoreType) {
   return {
     store_id: required(storeId),
     is_sandbox: optional(boolean),
+    /** Any text. With `disabled` or `archived`, the store takes no purchases. */
     status: optional(status),
     /**
      * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
