@@ -55,17 +55,23 @@ export function createStatusLine(stream: OutputStream) {
  * Shows a text and the elapsed seconds until `work` has ended. They stand still while the event loop
  * is blocked. Prints only to a terminal.
  */
-export function withElapsed<T>(stream: OutputStream, text: string, work: Promise<T>): Promise<T> {
+export async function withElapsed<T>(
+  stream: OutputStream,
+  text: string,
+  work: () => Promise<T>,
+): Promise<T> {
   const line = createStatusLine(stream)
   const started = performance.now()
   line.update(() => text)
   const timer = setInterval(() => {
     line.update(() => `${text}: ${Math.floor((performance.now() - started) / 1000)} s`)
   }, 1_000)
-  return work.finally(() => {
+  try {
+    return await work()
+  } finally {
     clearInterval(timer)
     line.end()
-  })
+  }
 }
 
 /** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; at the end, `100%` and `in 4 s`. */

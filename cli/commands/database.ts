@@ -71,7 +71,7 @@ export const databaseCommands = [
     options: {},
     async run({ till, operand, output, db, io }) {
       createOutputFile(io, 'FILE', operand, databaseFiles(db))
-      await withElapsed(io.stderr, 'Copying', till.operations.backup(operand))
+      await withElapsed(io.stderr, 'Copying', () => till.operations.backup(operand))
       output.record({ backup: operand })
       const files = databaseFiles(db).map(formatValue).join(', ')
       output.line(
@@ -110,7 +110,7 @@ export const databaseCommands = [
     example: 'tillkit check --db till-backup.db',
     options: {},
     async run({ till, output, io }) {
-      const problems = await withElapsed(io.stderr, 'Checking', till.operations.check())
+      const problems = await withElapsed(io.stderr, 'Checking', till.operations.check)
       if (output.json) output.record({ sound: problems.length === 0, problems })
       if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
       output.line('The database is sound')

@@ -133,8 +133,8 @@ export const purchaseCommands = [
     example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
     options: SUMMARY_OPTIONS,
     async run({ till, account, input, output, io }) {
-      const reading = till.purchases.summarize(account, input)
-      const summary = await withElapsed(io.stderr, 'Reading purchases', reading)
+      const read = () => till.purchases.summarize(account, input)
+      const summary = await withElapsed(io.stderr, 'Reading purchases', read)
       if (output.json) return summary
       const rows = summary.map((row) => ({
         ...row,

@@ -69,8 +69,7 @@ export const tokenCommands = [
     options: {},
     async run({ till, config, output, io }) {
       if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
-      const sealing = till.operations.sealSecrets()
-      const result = await withElapsed(io.stderr, 'Sealing secrets', sealing)
+      const result = await withElapsed(io.stderr, 'Sealing secrets', till.operations.sealSecrets)
       output.record(result)
       if (result.unreadable > 0) {
         throw new CommandFailure(

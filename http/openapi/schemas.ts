@@ -21,7 +21,7 @@ export function createAllSchemas() {
 }
 
 /**
- * Creates the schemas of all bodies and queries. An answer has record the fields of its schema.
+ * Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema.
  */
 function createBodySchemas() {
   const { inputs, records } = createSchemas()

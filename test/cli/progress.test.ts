@@ -36,11 +36,17 @@ test('work without known progress shows its elapsed seconds', async (t) => {
   let now = 1_000
   t.mock.method(performance, 'now', () => now)
   const { stream, text } = createTerminal()
-  const done = withElapsed(stream, 'Checking', Promise.resolve())
+  const done = withElapsed(stream, 'Checking', () => Promise.resolve())
   now += 2_000
   t.mock.timers.tick(1_000)
   await done
   assert.equal(text(), '\rChecking\x1b[K\rChecking: 2 s\x1b[K\r\x1b[K')
+})
+
+test('the text is shown before the work begins, which may block the event loop', async () => {
+  const { stream, text } = createTerminal()
+  const shown = await withElapsed(stream, 'Checking', async () => text())
+  assert.equal(shown, '\rChecking\x1b[K')
 })
 
 test('progress is only printed to a terminal', () => {
