@@ -48,7 +48,7 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
 
 /** Runs in a worker: sends its metrics to the parent, and gets those of all workers. */
 export const poolMetrics: PoolMetrics = (own) => {
-  const answers = new EventEmitter()
+  const answers = new EventEmitter().setMaxListeners(0) // no warning: scrapes wait at the same time
   process.on('message', (message: ToWorker) => {
     if ('ask' in message) send(process, { own: own() })
     else answers.emit('all', message.all)

@@ -89,3 +89,17 @@ test('any worker serves the metrics of all; a killed one is replaced and logged,
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
 })
+
+test('scrapes that wait at the same time cause no warning of a memory leak', async (t) => {
+  const { url, child, closed, log } = await startPool(t, 2, ['--metrics'])
+
+  const replies = await Promise.all(Array.from({ length: 40 }, () => ask(`${url}/metrics`)))
+
+  for (const { status } of replies) assert.equal(status, 200)
+  child.kill('SIGTERM')
+  await closed
+  assert.deepEqual(
+    log.filter((line) => line.includes('MaxListeners')),
+    [],
+  )
+})
