@@ -1,8 +1,8 @@
 // Runs the tests: `node scripts/test.mjs`. Words choose files: `node scripts/test.mjs http/items csv/`.
-// With `--soak` it runs the files whose tests wait for long (test/support/soak.ts), and those with
-// generated input, from a new seed. With `--runtime` it runs only what another version of Node or
-// its SQLite driver may change. The tests of the package are a step of their own: `npm run
-// test:package`.
+// With `--soak` it runs the files whose tests wait for long (test/support/soak.ts), those that run on
+// PostgreSQL too (test/support/databases.ts), and those with generated input, from a new seed. With
+// `--runtime` it runs only what another version of Node or its SQLite driver may change. The tests of
+// the package are a step of their own: `npm run test:package`.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
 import './test-tools.mjs'
 import { spawn } from 'node:child_process'
@@ -91,7 +91,7 @@ function takeFlag(flag) {
 
 function isWanted(file) {
   if (words.length > 0 && !words.some((word) => file.includes(word))) return false
-  if (isSoak) return /support\/(random|seeds|soak)\.ts/.test(readFileSync(file, 'utf8'))
+  if (isSoak) return /support\/(databases|random|seeds|soak)\.ts/.test(readFileSync(file, 'utf8'))
   if (isRuntime) return RUNTIME.some((pattern) => pattern.test(file))
   return words.length > 0 || !file.startsWith('test/package/')
 }
