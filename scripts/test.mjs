@@ -26,7 +26,7 @@ import { compile, sources } from './compile.mjs'
 /** What depends on the version of Node or on its SQLite driver. */
 const RUNTIME = [
   /^test\/storage\/(archive|cache|faults|import|long-imports|queue|records|sqlite|writes)/,
-  /^test\/agreement/,
+  /^test\/model/,
   /^test\/http\/(endpoints|expectation|hostile|import|transport)\.test/,
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]
@@ -36,7 +36,7 @@ const LONGEST = [
   /^test\/(readme|console)/,
   /^test\/http\/(servers|faults-kill|quotas)/,
   /^test\/storage\/(cache|interrupted|postgres)/,
-  /^test\/(agreement|services\/(interleaving|purchases|webhook))/,
+  /^test\/(model|services\/(interleaving|purchases|webhook))/,
 ]
 
 /** These measure or change their process. */

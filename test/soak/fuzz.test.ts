@@ -1,8 +1,8 @@
 // Sends random requests and operations to every storage in rounds, until FUZZ_SECONDS are over. Each
 // round has its own seed. FUZZ_SEED sets the first one.
 import { type TestContext, test } from 'node:test'
-import { compareWithMemory } from '../agreement/run.ts'
 import { fuzzServer } from '../fuzz/run.ts'
+import { compareWithMemory, compareWithModel } from '../model/run.ts'
 import { SEED } from '../support/random.ts'
 import { soakOnly } from '../support/soak.ts'
 import { allTargets, type Target } from '../support/targets.ts'
@@ -32,8 +32,9 @@ async function runRound(t: TestContext, targets: readonly Target[], seed: number
     await t.test(`requests with ${target.name}; ${repeat}`, (t) =>
       fuzzServer(t, { target, seed, requests: 1_500, ...bound() }),
     )
-    await t.test(`operations with ${target.name}; ${repeat}`, async (t) => {
-      await compareWithMemory(t, { target, seed, sequences: 150, ...bound() })
+    await t.test(`operations with ${target.name}; ${repeat}`, async () => {
+      await compareWithModel({ target, seed, sequences: 100, ...bound() })
+      await compareWithMemory({ target, seed, sequences: 100, ...bound() })
     })
   }
 }

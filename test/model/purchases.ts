@@ -1,0 +1,125 @@
+import type { Row } from './actions.ts'
+import { timeOf } from './library.ts'
+
+/** A purchase in the model. */
+export interface Purchase {
+  readonly transaction_id: string
+  readonly sku: string
+  readonly purchased_at: number
+  readonly user_id?: string | undefined
+  readonly quantity: number
+  readonly price?: number | undefined
+  readonly currency?: string | undefined
+  readonly status: string
+  /** The import that added it. */
+  readonly import: number
+}
+
+/** The rank of each status. A purchase never moves to a lower rank. */
+const STEP: { readonly [status: string]: number } = {
+  pending: 0,
+  purchased: 1,
+  refunded: 2,
+  cancelled: 2,
+}
+
+/** Returns a store's purchases after the import of this number, and the line numbers of bad rows. */
+export function importRows(
+  rows: readonly Row[],
+  store: {
+    readonly items: readonly { readonly name: string }[]
+    readonly purchases: readonly Purchase[]
+    readonly erased: ReadonlySet<string>
+    readonly deleted: ReadonlySet<string>
+  },
+  currency: string | undefined,
+  number: number,
+) {
+  const purchases = [...store.purchases]
+  const lines: number[] = []
+  const good: Purchase[] = []
+  const counts = { added: 0, skipped: 0, updated: 0 }
+  const lacking = { user_id: 0, price: 0, currency: 0 }
+
+  for (const [index, row] of rows.entries()) {
+    const sent = readRow(row, currency, number)
+    if (sent) good.push(sent)
+    const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
+    const found = purchases[place]
+    const isErased = store.erased.has(row.transaction_id)
+    const stored = found && isErased ? { ...found, user_id: sent?.user_id } : found
+    if (
+      !sent ||
+      !store.items.some(({ name }) => name === sent.sku) ||
+      (stored && contradicts(stored, sent))
+    ) {
+      lines.push(index + 2)
+    } else if (store.deleted.has(row.transaction_id)) {
+      counts.skipped++
+    } else if (!stored) {
+      purchases.push(sent)
+      counts.added++
+    } else {
+      for (const field of OPTIONAL) {
+        if (lacks(stored, field) && !lacks(sent, field)) lacking[field]++
+      }
+      const isLater = (STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)
+      counts[isLater ? 'updated' : 'skipped']++
+      if (isLater) purchases[place] = { ...(found as Purchase), status: sent.status }
+    }
+  }
+  const about = {
+    layout: 'canonical',
+    passed_over: 0,
+    ignored_columns: [],
+    passed_over_reasons: [],
+    unequal: OPTIONAL.flatMap((field) =>
+      lacking[field] > 0 ? [{ field, stored: 'missing', rows: lacking[field] }] : [],
+    ),
+  }
+  const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
+  return { purchases, lines, summary }
+}
+
+function readRow(row: Row, fallback: string | undefined, number: number): Purchase | undefined {
+  const { transaction_id, sku } = row
+  const price = row.price === '' ? undefined : Number(row.price)
+  const currency = row.currency || (price === undefined ? undefined : fallback)
+  if (price !== undefined && currency === undefined) return undefined
+  const purchased_at = Date.parse(timeOf(transaction_id))
+  const quantity = Number(row.quantity || 1)
+  const status = row.status || 'purchased'
+  const user_id = row.user_id || undefined
+  const cells = { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status }
+  return { ...cells, import: number }
+}
+
+const OPTIONAL = ['user_id', 'price', 'currency'] as const
+
+function lacks(purchase: Purchase, field: (typeof OPTIONAL)[number]): boolean {
+  return purchase[field] === undefined
+}
+
+function contradicts(stored: Purchase, sent: Purchase): boolean {
+  const isOther =
+    stored.sku !== sent.sku ||
+    stored.quantity !== sent.quantity ||
+    OPTIONAL.some(
+      (field) => !lacks(stored, field) && !lacks(sent, field) && stored[field] !== sent[field],
+    )
+  return (
+    isOther ||
+    (stored.status !== sent.status && STEP[stored.status] === 2 && STEP[sent.status] === 2)
+  )
+}
+
+/** Totals per status and currency, in the order of the file. */
+function totalsOf(rows: readonly Purchase[]) {
+  const keyOf = ({ status, currency = '' }: Purchase) => `${status} ${currency}`
+  return [...new Set(rows.map(keyOf))].map((key) => {
+    const group = rows.filter((row) => keyOf(row) === key)
+    const [status, currency] = key.split(' ')
+    const total = group.reduce((sum, { price = 0 }) => sum + BigInt(price), 0n)
+    return { status, currency, rows: group.length, total: String(total) }
+  })
+}
