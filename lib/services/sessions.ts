@@ -17,6 +17,7 @@ import {
 } from '../domain/session.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { StoreSummary } from '../storage/port.ts'
+import type { Claims } from '../token/claims.ts'
 import { LEEWAY } from '../token/claims.ts'
 import {
   assertAccount,
@@ -155,12 +156,9 @@ export function createSessions(context: Context): Sessions {
         storage.findWatermark(claims.project_id, claims.sub),
       ])
       if (!project) throw tokenRequired()
-      const { project_id, sub: user_id, jti: token_id, iat, exp } = claims
-      const issued_by = issuerInTokenId(token_id)
-      const scopes = claims.scope.split(' ') as Scope[]
-      const { account_id, status } = project
-      const session = { account_id, project_id, user_id, scopes, issued_by, token_id, iat, exp }
-      assertAuthority(authorityOf(session) as Authority, { project_status: status, watermark })
+      const { said, authority } = readClaims(claims)
+      assertAuthority(authority, { project_status: project.status, watermark })
+      const session = { account_id: project.account_id, ...said }
       if (scope) assertScope(session, scope)
       return session
     },
@@ -194,4 +192,27 @@ export function createSessions(context: Context): Sessions {
       await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
   }
+}
+
+const known = new WeakMap<Claims, ReturnType<typeof parseClaims>>()
+
+/** Cached for each claims object: when a token is used again, `verifyToken` returns the same one. */
+function readClaims(claims: Claims) {
+  const parsed = known.get(claims) ?? parseClaims(claims)
+  known.set(claims, parsed)
+  return parsed
+}
+
+function parseClaims({ project_id, sub: user_id, jti: token_id, iat, exp, scope }: Claims) {
+  const issued_by = issuerInTokenId(token_id)
+  const said = {
+    project_id,
+    user_id,
+    scopes: scope.split(' ') as Scope[],
+    issued_by,
+    token_id,
+    iat,
+    exp,
+  }
+  return { said, authority: authorityOf({ account_id: '', ...said }) as Authority }
 }

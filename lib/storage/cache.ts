@@ -131,9 +131,9 @@ export function createReadCache<V>(
   const isCurrent = ({ source, changes }: Pick<Entry, 'source' | 'changes'>) =>
     allChangedAt <= changes && (changedAt.get(source) ?? 0) <= changes
 
-  const find = (key: string): unknown => {
+  const find = (key: string): Entry | undefined => {
     const entry = cache.get(key)
-    return entry && isCurrent(entry) ? entry.value : undefined
+    return entry && isCurrent(entry) ? entry : undefined
   }
 
   const withEarliest = <T>(inner: () => number, work: () => T): T => {
@@ -152,9 +152,9 @@ export function createReadCache<V>(
       const since = earliest()
       const key = keyOf(name, args)
       const known = find(key)
-      if (known !== undefined && known !== READ_ONCE) {
+      if (known && known.value !== READ_ONCE) {
         if (checkedAt <= since) await checkAfter(since)
-        if (find(key) === known) return known
+        if (isCurrent(known)) return known.value
       }
       if (version === undefined) checkAfter(since).catch(() => {})
       // A read that was sent before the call may miss a new record, also with `allowStale`.
@@ -168,7 +168,7 @@ export function createReadCache<V>(
     if (found === undefined || begun.version === undefined) return found
     const source = sourceOf(name, found, args)
     if (!isCurrent({ source, changes: begun.changes })) return found
-    const value = find(key) === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
+    const value = find(key)?.value === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
     const size = sizeOf(key + source, value)
     cache.set(key, { value, size, source, changes: begun.changes })
     return found
@@ -211,7 +211,8 @@ export function createReadCache<V>(
     revision: { current: () => changes, check: () => checkAfter(clock) },
     together() {
       const at = clock
-      return (work) => withEarliest(() => Math.max(at, wroteAt), work)
+      const earliest = () => Math.max(at, wroteAt)
+      return (work) => withEarliest(earliest, work)
     },
     allowStale: (work) => withEarliest(() => -1, work),
   }

@@ -75,7 +75,7 @@ function readClaims(
   const members = decode(input.slice(dot + 1))
   if (!areClaims(members)) return undefined
   const claims = Object.freeze(pickClaims(members))
-  remember(key, input, { mac, claims })
+  remember(key, { input, mac, claims })
   return claims
 }
 

@@ -37,8 +37,9 @@ export interface PreparedKey {
   readonly seen: BoundedMap<Seen>
 }
 
-/** A cached token, by its text without the signature. Each use verifies the expiry. */
+/** A cached token. `input` is the token without its signature. Each use verifies the expiry. */
 interface Seen {
+  readonly input: string
   readonly mac: string
   readonly claims: Claims
 }
@@ -74,15 +75,23 @@ export function findKey(header: string, ring: readonly PreparedKey[]): PreparedK
 }
 
 /** Caches a verified token. */
-export function remember(key: PreparedKey, input: string, seen: Seen): void {
+export function remember(key: PreparedKey, { input, ...seen }: Seen): void {
   // A copy, because a slice would keep the whole text of the request in memory.
-  key.seen.set(Buffer.from(input).toString('latin1'), seen)
+  const copy = Buffer.from(input).toString('latin1')
+  key.seen.set(tailOf(copy), { input: copy, ...seen })
 }
 
 export function recall(input: string, ring: readonly PreparedKey[]): Seen | undefined {
+  const tail = tailOf(input)
   for (const { seen } of ring) {
-    const found = seen.get(input)
-    if (found) return found
+    const found = seen.get(tail)
+    if (found?.input === input) return found
   }
   return undefined
 }
+
+/**
+ * The cache key of a token: the end of its payload, in which tillkit's tokens differ. The whole text
+ * as the key takes 0.5 to 1 µs longer on Node 20.
+ */
+const tailOf = (input: string) => input.slice(-64)
