@@ -61,6 +61,16 @@ export function connect(
   const find = (sql: string, ...values: SqliteValue[]) =>
     translated(() => statement(sql).get(...values) as Row | undefined)
 
+  const undoneOnError = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      run('ROLLBACK TO one')
+      run('RELEASE one')
+      throw error
+    }
+  }
+
   // Writes to a moved or deleted file would succeed but be lost.
   const assertInPlace = () => {
     if (isClosed) throw closed()
@@ -145,7 +155,17 @@ export function connect(
     }
   }
 
-  const queue = createWriteQueue({ begin, commit, rollBack })
+  const queue = createWriteQueue({
+    begin,
+    attempt(work) {
+      run('SAVEPOINT one')
+      const result = undoneOnError(work)
+      run('RELEASE one')
+      return result
+    },
+    commit,
+    rollback: rollBack,
+  })
 
   exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return {

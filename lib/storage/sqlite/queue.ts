@@ -4,8 +4,10 @@ import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 export interface GroupTransaction {
   /** Begins the transaction. Returns false if another process has the lock. */
   begin(): boolean
+  /** Runs one write of the group in a savepoint. If it throws, only its changes are rolled back. */
+  attempt<T>(work: () => T): T
   commit(): void
-  rollBack(): void
+  rollback(): void
 }
 
 interface Waiting {
@@ -24,9 +26,9 @@ const MAX_GROUP = 500
  */
 export function createWriteQueue(transaction: GroupTransaction) {
   const waiting: Waiting[] = []
-  /** The maximum number of writes in the next group. */
-  let most = MAX_GROUP
   let isScheduled = false
+  /** Whether a write of the first group has thrown before. */
+  let isRepeated = false
   let onEnd: (() => void) | undefined
 
   const schedule = (pause?: number) => {
@@ -51,7 +53,7 @@ export function createWriteQueue(transaction: GroupTransaction) {
   /** Writes the next group. If another process has the lock, returns the pause before a retry. */
   const writeGroup = (): number | undefined => {
     try {
-      if (transaction.begin()) settle(waiting.splice(0, most))
+      if (transaction.begin()) settle(waiting.splice(0, MAX_GROUP))
       else return rejectOverdue()
     } catch (error) {
       rejectAll(waiting.splice(0), error)
@@ -67,30 +69,54 @@ export function createWriteQueue(transaction: GroupTransaction) {
   }
 
   /**
-   * Runs the writes of a group. If one throws, rolls back, and repeats the writes before it as a
-   * group of their own. The first write of a group fails alone. There are no savepoints: after one,
-   * SQLite copies each page that it changes into a temporary file, 70 KB for a create.
+   * Runs the writes of a group without savepoints. If one throws, rolls back, and repeats the group
+   * with a savepoint for each write. After a savepoint, SQLite copies each page that it changes into
+   * a temporary file. For a create, these are 70 KB.
    */
   const settle = (group: readonly Waiting[]) => {
-    const results: unknown[] = []
-    most = MAX_GROUP
+    const settled: (() => void)[] = []
+    let isRun = false
     try {
-      for (const { work } of group) results.push(work())
-    } catch (error) {
-      transaction.rollBack()
-      if (results.length === 0) group[0]?.reject(error)
-      else most = results.length
-      waiting.unshift(...group.slice(results.length === 0 ? 1 : 0))
-      return
-    }
-    try {
+      for (const each of group) settled.push(isRepeated ? attempt(each) : run(each))
+      isRun = true
       transaction.commit()
     } catch (error) {
-      transaction.rollBack()
-      rejectAll(group, error)
+      transaction.rollback()
+      isRepeated = !isRun && !isRepeated && group.length > 1
+      if (isRepeated) waiting.unshift(...group)
+      else rejectAll(group, error)
       return
     }
-    for (const [i, { resolve }] of group.entries()) resolve(results[i] as never)
+    isRepeated = false
+    for (const each of settled) each()
+  }
+
+  /** Runs one write. Returns a function that resolves its promise after the commit. */
+  const run = ({ work, resolve }: Waiting): (() => void) => {
+    const result = work()
+    return () => resolve(result as never)
+  }
+
+  /** Runs one write in a savepoint. Returns a function that resolves or rejects its promise. */
+  const attempt = ({ work, resolve, reject }: Waiting): (() => void) => {
+    let failure: unknown
+    let result: unknown
+    try {
+      result = transaction.attempt(() => {
+        try {
+          return work()
+        } catch (error) {
+          failure = error
+          throw error
+        }
+      })
+    } catch (error) {
+      // An error of `work` rejects only its own write. Any other error comes from the transaction,
+      // and fails the whole group.
+      if (error !== failure) throw failure ?? error
+      return () => reject(error)
+    }
+    return () => resolve(result as never)
   }
 
   return {
