@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import {
   type Account,
-  type ImportRecord,
+  type AuditPage,
   type Item,
   type Project,
-  type Purchase,
   type Store,
   type Till,
   TillError,
@@ -66,24 +65,23 @@ export function createLibraryRunner(till: Till): Runner {
     const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
     return { ...rest, ...places, isArchived: archived_at !== undefined, item: placeOf(items, id) }
   }
-  const shownPurchase = ({ import_id, ...purchase }: Purchase) => ({
-    ...purchase,
-    import: placeOf(imports, import_id),
-  })
-  const shownImport = (record: ImportRecord) => {
-    const { import_id, actor: _, created_at: __, finished_at: ___, ...rest } = record
-    return { ...rest, import: placeOf(imports, import_id) }
+  /** Shows a record that names its import, without the clock of the storage. */
+  const shownImport = (record: { readonly import_id: string }) => {
+    const times = { created_at: undefined, finished_at: undefined }
+    const hidden = { ...times, import_id: undefined, actor: undefined }
+    return { ...record, ...hidden, import: placeOf(imports, record.import_id) }
   }
+  const shownEntries = ({ entries }: AuditPage) =>
+    entries.map(({ action, actor, account_id }) => ({
+      action,
+      actor: actor.replace(/:.*/, ''),
+      account: accountOf(account_id),
+    }))
   const listItems = (query: Parameters<Till['items']['list']>[1]) =>
     pagesOf(
       (cursor) => till.items.list(who, { ...query, cursor }),
       (page) => page.items.map(shownItem),
     )
-  const importRows: Handlers['import'] = async ({ rows, ...input }) => {
-    const file = fileOf(HEADER, ...rows.map(lineOf))
-    const { import_id, ...summary } = await till.purchases.import(who, { ...input, file })
-    return { ...summary, import: placeOf(imports, import_id) }
-  }
   const summarize: Handlers['summarizeTop'] = ({ filter, ...query }) =>
     till.purchases.summarize(who, { ...query, ...filter })
 
@@ -131,35 +129,31 @@ export function createLibraryRunner(till: Till): Runner {
     archiveItem: async ({ item }) => shownItem(await till.items.archive(who, idOf(items, item))),
     restoreItem: async ({ item }) => shownItem(await till.items.restore(who, idOf(items, item))),
     listItems,
-    import: importRows,
+    async import({ rows, ...input }) {
+      const file = fileOf(HEADER, ...rows.map(lineOf))
+      return shownImport(await till.purchases.import(who, { ...input, file }))
+    },
     listPurchases: ({ filter, ...query }) =>
       pagesOf(
         (cursor) => till.purchases.list(who, { ...query, ...filter, cursor }),
-        (page) => page.purchases.map(shownPurchase),
+        (page) => page.purchases.map(shownImport),
       ),
     summarize: (query) => summarize({ ...query, filter: {} } as never),
     async eraseUser({ project, user_id, deletes }) {
       const user = { project_id: idOf(projects, project), user_id }
       return (await till.users.erase(who, user, { delete: deletes })).purchases
     },
-    listAudit: ({ limit }) =>
-      pagesOf(
-        (cursor) => till.operations.listAudit({ limit, cursor }),
-        (page) =>
-          page.entries.map(({ action, actor, account_id }) => ({
-            action,
-            actor: actor.replace(/:.*/, ''),
-            account: accountOf(account_id),
-          })),
-      ),
+    listAudit: (page) =>
+      pagesOf((cursor) => till.operations.listAudit({ ...page, cursor }), shownEntries),
+    listOwnAudit: (page) =>
+      pagesOf((cursor) => till.accounts.listAudit(who, { ...page, cursor }), shownEntries),
 
-    importEnding: importRows,
     async recordPurchase({ store_id, row }) {
       const given = Object.entries(row).filter(([, value]) => value !== '')
       const about = { store_id, purchased_at: timeOf(row.transaction_id) }
       const sale = { ...Object.fromEntries(given), ...about } as never
       const { purchase, outcome } = await till.purchases.record(who, sale)
-      return { outcome, purchase: purchase && shownPurchase(purchase) }
+      return { outcome, purchase: purchase && shownImport(purchase) }
     },
     undoImport: async ({ import: place, force }) =>
       shownImport(await till.imports.undo(who, { import_id: idOf(imports, place), force })),
@@ -170,14 +164,11 @@ export function createLibraryRunner(till: Till): Runner {
       ),
     async listOfImport({ store_id, import: place, filter }) {
       const query = { store_id, import_id: idOf(imports, place), ...filter }
-      return (await collect(till.purchases.all(who, query))).map(shownPurchase)
+      return (await collect(till.purchases.all(who, query))).map(shownImport)
     },
     async listChanges(purchase) {
       const { changes } = await till.purchases.changes(who, purchase)
-      return changes.map(({ import_id, created_at: _, ...rest }) => [
-        placeOf(imports, import_id),
-        rest,
-      ])
+      return changes.map(shownImport)
     },
     listOwned: (query) =>
       pagesOf(
@@ -203,18 +194,9 @@ export function createLibraryRunner(till: Till): Runner {
       return { created, updated, archived, restored, missing, unchanged }
     },
     searchItems: listItems,
-    async listHistory({ item, limit }) {
-      const readers = [
-        (page: object) => till.accounts.listAudit(who, page),
-        (page: object) => till.items.history(who, { id: idOf(items, item), ...page }),
-      ]
-      const all = readers.map((read) =>
-        pagesOf(
-          (cursor) => read({ limit, cursor }),
-          (page) => page.entries.map(({ action }) => action),
-        ),
-      )
-      return Promise.all(all)
+    listHistory({ item, limit }) {
+      const query = { id: idOf(items, item), limit }
+      return pagesOf((cursor) => till.items.history(who, { ...query, cursor }), shownEntries)
     },
   }
 
@@ -255,13 +237,13 @@ async function pagesOf<P extends { readonly next?: string | undefined }, T>(
   return pages
 }
 
-const HEADER = 'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,expires_at\n'
+const CELLS = ['user_id', 'quantity', 'price', 'currency', 'status', 'expires_at'] as const
+const HEADER = `transaction_id,sku,purchased_at,${CELLS}\n`
 
 /** The row as a line of a canonical CSV file. The time of a transaction follows from its id. */
-function lineOf({ transaction_id, sku, expires_at = '', ...row }: Row): string {
-  const { user_id, quantity, price, currency, status } = row
-  const cells = [user_id, quantity, price, currency, status, expires_at]
-  return `${[transaction_id, sku, timeOf(transaction_id), ...cells]}\n`
+function lineOf(row: Row): string {
+  const { transaction_id, sku } = row
+  return `${[transaction_id, sku, timeOf(transaction_id), ...CELLS.map((name) => row[name])]}\n`
 }
 
 /** The 15th of a month from January to April 2024, chosen by the id. */

@@ -252,15 +252,10 @@ export function createModel(): Runner {
           each.sku === (filter.sku ?? each.sku) &&
           each.user_id === (filter.user_id ?? each.user_id) &&
           each.status === (filter.status ?? each.status) &&
-          (!filter.from || each.purchased_at >= Date.parse(filter.from)) &&
-          (!filter.to || each.purchased_at < Date.parse(filter.to)),
+          each.purchased_at >= (filter.from ?? '') &&
+          each.purchased_at < (filter.to ?? '9'),
       )
-      const shown = wanted.map((purchase) => ({
-        ...purchase,
-        purchased_at: new Date(purchase.purchased_at).toISOString(),
-        store_id,
-        metadata: {},
-      }))
+      const shown = wanted.map((purchase) => ({ ...purchase, store_id, metadata: {} }))
       return pagesOf(newest_first ? shown.reverse() : shown, limit)
     },
     summarize({ store_id, by }) {
@@ -310,6 +305,10 @@ export function createModel(): Runner {
       return count
     },
     listAudit: ({ limit }) => pagesOf(audit, limit),
+    listOwnAudit({ limit }) {
+      const own = audit.filter(({ account }) => account === owner)
+      return pagesOf(own.reverse(), limit)
+    },
   }
 
   return (action): Outcome => {

@@ -5,12 +5,13 @@ import { timeOf } from './library.ts'
 export interface Purchase {
   readonly transaction_id: string
   readonly sku: string
-  readonly purchased_at: number
+  readonly purchased_at: string
   readonly user_id?: string | undefined
   readonly quantity: number
   readonly price?: number | undefined
   readonly currency?: string | undefined
   readonly status: string
+  readonly expires_at?: string | undefined
   /** The import that added it. */
   readonly import: number
 }
@@ -39,10 +40,11 @@ export function importRows(
   const lines: number[] = []
   const good: Purchase[] = []
   const counts = { added: 0, skipped: 0, updated: 0 }
-  const lacking = { user_id: 0, price: 0, currency: 0 }
+  const differences: string[] = []
 
   for (const [index, row] of rows.entries()) {
-    const sent = readRow(row, currency, number)
+    const cells = readRow(row, currency)
+    const sent = cells && { ...cells, import: number }
     if (sent) good.push(sent)
     const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
     const found = purchases[place]
@@ -61,7 +63,8 @@ export function importRows(
       counts.added++
     } else {
       for (const field of OPTIONAL) {
-        if (lacks(stored, field) && !lacks(sent, field)) lacking[field]++
+        if (sent[field] === undefined || sent[field] === stored[field]) continue
+        differences.push(`${field} ${stored[field] === undefined ? 'missing' : 'different'}`)
       }
       const isLater = (STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)
       counts[isLater ? 'updated' : 'skipped']++
@@ -74,43 +77,39 @@ export function importRows(
     ignored_columns: [],
     passed_over_reasons: [],
     unequal: OPTIONAL.flatMap((field) =>
-      lacking[field] > 0 ? [{ field, stored: 'missing', rows: lacking[field] }] : [],
+      ['missing', 'different'].flatMap((stored) => {
+        const rows = differences.filter((each) => each === `${field} ${stored}`).length
+        return rows > 0 ? [{ field, stored, rows }] : []
+      }),
     ),
   }
   const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
   return { purchases, lines, summary }
 }
 
-function readRow(row: Row, fallback: string | undefined, number: number): Purchase | undefined {
+function readRow(row: Row, fallback: string | undefined) {
   const { transaction_id, sku } = row
   const price = row.price === '' ? undefined : Number(row.price)
   const currency = row.currency || (price === undefined ? undefined : fallback)
   if (price !== undefined && currency === undefined) return undefined
-  const purchased_at = Date.parse(timeOf(transaction_id))
+  const purchased_at = new Date(timeOf(transaction_id)).toISOString()
   const quantity = Number(row.quantity || 1)
   const status = row.status || 'purchased'
-  const user_id = row.user_id || undefined
-  const cells = { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status }
-  return { ...cells, import: number }
+  const [user_id, expires_at] = [row.user_id || undefined, row.expires_at || undefined]
+  const sale = { transaction_id, sku, purchased_at, user_id, quantity, price, currency }
+  return { ...sale, status, expires_at }
 }
 
-const OPTIONAL = ['user_id', 'price', 'currency'] as const
-
-function lacks(purchase: Purchase, field: (typeof OPTIONAL)[number]): boolean {
-  return purchase[field] === undefined
-}
+const OPTIONAL = ['user_id', 'price', 'currency', 'expires_at'] as const
 
 function contradicts(stored: Purchase, sent: Purchase): boolean {
-  const isOther =
-    stored.sku !== sent.sku ||
-    stored.quantity !== sent.quantity ||
-    OPTIONAL.some(
-      (field) => !lacks(stored, field) && !lacks(sent, field) && stored[field] !== sent[field],
-    )
-  return (
-    isOther ||
-    (stored.status !== sent.status && STEP[stored.status] === 2 && STEP[sent.status] === 2)
+  const fields = ['sku', 'quantity', 'user_id', 'price', 'currency'] as const
+  const isOther = fields.some(
+    (field) =>
+      stored[field] !== undefined && sent[field] !== undefined && stored[field] !== sent[field],
   )
+  const areFinal = STEP[stored.status] === 2 && STEP[sent.status] === 2
+  return isOther || (areFinal && stored.status !== sent.status)
 }
 
 /** Totals per status and currency, in the order of the file. */
