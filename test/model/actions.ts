@@ -18,7 +18,7 @@ const project = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index)
 
 // Few values, so that names collide, keys repeat, and transactions repeat or conflict. All are valid:
 // test/domain has the others.
-const store_id = pick(...Array<string>(8).fill('main'), 'two', 'Other-3_')
+const store_id = pick(...Array<string>(6).fill('main'), 'two', 'two', 'two', 'Other-3_')
 const anyStore = fc.option(store_id, { nil: undefined })
 const status = pick(undefined, undefined, 'active', 'paused', 'disabled', 'archived')
 const key = pick(undefined, undefined, undefined, 'k1', 'k2')
@@ -30,7 +30,7 @@ const newPrice = pick(undefined, '499', '599', '0599')
 const limit = pick(undefined, 1, 2, 3, 1000)
 const user_id = pick('ann', 'ann', 'bob')
 const period = pick<'day' | 'week' | 'month'>('day', 'week', 'month')
-const archived = pick(undefined, undefined, false, true)
+const archived = pick(undefined, false, true, true)
 const dryRun = pick(false, false, true)
 
 const config = pick<Config | undefined>(
@@ -189,7 +189,7 @@ const PRELUDE = [
   }),
   ...[
     { project: 0, store_id: 'main', name: 'gold' },
-    { project: 2, store_id: 'two', name: 'gem' },
+    { project: 2, store_id: 'two', name: 'gold' },
   ].flatMap(({ project, store_id, name }) => [
     { do: 'createStore', caller: operator, project, store_id, store_type: 'web' },
     { do: 'createItem', caller: operator, store_id, name, price: '499' },
