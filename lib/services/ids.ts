@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomFillSync } from 'node:crypto'
 import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
@@ -12,9 +12,18 @@ export function createId(prefix: IdPrefix, now: number): string {
   for (let rest = now, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
     id = ALPHABET[rest % 32] + id
   }
-  for (const byte of randomBytes(16)) id += ALPHABET[byte & 31]
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  for (const end = used + ID_BYTES; used < end; used++) id += ALPHABET[(pool[used] ?? 0) & 31]
   return `${prefix}_${id}`
 }
+
+const ID_BYTES = 16
+// Random bytes for 256 ids. Generating 4 KiB takes as long as generating 16 bytes.
+const pool = Buffer.allocUnsafeSlow(256 * ID_BYTES)
+let used = pool.length
 
 export function createAccountKey(): string {
   return `ak_${randomBytes(32).toString('base64url')}`
