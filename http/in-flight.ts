@@ -12,7 +12,7 @@ export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']:
  * of memory. The owner of a request is its account or, until the account is known, its address.
  */
 export class SharedLimit {
-  /** What all requests use together. */
+  /** The sum of the shares of all requests. */
   taken = 0
   /** The number of refused requests. */
   refused = 0

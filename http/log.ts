@@ -42,7 +42,7 @@ export interface LogOptions {
   readonly logOnlyErrors?: boolean | undefined
 }
 
-/** What the log and the metrics take from a request. Its method is '' if Node could not parse it. */
+/** The facts of a request for the log and the metrics. The method is '' if Node could not parse it. */
 type Recorded = Pick<Exchange, 'method' | 'route' | 'request_id' | 'client'> &
   Partial<Pick<Exchange, 'account_id' | 'project_id'>>
 

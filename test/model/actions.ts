@@ -95,7 +95,7 @@ const filter: fc.Arbitrary<{ readonly [field: string]: string }> = fc.oneof(
 /** No sum of these waits equals a lifetime: behaviour at the exact end of one is unspecified. */
 const seconds = pick(0, 7, 100, 4_000, 88_000)
 
-/** What the model knows. The inputs contain no ids, which differ between storages. */
+/** The actions that the model knows. Their inputs contain no ids, which differ between storages. */
 const MODELLED = {
   wait: { seconds },
   createAccount: { name },
@@ -136,7 +136,7 @@ const MODELLED = {
   listOwnAudit: { caller, limit },
 }
 
-/** What the model does not know. The outcomes in memory take its place. */
+/** The actions that the model does not know. The outcomes in memory are their oracle. */
 const OTHERS = {
   recordPurchase: { caller, store_id, row: consistentRow },
   undoImport: { caller, import: latest, force: fc.boolean() },

@@ -17,7 +17,7 @@ const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56
 const GAME = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
 const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' as const }
 
-/** What a session may call with the id of a project, a store or an item. */
+/** The calls that a session may make with the id of a project, a store or an item. */
 const operations: Record<string, Operation> = {
   'projects.get': ({ projects }, caller, { project }) => projects.get(caller, project),
   'projects.update': ({ projects }, caller, { project: id }) =>
