@@ -88,7 +88,7 @@ function parseFields<F extends Fields>(
   prefix: string,
   problems: ErrorDetail[],
 ): ParsedOf<F> {
-  problems.push(...unknownFields(input, fields, prefix))
+  for (const problem of unknownFields(input, fields, prefix)) problems.push(problem)
   const parsed: JsonObject = {}
   for (const [field, rule] of Object.entries(fields)) {
     const value = rule(input[field], prefix + field, problems)

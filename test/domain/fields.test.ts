@@ -50,6 +50,13 @@ describe('parseObject', () => {
     }
   })
 
+  test('counts more unknown fields than a call may have arguments', () => {
+    const input = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`f${i}`, 1]))
+    assert.throws(() => parseObject({ ...input, name: 'a' }, fields), {
+      message: '200000 fields are invalid',
+    })
+  })
+
   test('lists the first hundred bad fields, and the total number', () => {
     const rules = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`f${i}`, fields.name]))
 
