@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { type Differences, differences } from './differences.ts'
+import { differences } from './differences.ts'
 import {
   freeForm,
   type Given,
@@ -204,17 +204,11 @@ export function restoreItem(current: Item): Item {
 /** The `data` of the audit entry: the changed fields, and the old and new price. */
 export function describeItemChange(before: Item, after: Item): JsonObject {
   const { version, archived_at: _, ...fields } = after
-  return describeDifferences({ name: after.name, version }, differences(before, fields))
-}
-
-export function describeDifferences(
-  item: Pick<Item, 'name' | 'version'>,
-  fields: Differences,
-): JsonObject {
-  const changed = Object.keys(fields)
-  const { price } = fields
+  const found = differences(before, fields)
+  const changed = Object.keys(found)
+  const { price } = found
   return {
-    ...item,
+    ...{ name: after.name, version },
     ...(changed.length > 0 && { changed }),
     ...(price && { price: { old: price.from, new: price.to } }),
   }

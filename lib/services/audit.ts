@@ -1,6 +1,9 @@
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import type { Item } from '../domain/item.ts'
+import type { Project } from '../domain/project.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { AuditedWrite, Insertion } from '../storage/port.ts'
 import { authorityOf, type Caller, isSession } from './access.ts'
@@ -31,6 +34,13 @@ export function assertCallOptions(options: CallOptions = {}): void {
 export interface AuditSubject
   extends Partial<Pick<AuditEntry, 'project_id' | 'store_id' | 'data'>> {
   readonly subject: string
+}
+
+/** The subject of an audit entry about a project, store or item. */
+export function subjectOf(record: Project | Store | Item): AuditSubject {
+  if (!('project_id' in record)) return { subject: record.id, project_id: record.id }
+  const { project_id, store_id } = record
+  return { subject: 'id' in record ? record.id : store_id, project_id, store_id }
 }
 
 /**
@@ -72,11 +82,10 @@ function actorOf(caller: Caller | undefined): string {
 
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** A new record, the input it is made from, and the subject of its audit entry. */
+/** A new record, and the input it is made from. */
 interface Creation<T> {
   readonly input: object
   readonly record: T
-  readonly about: AuditSubject
 }
 
 /**
@@ -85,15 +94,15 @@ interface Creation<T> {
  * the name. The idempotency record has only the fields of the result that are not in the input. It
  * has no secret, because all secrets are in the input.
  */
-export async function createOnce<T extends object>(
+export async function createOnce<T extends Project | Store | Item>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { input, record, about }: Creation<T>,
+  { input, record }: Creation<T>,
   options: CreateOptions,
   insert: (write: AuditedWrite) => Promise<Insertion>,
 ): Promise<T | undefined> {
-  const write = auditedWrite(context, caller, action, about, options)
+  const write = auditedWrite(context, caller, action, subjectOf(record), options)
   const key = options.idempotencyKey
   if (key === undefined) return (await insert(write)) === 'inserted' ? record : undefined
   assertKey(key)

@@ -1,40 +1,60 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AuditAction } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import {
   type ParsedItem,
   type PlannedChange,
   parseCatalogItem,
   repeated,
 } from '../domain/catalog.ts'
-import { type Differences, differences } from '../domain/differences.ts'
-import { isObject } from '../domain/fields.ts'
+import { differences } from '../domain/differences.ts'
+import { isObject, type JsonObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
-  describeDifferences,
+  archiveItem,
+  describeItemChange,
   type Item,
   type ItemType,
   initialItem,
   REQUIRED_ITEM_FIELDS,
+  restoreItem,
 } from '../domain/item.ts'
-import type { Project } from '../domain/project.ts'
 import type { Store } from '../domain/store.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { catalogPages } from '../storage/pages.ts'
-import type { CatalogItemChange } from '../storage/port.ts'
+import { subjectOf } from './audit.ts'
 import type { Context } from './context.ts'
-import { createId } from './ids.ts'
+import { newItem } from './items.ts'
+import type { SecretHolder } from './secrets.ts'
 
 export type Draft = ReturnType<typeof createDraft>
 
-/** Collects the changes of a plan, and the mistakes of the catalog. */
+/** Collects the changes of a plan, what to write for them, and the mistakes of the catalog. */
 export function createDraft(problems: ErrorDetail[]) {
-  const counts = { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 }
-  return { counts, changes: [] as PlannedChange[], problems }
+  return {
+    counts: { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 },
+    changes: [] as PlannedChange[],
+    /** The new and changed project and stores. */
+    configured: [] as [before: SecretHolder | undefined, after: SecretHolder][],
+    newItems: [] as Item[],
+    items: [] as Item[],
+    /** What the audit entries of the changes say. */
+    entries: [] as Pick<AuditEntry, 'action' | 'subject' | 'data'>[],
+    problems,
+  }
 }
 
-export function addChange({ counts, changes }: Draft, change: PlannedChange): void {
-  counts[`${change.action}d` as 'created']++
+/** Adds a change to the plan, and its audit entry, which is about `record`. */
+export function addChange(
+  { counts, changes, entries }: Draft,
+  change: PlannedChange,
+  record: SecretHolder | Item,
+  data?: JsonObject,
+): void {
+  const { action, kind } = change
+  counts[`${action}d`]++
   changes.push(change)
+  const entry = { action: `${kind}.${action}` as AuditAction, ...subjectOf(record) }
+  entries.push(data ? { ...entry, data } : entry)
 }
 
 /** Adds a mistake if the catalog has another value for a field that never changes. */
@@ -78,54 +98,75 @@ function nameOf(item: unknown): string {
 
 /** Plans the changes of a stored store's items. Removes the stored items from `listed`. */
 export async function planStoredItems(
-  { storage }: Context,
+  { storage, now }: Context,
   draft: Draft,
   store: Store,
   listed: Map<string, ListedItem>,
   archiveMissing: boolean,
 ): Promise<void> {
+  const at = formatInstant(now())
   for await (const { records } of catalogPages(storage, store)) {
     for (const stored of records) {
       const found = listed.get(stored.name)
       if (found) {
         listed.delete(stored.name)
-        compareItem(draft, stored, found)
+        compareItem(draft, stored, found, at)
       } else if (stored.archived_at === undefined) {
-        if (archiveMissing) addChange(draft, changeOf('archive', stored, {}))
+        if (archiveMissing) planChange(draft, 'archive', stored, archiveItem(stored, at))
         else draft.counts.missing++
       }
     }
   }
 }
 
-function compareItem(draft: Draft, stored: Item, { item, path }: ListedItem): void {
+function compareItem(draft: Draft, stored: Item, { item, path }: ListedItem, at: string): void {
   const { type, archived, ...fields } = item
-  const isArchived = stored.archived_at !== undefined
   assertSame(draft, type, stored.type, `${path}.type`)
+  const isArchived = stored.archived_at !== undefined
   if (isArchived && archived === undefined) {
     const message = 'is taken by an archived item: "archived": false restores it'
     draft.problems.push({ field: `${path}.name`, code: 'archived', message })
   }
-  const changed = differences(stored, fields)
-  if ((archived ?? isArchived) !== isArchived) {
-    addChange(draft, changeOf(archived ? 'archive' : 'restore', stored, changed))
-  } else if (Object.keys(changed).length > 0) addChange(draft, changeOf('update', stored, changed))
-  else draft.counts.unchanged++
+  const changed = { ...stored, ...fields }
+  if (archived && !isArchived) planChange(draft, 'archive', stored, archiveItem(changed, at))
+  else if (archived === false && isArchived) {
+    planChange(draft, 'restore', stored, restoreItem(changed))
+  } else planChange(draft, 'update', stored, changed)
 }
 
-function changeOf(
+function planChange(
+  draft: Draft,
   action: PlannedChange['action'],
-  { store_id, name, id, version }: Item,
-  fields: Differences,
-): PlannedChange {
-  const change = { action, kind: 'item', store_id, name, id, version } as const
-  return Object.keys(fields).length > 0 ? { ...change, fields } : change
+  stored: Item,
+  changed: Item,
+): void {
+  const { store_id, name, id, version } = stored
+  const { archived_at: _, ...values } = changed
+  const fields = differences(stored, values)
+  const hasFields = Object.keys(fields).length > 0
+  if (action === 'update' && !hasFields) {
+    draft.counts.unchanged++
+    return
+  }
+  const next = { ...changed, version: version + 1 }
+  draft.items.push(next)
+  const change = {
+    action,
+    kind: 'item',
+    store_id,
+    name,
+    id,
+    version,
+    ...(hasFields && { fields }),
+  } as const
+  addChange(draft, change, next, describeItemChange(stored, next))
 }
 
 /** Plans the listed items that the store does not have. `type` is for items without a type. */
 export function planNewItems(
+  context: Context,
   draft: Draft,
-  { store_id }: Store,
+  store: Store,
   listed: ReadonlyMap<string, ListedItem>,
   type: ItemType | undefined,
 ): void {
@@ -135,42 +176,14 @@ export function planNewItems(
       const message = 'is required for a new item'
       draft.problems.push({ field: `${path}.${field}`, code: 'required', message })
     }
-    addChange(draft, { action: 'create', kind: 'item', store_id, name, item })
-  }
-}
-
-/** Yields the changes one by one: together they take as much memory as the catalog. */
-export function* itemChanges(
-  { now }: Context,
-  changes: readonly PlannedChange[],
-): Generator<CatalogItemChange> {
-  const at = formatInstant(now())
-  for (const { action, id, version, store_id = '', name = '', fields = {} } of changes) {
-    if (id === undefined || version === undefined) continue
-    const data = describeDifferences({ name, version: version + 1 }, fields)
-    const audit = { action: `item.${action}` as AuditAction, subject: id, store_id, data }
-    const changed = Object.entries(fields).map(([name, { to }]) => [name, to])
-    const archived_at = { archive: at, restore: null }[action as 'archive']
-    const state = archived_at === undefined ? {} : { archived_at }
-    yield { id, version, ...Object.fromEntries(changed), ...state, audit }
-  }
-}
-
-/** Yields the new items one by one: together they take as much memory as the catalog. */
-export function* newItems(
-  { now }: Context,
-  { id: project_id, account_id }: Project,
-  changes: readonly PlannedChange[],
-): Generator<Item> {
-  const at = formatInstant(now())
-  for (const change of changes) {
-    const { store_id = '' } = change
-    const item = change.kind === 'item' && change.action === 'create' ? change.item : undefined
-    if (!item) continue
-    const { archived, ...given } = item as Required<ParsedItem>
-    const owner = { account_id, project_id, store_id }
-    const fields = { ...initialItem(), ...given }
-    const state = { created_at: at, version: 1, ...(archived ? { archived_at: at } : {}) }
-    yield { id: createId('itm', now()), ...owner, ...fields, ...state }
+    const { archived, ...fields } = item as Required<ParsedItem>
+    const created = newItem(context, store, { ...initialItem(), ...fields })
+    const record = archived ? archiveItem(created, created.created_at) : created
+    draft.newItems.push(record)
+    addChange(
+      draft,
+      { action: 'create', kind: 'item', store_id: store.store_id, name, item },
+      record,
+    )
   }
 }

@@ -34,28 +34,24 @@ import {
 } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
-import type { CatalogChanges } from '../storage/port.ts'
 import { getNamedProject } from './access.ts'
 import {
   addChange,
   assertSame,
   createDraft,
   type Draft,
-  itemChanges,
-  newItems,
   parseItems,
   planNewItems,
   planStoredItems,
 } from './catalog-items.ts'
 import { assertNoMistakes } from './catalog-mistakes.ts'
+import { writesOfChange } from './configured.ts'
 import type { Context } from './context.ts'
-import { endpointWrites } from './endpoints.ts'
-import { createId } from './ids.ts'
 import { assertCurrency } from './purchase-rules.ts'
 import {
   changeSealed,
   configBytes,
-  keyChecksOf,
+  isStore,
   type SecretHolder,
   sealSecrets,
   secretsOf,
@@ -109,10 +105,10 @@ type ParsedStore = ParsedCatalog['stores'][number]
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
 export async function preparePlan(context: Context, account: Account, input: CatalogRequest) {
-  const { storage, sealer, now, quotas } = context
+  const { storage, sealer, quotas } = context
   const request = parseObject(input, requestFields)
   const draft = createDraft([...(request.mistakes ?? [])])
-  const { changes, problems } = draft
+  const { problems } = draft
   const parsed = parseCatalog(request.catalog, problems)
   const catalog = request.itemsOnly ? itemsOf(parsed, request, problems) : parsed
   if (request.as && !request.itemsOnly) throw invalidField('as', 'invalid', 'needs itemsOnly')
@@ -137,41 +133,36 @@ export async function preparePlan(context: Context, account: Account, input: Cat
     const listedItems = await parseItems(items, `${path}.items`, problems)
     const { archiveMissing, type } = request
     if (stored) await planStoredItems(context, draft, stored, listedItems, archiveMissing)
-    if (store) planNewItems(draft, store, listedItems, type)
+    if (store) planNewItems(context, draft, store, listedItems, type)
   }
   assertNoMistakes(problems, request.lines)
   if ((await storage.findCatalogState(project_id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
-  const { changed, unset } = planner
-  const newStores = changed.flatMap(([before, after]) => (before ? [] : [after as Store]))
+  const { configured, newItems, items, entries } = draft
+  const newStores = configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
   const plan = {
     project_id,
     // A digest may begin with `-`, which would make it a command-line option.
     digest: `plan_${sealer.digest(state)}`,
     ...draft.counts,
-    unset_variables: [...new Set(unset)],
-    changes,
+    unset_variables: [...new Set(planner.unset)],
+    changes: draft.changes,
   }
-  const writes: CatalogChanges = {
-    project_id,
-    state,
-    change_id: createId('itm', now()),
-    project: changedProject,
-    stores: changed.flatMap(([before, after]) => (before && 'store_id' in after ? [after] : [])),
-    newStores,
-    newItems: { [Symbol.iterator]: () => newItems(context, project, changes) },
-    items: { [Symbol.iterator]: () => itemChanges(context, changes) },
+  const writes = {
+    ...{ project_id, state, project: changedProject, newStores, newItems, items, entries },
+    stores: configured.flatMap(([before, after]) => (before && isStore(after) ? [after] : [])),
   }
-  const added = changed.map(([before, after]) => configBytes(after) - configBytes(before))
+  const added = configured.map(([before, after]) => configBytes(after) - configBytes(before))
   const addedBytes = added.reduce((sum, bytes) => sum + bytes, 0)
   const limits = {
     ...(addedBytes > 0 && { config_bytes: quotas.configBytes }),
     ...(newStores.length > 0 && { stores: quotas.storesPerProject }),
   }
   const quota = Object.keys(limits).length > 0 && { account_id, project_id, ...limits }
-  const endpoints = changed.flatMap((change) => endpointWrites(context, ...change))
-  const keyChecks = changed.flatMap((change) => keyChecksOf(sealer, ...change)).slice(0, 1)
+  const changes = configured.map((change) => writesOfChange(context, ...change))
+  const endpoints = changes.flatMap((each) => each.endpoints)
+  const keyChecks = changes.flatMap((each) => each.keyChecks).slice(0, 1)
   return { plan, writes, checks: { endpoints, keyChecks, ...(quota && { quota }) } }
 }
 
@@ -224,9 +215,7 @@ function createPlanner(
   { createStores, env }: ParsedRequest,
   draft: Draft,
 ) {
-  const { problems } = draft
-  /** The new and changed project and stores. */
-  const changed: [before: SecretHolder | undefined, after: SecretHolder][] = []
+  const { problems, configured } = draft
   const unset: string[] = []
 
   const resolve = (
@@ -255,13 +244,13 @@ function createPlanner(
       ...differencesIn(field, before, secretsOf(next).config, sent, names),
     }
     if (Object.keys(fields).length === 0) return undefined
-    changed.push([stored, next])
-    addChange(draft, { action: 'update', ...about, fields })
+    configured.push([stored, next])
+    addChange(draft, { action: 'update', ...about, fields }, next)
     return next
   }
 
   return {
-    ...{ changed, unset },
+    unset,
 
     planProject(project: Project, { project: listed }: ParsedCatalog): Project | undefined {
       if (!listed) return undefined
@@ -318,8 +307,8 @@ function createPlanner(
       if (!parsed) return undefined
       const created_at = formatInstant(now())
       const store = sealSecrets({ ...parsed, store_id, account_id, created_at }, sealer)
-      changed.push([undefined, store])
-      addChange(draft, { action: 'create', kind: 'store', store_id })
+      configured.push([undefined, store])
+      addChange(draft, { action: 'create', kind: 'store', store_id }, store)
       return store
     },
   }

@@ -98,7 +98,9 @@ export function createCatalog(context: Context): Catalogs {
       const data = { created, updated, archived, restored }
       const about = { subject: project_id, project_id, data }
       const write = auditedWrite(context, account, 'catalog.apply', about, options)
-      await storage.applyCatalog(writes, { ...write, ...checks })
+      const { data: _, ...shared } = write.audit
+      const entries = writes.entries.map((entry) => ({ ...shared, ...entry }))
+      await storage.applyCatalog({ ...writes, entries }, { ...write, ...checks })
       rowQuotas.items.add(account.account_id, items)
       return plan
     },

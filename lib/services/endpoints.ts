@@ -8,16 +8,8 @@ import {
   targetOf,
 } from '../domain/endpoint.ts'
 import { isSameJson } from '../domain/fields.ts'
-import type { KeyCheck } from '../storage/port.ts'
 import type { Context } from './context.ts'
-import {
-  keyChecksOf,
-  placeOf,
-  type Sealed,
-  type Sealer,
-  type SecretHolder,
-  secretsOf,
-} from './secrets.ts'
+import { placeOf, type Sealed, type Sealer, type SecretHolder, secretsOf } from './secrets.ts'
 
 /**
  * Returns how a new or changed project or store changes its webhook endpoint: a list of one change,
@@ -45,25 +37,6 @@ export function endpointWrites(
       change: (current) => changeEndpoint(current, owner, change),
     },
   ]
-}
-
-/**
- * Returns the additional writes of a change of a project or store, which `note` fills during the
- * change.
- */
-export function writesOfChange(
-  context: Pick<Context, 'sealer' | 'now'>,
-  by: 'account' | 'session' = 'account',
-) {
-  const endpoints: EndpointWrite[] = []
-  const keyChecks: KeyCheck[] = []
-  /** Returns `after`. A repeated transaction calls it again. */
-  const note = <T extends SecretHolder>(before: T | undefined, after: T): T => {
-    endpoints.splice(0, 1, ...endpointWrites(context, before, after, by))
-    keyChecks.splice(0, 1, ...keyChecksOf(context.sealer, before, after))
-    return after
-  }
-  return { writes: { endpoints, keyChecks }, note }
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   describeItemChange,
   type Item,
   type ItemChange,
+  type ItemValues,
   type NewItem,
   parseItemChange,
   parseNewItem,
@@ -22,6 +23,7 @@ import {
   MAX_PAGE,
   pageFor,
 } from '../domain/query.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { listAll } from '../storage/pages.ts'
 import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
@@ -35,7 +37,13 @@ import {
   reaches,
   unknownStore,
 } from './access.ts'
-import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
+import {
+  auditedWrite,
+  type CallOptions,
+  type CreateOptions,
+  createOnce,
+  subjectOf,
+} from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 
@@ -78,6 +86,19 @@ export interface Items {
   all(caller: Caller, query: Pick<ItemQuery, 'store_id' | 'archived'>): AsyncIterable<Item>
 }
 
+/** An item record of a store, with a new id. */
+export function newItem({ now }: Context, store: Store, fields: ItemValues): Item {
+  const { account_id, project_id, store_id } = store
+  const created_at = formatInstant(now())
+  return {
+    id: createId('itm', now()),
+    ...{ account_id, project_id, store_id },
+    ...fields,
+    created_at,
+    version: 1,
+  }
+}
+
 export function createItems(context: Context): Items {
   const { storage, now, rowQuotas } = context
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
@@ -94,10 +115,16 @@ export function createItems(context: Context): Items {
     change: (current: Item) => Item,
     options: CallOptions | undefined,
   ): Promise<Item> => {
-    const { project_id, store_id } = await items.get(account, id)
-    const about = { subject: id, project_id, store_id }
+    const about = subjectOf(await items.get(account, id))
     const write = auditedWrite(context, account, action, about, options)
-    const changed = await storage.updateItem(id, change, { ...write, describe: describeItemChange })
+    const apply = (current: Item) => {
+      const changed = change(current)
+      if (changed === current) return current
+      const next = { ...changed, version: current.version + 1 }
+      Object.assign(write.audit, { data: describeItemChange(current, next) })
+      return next
+    }
+    const changed = await storage.updateItem(id, apply, write)
     return changed as Item // always found, because items are never deleted
   }
 
@@ -109,22 +136,12 @@ export function createItems(context: Context): Items {
       // The store's record may be outdated. Only its ids are used, and they never change.
       const find = () => getNamedStore(storage, account, fields.store_id)
       const store = await allowStale(storage, find)
-      const item = {
-        id: createId('itm', now()),
-        account_id: store.account_id,
-        project_id: store.project_id,
-        ...fields,
-        created_at: formatInstant(now()),
-        version: 1,
-      }
-      const { project_id, store_id } = item
-      const about = { subject: item.id, project_id, store_id }
-      const creation = { input: fields, record: item, about }
+      const item = newItem(context, store, fields)
       const created = await createOnce(
         context,
         account,
         'item.create',
-        creation,
+        { input: fields, record: item },
         options,
         async (write) => {
           if ((await rowQuotas.items.room(item.account_id)) < 1) throw rowQuotas.items.refusal()

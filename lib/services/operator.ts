@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { invalidField, isSameJson, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
@@ -16,8 +16,9 @@ import { listAll, pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
+import { updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
-import { renewEndpoint, writesOfChange } from './endpoints.ts'
+import { renewEndpoint } from './endpoints.ts'
 import type { NearQuota } from './row-quotas.ts'
 import {
   configBytes,
@@ -25,12 +26,9 @@ import {
   findSecrets,
   findUnreadable,
   isSealed,
-  isStore,
-  type Sealer,
   type SecretHolder,
   type StoredSecret,
   sealSecrets,
-  secretsOf,
 } from './secrets.ts'
 
 /** The operator's methods. They take no caller. */
@@ -162,22 +160,6 @@ export function createOperations(context: Context): Operations {
     }
   }
 
-  const update = async (
-    { account, record }: Required<Found>,
-    change: <T extends SecretHolder>(current: T, sealer: Sealer) => T,
-    action: AuditAction,
-    options: CallOptions | undefined,
-  ) => {
-    const { project_id, store_id } = secretsOf(record).owner
-    const about = { subject: store_id || project_id, project_id, store_id }
-    const write = auditedWrite(context, account, action, about, options)
-    const { writes, note } = writesOfChange(context)
-    const apply = <T extends SecretHolder>(now: T): T => note(now, change(now, sealer))
-    const all = { ...write, ...writes }
-    if (isStore(record)) await storage.updateStore(record, (now) => apply(now), all)
-    else await storage.updateProject(record.id, (now) => apply(now), all)
-  }
-
   const renewFingerprints = async (): Promise<number> => {
     let renewed = 0
     for await (const { updated } of pagesOf((page) =>
@@ -283,7 +265,8 @@ export function createOperations(context: Context): Operations {
       for await (const found of allRecords()) {
         unreadable += found.secrets.length
         if (!hasRecord(found) || sealSecrets(found.record, sealer) === found.record) continue
-        await update(found, sealSecrets, 'secrets.seal', options)
+        const seal = (current: SecretHolder) => sealSecrets(current, sealer)
+        await updateConfigured(context, found.account, 'secrets.seal', found.record, seal, options)
         sealed++
       }
       for await (const endpoint of recordsOf((page) => storage.listEndpoints({}, page))) {
@@ -316,7 +299,8 @@ export function createOperations(context: Context): Operations {
         if (!hasRecord(found)) continue
         hasSealed ||= findSecrets(dropUnreadable(found.record, sealer), isSealed).length > 0
         if (found.secrets.length === 0) continue
-        await update(found, dropUnreadable, 'secrets.drop', options)
+        const drop = (current: SecretHolder) => dropUnreadable(current, sealer)
+        await updateConfigured(context, found.account, 'secrets.drop', found.record, drop, options)
         dropped.push(...found.secrets)
       }
       await replaceKeyCheck(hasSealed ? sealer.checkValues : [])

@@ -15,7 +15,6 @@ import {
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { listAll } from '../storage/pages.ts'
-import type { AuditedWrite } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,
@@ -25,18 +24,12 @@ import {
   getProjectByKey,
   isSession,
 } from './access.ts'
-import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, subjectOf } from './audit.ts'
+import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
-import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId, createPublicKey } from './ids.ts'
-import {
-  changeSealed,
-  namesOfSecrets,
-  sealSecrets,
-  withoutSecrets,
-  withSentSecrets,
-} from './secrets.ts'
+import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
 
 export interface Projects {
   /**
@@ -100,17 +93,14 @@ export function createProjects(context: Context): Projects {
       if (fields.account_id !== account_id) {
         throw invalidField('account_id', 'mismatch', 'must be the account of the account key')
       }
-      const project = newProject(context, fields)
-      const about = { subject: project.id, project_id: project.id }
-      const creation = { input: fields, record: project, about }
+      const record = newProject(context, fields)
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const insert = (write: AuditedWrite) => {
-        const { writes, note } = writesOfChange(context)
-        const sealed = note(undefined, sealSecrets(project, sealer))
-        return storage.insertProject(sealed, { ...write, quota, ...writes })
-      }
-      const action = 'project.create'
-      const created = await createOnce(context, account, action, creation, options, insert)
+      const created = await createConfigured(
+        context,
+        account,
+        { input: fields, record, quota },
+        options,
+      )
       return created as Project // always defined, because no other project has the new id
     },
 
@@ -121,21 +111,17 @@ export function createProjects(context: Context): Projects {
     async update(caller, input, { ifMatch, ...options } = {}) {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
-      const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
+      const project = await getNamedProject(storage, caller, change.id, 'id')
+      const apply = (current: Project) => {
+        assertMatch(ifMatch, current)
+        return changeSealed(current, changeProject(current, change), sealer)
+      }
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
-      const quota = change.config && { account_id, config_bytes }
-      const about = { subject: change.id, project_id: change.id }
-      const write = auditedWrite(context, caller, 'project.update', about, options)
-      const { writes, note } = writesOfChange(context, isSession(caller) ? 'session' : 'account')
-      const changed = await storage.updateProject(
-        change.id,
-        (current) => {
-          assertMatch(ifMatch, current)
-          return note(current, changeSealed(current, changeProject(current, change), sealer))
-        },
-        { ...write, ...writes, ...(quota && { quota }) },
-      )
-      if (!changed) throw new TillError('project_not_found', 'No project has this id')
+      const quota = change.config && { account_id: project.account_id, config_bytes }
+      const changed = await updateConfigured(context, caller, 'project.update', project, apply, {
+        ...options,
+        quota,
+      })
       return withSentSecrets(changed, change.config)
     },
 
@@ -147,7 +133,7 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         former_until: formatInstant(now() + gracePeriod),
       }
-      const about = { subject: id, project_id: id }
+      const about = subjectOf(project)
       const write = auditedWrite(context, account, 'project.rotate_key', about, options)
       await storage.rotatePublicKey(id, rotation, write)
       return { ...withoutSecrets(project), public_key: rotation.public_key }

@@ -20,19 +20,13 @@ import {
   getNamedProject,
   getNamedStore,
 } from './access.ts'
-import { auditedWrite, type CreateOptions, createOnce } from './audit.ts'
+import type { CreateOptions } from './audit.ts'
+import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
-import { writesOfChange } from './endpoints.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
 import { assertCurrency } from './purchase-rules.ts'
-import {
-  changeSealed,
-  namesOfSecrets,
-  sealSecrets,
-  withoutSecrets,
-  withSentSecrets,
-} from './secrets.ts'
+import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
 
 export interface Stores {
   /**
@@ -79,27 +73,19 @@ export function createStores(context: Context): Stores {
       const fields = parseNewStore(input)
       const project = await getNamedProject(storage, account, fields.project_id, 'project_id')
       assertCurrency(project, fields)
-      const store = {
+      const { account_id } = account
+      const record = {
         store_id: createId('str', now()),
         ...fields,
-        account_id: account.account_id,
+        account_id,
         created_at: formatInstant(now()),
       }
-      const { account_id, project_id, store_id } = store
-      const about = { subject: store_id, project_id, store_id }
-      const creation = { input: fields, record: store, about }
-      const quota = { account_id, project_id, stores: storesPerProject, config_bytes }
-      const created = await createOnce(
+      const quota = { account_id, project_id: project.id, stores: storesPerProject, config_bytes }
+      const created = await createConfigured(
         context,
         account,
-        'store.create',
-        creation,
+        { input: fields, record, quota },
         options,
-        (write) => {
-          const { writes, note } = writesOfChange(context)
-          const sealed = note(undefined, sealSecrets(store, sealer))
-          return storage.insertStore(sealed, { ...write, quota, ...writes })
-        },
       )
       if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
       return created
@@ -110,24 +96,20 @@ export function createStores(context: Context): Stores {
       const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
-      const about = { subject: store_id, project_id: store.project_id, store_id }
-      const write = auditedWrite(context, account, 'store.update', about, options)
+      const project = change.store_config && (await storage.findProject(store.project_id))
+      const apply = (current: Store) => {
+        assertMatch(ifMatch, current)
+        const next = changeStore(current, change)
+        assertCurrency(project, next, current)
+        return changeSealed(current, next, sealer)
+      }
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
-      const project = change.store_config && (await storage.findProject(store.project_id))
-      const { writes, note } = writesOfChange(context)
-      const changed = await storage.updateStore(
-        store,
-        (current) => {
-          assertMatch(ifMatch, current)
-          const next = changeStore(current, change)
-          assertCurrency(project, next, current)
-          return note(current, changeSealed(current, next, sealer))
-        },
-        { ...write, ...writes, ...(quota && { quota }) },
-      )
-      // The store is always found, because stores are never deleted.
-      return withSentSecrets(changed as Store, change.store_config)
+      const changed = await updateConfigured(context, account, 'store.update', store, apply, {
+        ...options,
+        quota,
+      })
+      return withSentSecrets(changed, change.store_config)
     },
 
     get: async (caller, store_id) => withoutSecrets(await getStore(caller, store_id)),

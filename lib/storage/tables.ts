@@ -4,7 +4,7 @@ import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domai
 import type { WebhookEventType } from '../domain/event.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
-import { ITEM, ITEM_NAMES, type Item, type ItemFields, type ItemValues } from '../domain/item.ts'
+import { ITEM, ITEM_NAMES, type Item, type ItemValues } from '../domain/item.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import type { Project } from '../domain/project.ts'
 import {
@@ -149,14 +149,6 @@ export const ITEMS = omit(ITEM_ROWS, 'changed')
 
 /** The columns of an item that an update may change. */
 export const ITEM_CHANGES = omit(ITEM_ROWS, 'id', 'name', 'type', 'created_at')
-
-/** The columns of an item that a catalog may change, besides `archived_at`. */
-export const ITEM_FIELDS: Table<Partial<ItemFields>> = omit(
-  ITEM_CHANGES,
-  'version',
-  'archived_at',
-  'changed',
-)
 
 /** Reads an item from its row and from a row with the ids of its store. */
 export function itemRecord(row: Row, store: Row = row): Item {

@@ -48,8 +48,8 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   assert.deepEqual(
     added.map(({ action, subject, data }) => [action, subject, data]),
     [
-      ['item.create', items[1]?.id, undefined],
       ['item.update', items[0]?.id, goldData],
+      ['item.create', items[1]?.id, undefined],
       ['catalog.apply', planned.project_id, { created: 1, updated: 1, archived: 0, restored: 0 }],
     ],
   )

@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Authority } from '../../domain/authority.ts'
 import type { EndpointWrite } from '../../domain/endpoint.ts'
-import type { JsonObject } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 
 /** The checks and additional writes in the transaction of a change. */
@@ -14,14 +13,11 @@ export interface WriteOptions {
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
-  /** A quota, which is checked if the change adds to the account's usage. */
+  /** A quota, which is checked after the change. */
   readonly quota?: Quota
-  /**
-   * Changes of webhook endpoints. The storage reads this list after the change, so the change may
-   * fill it.
-   */
+  /** Changes of webhook endpoints. */
   readonly endpoints?: readonly EndpointWrite[]
-  /** Set if the change stores secrets. The change may fill it, like `endpoints`. */
+  /** Set if the change stores secrets. */
   readonly keyChecks?: readonly KeyCheck[]
 }
 
@@ -39,12 +35,6 @@ export interface KeyCheck {
 
 /** The options of a change that also writes an audit entry. */
 export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
-
-/** The options of an update. */
-export interface UpdateOptions<R> extends WriteOptions {
-  /** Makes the `data` of the audit entry, from the record before and after the change. */
-  readonly describe?: (before: R, after: R) => JsonObject
-}
 
 /** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
 export interface Quota {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
-import type { Store } from '../../domain/store.ts'
 import { TillError } from '../../errors.ts'
-import { bool, numberOf, pick, type Row, text } from '../columns.ts'
+import { numberOf, type Row, text } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { CatalogChanges, Page, RecordPage, StoreKey, WriteOptions } from '../records.ts'
 import {
-  ITEM_FIELDS,
+  AUDIT,
+  ITEM_CHANGES,
   ITEM_ROWS,
   ITEMS,
   itemRecord,
@@ -18,6 +17,7 @@ import {
 } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
+import { newChange } from './items.ts'
 import { all, find, insert, type Program, run, some } from './program.ts'
 import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
 import { assertQuota } from './quota.ts'
@@ -27,10 +27,9 @@ import { recordWrite } from './write.ts'
 export function catalogMethods(sql: Sql) {
   const { read, write } = sql
   const updateItems = `
-    UPDATE items AS i SET ${ITEM_FIELDS.assignments((name) => `coalesce(c.${name}, i.${name})`)},
-      archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
-      version = i.version + 1, changed = ?
-    FROM ${sql.rows(CHANGE_COLUMNS)} c WHERE i.id = c.id AND i.version = c.version`
+    UPDATE items AS i SET ${ITEM_CHANGES.assignments((name) => `c.${name}`)}
+    FROM ${sql.rows({ id: text(), ...ITEM_CHANGES.columns })} c
+    WHERE i.id = c.id AND i.version = c.version - 1`
 
   return {
     /**
@@ -50,22 +49,13 @@ export function catalogMethods(sql: Sql) {
       return read(some(take, PAGE_OF_ITEMS, ...values))
     },
     /**
-     * Writes all changes in one transaction. Writes an audit entry for each changed record, and the
-     * audit entry that `write` contains. Throws `catalog_changed`, and writes nothing, if the digest
-     * of the catalog is no longer `state`, or if a new name is taken.
+     * Writes all changes and their audit entries in one transaction. Throws `catalog_changed`, and
+     * writes nothing, if the digest of the catalog is no longer `state`, or if a new name is taken.
      */
     async applyCatalog(
-      { project_id, state, change_id, project, ...changes }: CatalogChanges,
+      { project_id, state, project, ...changes }: CatalogChanges,
       options: WriteOptions = {},
     ) {
-      const { audit } = options
-      /** Writes audit entries that differ from the catalog's own entry in these fields. */
-      function* note(...entries: readonly Partial<AuditEntry>[]): Program<void> {
-        if (!audit) return
-        const { data: _, ...shared } = audit
-        yield* recordWrite(sql, ...entries.map((entry) => ({ audit: { ...shared, ...entry } })))
-      }
-
       function* apply(): Program<void> {
         const locks = [
           ...(project ? [lockOf.project(project_id)] : []),
@@ -77,34 +67,23 @@ export function catalogMethods(sql: Sql) {
         yield* verifyAuthority(sql, options.authority)
         const stores = yield* all(STATE_OF_STORES, project_id, project_id)
         if (!current || stateOf(current, stores) !== state) throw catalogChanged()
-        if (project) {
-          yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
-          yield* note({ action: 'project.update', subject: project_id })
-        }
+        if (project) yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
         for (const store of changes.newStores) {
           if ((yield* insert(STORES, store)) === 0) throw catalogChanged()
-          yield* note({ action: 'store.create', ...subjectOf(store) })
         }
         for (const store of changes.stores) {
           const { account_id, store_id } = store
           yield* run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
-          yield* note({ action: 'store.update', ...subjectOf(store) })
         }
         for (const items of batchesOf(changes.newItems)) {
           if ((yield* sql.insertAll(ITEM_ROWS, items)) < items.length) throw catalogChanged()
-          yield* note(
-            ...items.map(({ id: subject, store_id }) => {
-              return { action: 'item.create', subject, store_id } as const
-            }),
-          )
         }
         for (const items of batchesOf(changes.items)) {
-          const rows = items.map(({ audit: _, ...item }) => {
-            return { ...item, is_kept: item.archived_at === undefined }
-          })
-          if ((yield* run(updateItems, change_id, rows)) < items.length) throw catalogChanged()
-          yield* note(...items.flatMap((item) => item.audit ?? []))
+          const changed = newChange()
+          const rows = items.map((item) => ({ ...item, changed }))
+          if ((yield* run(updateItems, rows)) < items.length) throw catalogChanged()
         }
+        for (const entries of batchesOf(changes.entries)) yield* sql.insertAll(AUDIT, entries)
         yield* assertQuota(options.quota)
         yield* recordWrite(sql, options)
       }
@@ -164,25 +143,9 @@ function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
-const CHANGE_COLUMNS = {
-  ...pick(ITEM_ROWS, 'id', 'version').columns,
-  ...{ archived_at: text(), is_kept: bool },
-  ...ITEM_FIELDS.columns,
-}
-
-function subjectOf({ store_id }: Store) {
-  return { subject: store_id, store_id }
-}
-
 /** The number of items in a statement. An item may have 64 KiB of metadata. */
 const BATCH = 200
 
-function* batchesOf<T>(records: Iterable<T>): Generator<T[]> {
-  let batch: T[] = []
-  for (const record of records) {
-    if (batch.push(record) < BATCH) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
+function* batchesOf<T>(records: readonly T[]): Generator<readonly T[]> {
+  for (let i = 0; i < records.length; i += BATCH) yield records.slice(i, i + BATCH)
 }

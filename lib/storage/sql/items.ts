@@ -8,15 +8,13 @@ import type {
   ItemSelection,
   Page,
   StoreKey,
-  UpdateOptions,
   WriteOptions,
 } from '../records.ts'
 import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
-import { verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord } from './pages.ts'
 import { find, run } from './program.ts'
-import { insertOnce, recordWrite } from './write.ts'
+import { changeRecord, insertOnce } from './write.ts'
 
 /** The methods for items that each database has of its own. */
 export interface OwnItemMethods {
@@ -51,20 +49,17 @@ export function itemMethods(sql: Sql, { listItems, insertAlone }: OwnItemMethods
       return insertOnce(sql, options, ITEM_ROWS, item) // also finds out why nothing was inserted
     },
     /**
-     * Replaces an item by the result of `change`, under the rules of `updateProject`. Also adds 1 to
-     * the item's `version`.
+     * Replaces an item by the result of `change`, which must have a higher `version`: see
+     * `changeRecord`.
      */
-    updateItem: (id: string, change: (current: Item) => Item, options: UpdateOptions<Item> = {}) =>
-      write(function* () {
-        yield* verifyAuthority(sql, options.authority)
-        const current = yield* findRecord<Item>(itemRecord, lockItem, id)
-        const changed = current && change(current)
-        if (!current || !changed || changed === current) return current
-        const next = nextVersion(current, changed, options)
-        const row = { ...next.item, changed: newChange() }
-        yield* run(UPDATE_ITEM, ...ITEM_CHANGES.values(row), id)
-        yield* recordWrite(sql, next.write)
-        return next.item
+    updateItem: (id: string, change: (current: Item) => Item, options: WriteOptions = {}) =>
+      write(() => {
+        const stored = {
+          find: findRecord<Item>(itemRecord, lockItem, id),
+          update: (changed: Item) =>
+            run(UPDATE_ITEM, ...ITEM_CHANGES.values({ ...changed, changed: newChange() }), id),
+        }
+        return changeRecord(sql, stored, change, options)
       }),
   }
 }
@@ -94,20 +89,8 @@ export function byArchived(statement: (condition: string) => string) {
   return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
 }
 
-/** Completes an update: the next version of the item, and the `data` of its audit entry. */
-function nextVersion(
-  current: Item,
-  changed: Item,
-  { describe, ...write }: UpdateOptions<Item>,
-): { readonly item: Item; readonly write: WriteOptions } {
-  const item = { ...changed, version: current.version + 1 }
-  const { audit } = write
-  if (!audit || !describe) return { item, write }
-  return { item, write: { ...write, audit: { ...audit, data: describe(current, item) } } }
-}
-
 /** A value for the column `changed`: nine characters of the time, then 80 random bits. */
-function newChange(): string {
+export function newChange(): string {
   const time = Date.now().toString(36).padStart(9, '0')
   return `${time}${randomBytes(10).toString('base64url')}`
 }

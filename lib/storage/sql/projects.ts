@@ -1,12 +1,11 @@
 import type { Project } from '../../domain/project.ts'
 import type { Page, WriteOptions } from '../records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
-import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
+import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
-import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, recordWrite } from './write.ts'
+import { changeRecord, insertOnce, type StoredRecord } from './write.ts'
 
 export interface KeyRotation {
   readonly public_key: string
@@ -17,12 +16,11 @@ export interface KeyRotation {
 export function projectMethods(sql: Sql) {
   const { read, write } = sql
 
-  function* lockProject(id: string, { authority }: WriteOptions) {
-    yield* lockAuthority(sql, authority, lockOf.project(id))
-    const current = yield* findRecord(PROJECTS.read, FIND_PROJECT + sql.forUpdate, id)
-    if (current) yield* verifyAuthority(sql, authority)
-    return current
-  }
+  const storedProject = (id: string): StoredRecord<Project> => ({
+    locks: [lockOf.project(id)],
+    find: findRecord(PROJECTS.read, FIND_PROJECT + sql.forUpdate, id),
+    update: (changed) => run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(changed), id),
+  })
 
   return {
     insertProject: (project: Project, options: WriteOptions = {}) =>
@@ -35,25 +33,12 @@ export function projectMethods(sql: Sql) {
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
       read(listBySeq(PROJECTS, PAGE_OF_PROJECTS, mostConfigured(sql, page), id)),
-    /**
-     * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
-     * `change` returns its argument, writes nothing, not even the audit entry. Resolves to the stored
-     * project, or to undefined if there is none.
-     */
+    /** Replaces a project by the result of `change`: see `changeRecord`. */
     updateProject: (
       id: string,
       change: (current: Project) => Project,
       options: WriteOptions = {},
-    ) =>
-      write(function* () {
-        const current = yield* lockProject(id, options)
-        const changed = current && change(current)
-        if (!current || !changed || changed === current) return current
-        yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(changed), id)
-        yield* assertQuotaOfGrowth(options.quota, current.config, changed.config)
-        yield* recordWrite(sql, options)
-        return changed
-      }),
+    ) => write(() => changeRecord(sql, storedProject(id), change, options)),
     /**
      * Replaces the public key of a project. The replaced key becomes a former key. No former key is
      * valid after `former_until`.
@@ -63,15 +48,15 @@ export function projectMethods(sql: Sql) {
       { public_key, former_until }: KeyRotation,
       options: WriteOptions = {},
     ) =>
-      write(function* () {
-        const current = yield* lockProject(project_id, options)
-        if (!current) return
-        const former = { public_key: current.public_key, project_id, expires_at: former_until }
-        yield* run(SHORTEN_FORMER_KEYS, former_until, project_id, former_until)
-        yield* insert(FORMER_PUBLIC_KEYS, former)
-        const changed = { ...current, public_key }
-        yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(changed), project_id)
-        yield* recordWrite(sql, options)
+      write(() => {
+        const stored = storedProject(project_id)
+        const update = function* (changed: Project, { public_key }: Project) {
+          yield* run(SHORTEN_FORMER_KEYS, former_until, project_id, former_until)
+          yield* insert(FORMER_PUBLIC_KEYS, { public_key, project_id, expires_at: former_until })
+          yield* stored.update(changed, changed)
+        }
+        const change = (current: Project) => ({ ...current, public_key })
+        return changeRecord(sql, { ...stored, update }, change, options)
       }),
   }
 }

@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../domain/fields.ts'
 import { TillError } from '../../errors.ts'
 import { numberOf } from '../columns.ts'
 import type { Quota } from '../records.ts'
@@ -26,20 +25,6 @@ export function* assertQuota(quota: Quota | undefined): Program<void> {
     if (!row || limit === undefined || numberOf(row[name]) <= limit) continue
     throw new TillError('quota_exceeded', message(limit.toLocaleString('en-US')))
   }
-}
-
-/** Calls `assertQuota` if a change increases the bytes of configuration. */
-export function* assertQuotaOfGrowth(
-  quota: Quota | undefined,
-  before: JsonObject,
-  after: JsonObject,
-): Program<void> {
-  if (quota && bytesOf(after) > bytesOf(before)) yield* assertQuota(quota)
-}
-
-/** The bytes of a configuration as JSON in UTF-8, as the quota counts them. */
-function bytesOf(config: JsonObject): number {
-  return Buffer.byteLength(JSON.stringify(config))
 }
 
 const MESSAGES = {

@@ -1,12 +1,11 @@
 import type { Store } from '../../domain/store.ts'
 import type { Page, StoreKey, WriteOptions } from '../records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from '../tables.ts'
-import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
+import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { run } from './program.ts'
-import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, recordWrite } from './write.ts'
+import { changeRecord, insertOnce } from './write.ts'
 
 export function storeMethods(sql: Sql) {
   const { read, write } = sql
@@ -25,25 +24,20 @@ export function storeMethods(sql: Sql) {
     /** Lists the stores of a project like `listStores`, but without reading their configurations. */
     listStoreSummaries: (id: string, page: Page) =>
       read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
-    /** Replaces a store by the result of `change`, under the rules of `updateProject`. */
+    /** Replaces a store by the result of `change`, see `changeRecord`. */
     updateStore: (
       { account_id, store_id }: StoreKey,
       change: (current: Store) => Store,
       options: WriteOptions = {},
     ) =>
-      write(function* () {
-        const { authority, quota } = options
-        yield* lockAuthority(sql, authority, lockOf.store({ account_id, store_id }))
-        const query = FIND_STORE + sql.forUpdate
-        const current = yield* findRecord(STORES.read, query, account_id, store_id)
-        if (!current) return undefined
-        yield* verifyAuthority(sql, authority)
-        const changed = change(current)
-        if (changed === current) return current
-        yield* run(UPDATE_STORE, ...STORE_CHANGES.values(changed), account_id, store_id)
-        yield* assertQuotaOfGrowth(quota, current.store_config, changed.store_config)
-        yield* recordWrite(sql, options)
-        return changed
+      write(() => {
+        const stored = {
+          locks: [lockOf.store({ account_id, store_id })],
+          find: findRecord(STORES.read, FIND_STORE + sql.forUpdate, account_id, store_id),
+          update: (changed: Store) =>
+            run(UPDATE_STORE, ...STORE_CHANGES.values(changed), account_id, store_id),
+        }
+        return changeRecord(sql, stored, change, options)
       }),
   }
 }

@@ -2,7 +2,7 @@ import { TillError } from '../../errors.ts'
 import { omit, type Table } from '../columns.ts'
 import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
-import { verifyAuthority } from './authority.ts'
+import { lockAuthority, verifyAuthority } from './authority.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { find, insert, type Program, run } from './program.ts'
 import { assertQuota } from './quota.ts'
@@ -52,6 +52,38 @@ function* insertWith<R>(
 
 /** Ends a transaction with a rollback, because the idempotency record must not stay. */
 const TAKEN = new Error('taken')
+
+/**
+ * Replaces a record by the result of `change`. Concurrent changes run one after the other. If
+ * `change` returns its argument, writes nothing, not even the audit entry. Reads the additional
+ * writes of `options` after the change, so the change may fill them. Returns the stored record, or
+ * undefined if there is none.
+ */
+export function* changeRecord<R>(
+  sql: Dialect,
+  { locks = [], find, update }: StoredRecord<R>,
+  change: (current: R) => R,
+  options: WriteOptions,
+): Program<R | undefined> {
+  yield* lockAuthority(sql, options.authority, ...locks)
+  const current = yield* find
+  if (!current) return undefined
+  yield* verifyAuthority(sql, options.authority)
+  const changed = change(current)
+  if (changed === current) return current
+  yield* update(changed, current)
+  yield* assertQuota(options.quota)
+  yield* recordWrite(sql, options)
+  return changed
+}
+
+export interface StoredRecord<R> {
+  /** The names of the record's advisory locks; see `lockAuthority`. */
+  readonly locks?: readonly string[]
+  /** Finds the record, and locks its row. */
+  readonly find: Program<R | undefined>
+  update(changed: R, current: R): Program<unknown>
+}
 
 /**
  * Verifies master keys, and writes audit entries, endpoints and idempotency records in the

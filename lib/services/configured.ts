@@ -1,0 +1,73 @@
+import type { AuditAction } from '../domain/audit.ts'
+import type { Quota } from '../storage/port.ts'
+import type { Caller } from './access.ts'
+import { isSession } from './access.ts'
+import {
+  auditedWrite,
+  type CallOptions,
+  type CreateOptions,
+  createOnce,
+  subjectOf,
+} from './audit.ts'
+import type { Context } from './context.ts'
+import { endpointWrites } from './endpoints.ts'
+import { configBytes, isStore, keyChecksOf, type SecretHolder, sealSecrets } from './secrets.ts'
+
+// Projects and stores have a configuration, which may have secrets and a webhook URL.
+
+/** Creates a project or store once: see `createOnce`. Encrypts its secrets. */
+export function createConfigured<T extends SecretHolder>(
+  context: Context,
+  caller: Caller,
+  { input, record, quota }: { readonly input: object; readonly record: T; readonly quota: Quota },
+  options: CreateOptions,
+): Promise<T | undefined> {
+  const { storage, sealer } = context
+  const action = isStore(record) ? 'store.create' : 'project.create'
+  return createOnce(context, caller, action, { input, record }, options, (write) => {
+    const sealed: SecretHolder = sealSecrets(record, sealer)
+    const all = { ...write, quota, ...writesOfChange(context, undefined, sealed) }
+    return isStore(sealed) ? storage.insertStore(sealed, all) : storage.insertProject(sealed, all)
+  })
+}
+
+/**
+ * Replaces a stored project or store by the result of `change`. Checks the quota only if the
+ * configuration grows. Resolves to the stored record.
+ */
+export async function updateConfigured<T extends SecretHolder>(
+  context: Context,
+  caller: Caller,
+  action: AuditAction,
+  record: T,
+  change: (current: T) => T,
+  { quota, ...options }: CallOptions & { readonly quota?: Quota | undefined } = {},
+): Promise<T> {
+  const { storage } = context
+  const write = auditedWrite(context, caller, action, subjectOf(record), options)
+  const apply = <S extends SecretHolder>(current: S): S => {
+    const next: SecretHolder = change(current as unknown as T)
+    const isGrown = configBytes(next) > configBytes(current)
+    const by = isSession(caller) ? 'session' : 'account'
+    const writes = writesOfChange(context, current, next, by)
+    Object.assign(write, writes, { quota: isGrown ? quota : undefined })
+    return next as S
+  }
+  const changed = isStore(record)
+    ? await storage.updateStore(record, apply, write)
+    : await storage.updateProject(record.id, apply, write)
+  return changed as T // always found, because projects and stores are never deleted
+}
+
+/** The additional writes of a new or changed project or store. */
+export function writesOfChange(
+  context: Context,
+  before: SecretHolder | undefined,
+  after: SecretHolder,
+  by?: 'account' | 'session',
+) {
+  return {
+    endpoints: endpointWrites(context, before, after, by),
+    keyChecks: keyChecksOf(context.sealer, before, after),
+  }
+}
