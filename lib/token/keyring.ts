@@ -139,23 +139,13 @@ export function createFixedKeyring(secret: string | Uint8Array): Keyring {
   const bytes = Buffer.from(secret) // a copy: the caller may overwrite its own
   if (bytes.length < 32) throw new TypeError('the token secret must have at least 32 bytes')
   const kid = createHash('sha256').update('kid').update(bytes).digest('hex').slice(0, 16)
-  const keys = [{ kid, secret: bytes }] as const
+  const key = { kid, secret: bytes, created_at: '' }
   const refuse = async () => {
     const message = 'The token secret is used instead of the stored keys: change it instead'
     throw new TillError('invalid_request', message)
   }
-  return {
-    revision: () => 0,
-    refresh: () => undefined,
-    async sign(claims) {
-      return signToken(claims, keys[0])
-    },
-    async verify(token, expected) {
-      return verifyToken(token, keys, expected)
-    },
-    rotate: refuse,
-    list: refuse,
-  }
+  const keyStore = { list: async () => [key], insertFirst: refuse }
+  return { ...createStoredKeyring(keyStore, Date.now), rotate: refuse, list: refuse }
 }
 
 function createKey(now: number): StoredKey {
