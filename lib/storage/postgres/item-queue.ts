@@ -7,7 +7,7 @@ import type { OwnItemMethods } from '../sql/items.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, ITEM_ROWS } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { isUniqueViolation, type PostgresValue } from './drivers.ts'
-import { deletionOfExpired, FIND_LOCKED_KEY } from './sql.ts'
+import { DELETE_EXPIRED, FIND_LOCKED_KEY } from './sql.ts'
 import { insertionOfMany } from './statements.ts'
 
 interface Waiting {
@@ -109,7 +109,7 @@ function insertionsUnder(authority: string) {
     end: (audited: string) => string,
   ) => {
     const changed = `WITH authority AS (${authority}), changed AS (${items} RETURNING id)`
-    const recorded = `${changed}, expired AS (${deletionOfExpired()}),
+    const recorded = `${changed}, expired AS (${DELETE_EXPIRED}),
       recorded AS (${from(IDEMPOTENCY_RECORDS)})`
     const audited = end(from(AUDIT))
     return { plain: changed + audited, recorded: recorded + audited }

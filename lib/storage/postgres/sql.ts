@@ -1,11 +1,9 @@
 import { invalidField } from '../../domain/fields.ts'
-import type { Table } from '../columns.ts'
 import { memoize } from '../memoize.ts'
 import { EXAMINED_REFUNDS } from '../refunds.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import { all, find, finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
-import { PUT_IDEMPOTENCY_RECORD as PUT } from '../sql/write.ts'
-import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import { AUDIT, numberedEntry } from '../tables.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
 import { insertionOfMany } from './statements.ts'
@@ -35,6 +33,11 @@ const COUNT_CHANGED = `
       ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
     WHERE c.import = ?) changed`
 
+export const DELETE_EXPIRED = `
+  DELETE FROM idempotency_records WHERE (account_id, key) IN (
+    SELECT account_id, key FROM idempotency_records WHERE expires_at <= ?
+    ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED)`
+
 export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
@@ -48,15 +51,7 @@ export const DIALECT: Dialect = {
   *insertAll(table, records) {
     return yield* run(insertionOfAll(table), records)
   },
-  *insertAudited(audit, table, record) {
-    const values = [...table.values(record), ...AUDIT.values(audit)]
-    return yield* run(auditedInsertion(table), ...values)
-  },
-  *putIdempotencyRecord(record) {
-    const { account_id, key, created_at } = record
-    const values = IDEMPOTENCY_RECORDS.values(record)
-    return yield* run(PUT_IDEMPOTENCY_RECORD, created_at, account_id, key, ...values)
-  },
+  deleteExpired: DELETE_EXPIRED,
   webhooks: WEBHOOKS,
   mostConfigured: 32,
   *listSettled({ limit, after = '0.0' }) {
@@ -135,22 +130,7 @@ export const FIND_LOCKED_KEY = `
   WHERE (SELECT pg_advisory_xact_lock_shared(${LOCK_CLASS}, hashtext(?))) IS NOT NULL
     AND revoked_at IS NULL AND key_id = ? FOR SHARE`
 
-/** The SQL that inserts a row and its audit entry, to save a round trip. */
-const auditedInsertion = memoize(
-  ({ insertion }: Pick<Table<unknown>, 'insertion'>) => `
-    WITH changed AS (${insertion} RETURNING 1) ${AUDIT.insertionFrom('changed')}`,
-)
-
 const insertionOfAll = memoize(insertionOfMany<unknown>)
-
-/** The SQL that deletes some expired idempotency records. Its first parameter is the time. */
-export const deletionOfExpired = (condition = '') => `
-  DELETE FROM idempotency_records WHERE (account_id, key) IN (
-    SELECT account_id, key FROM idempotency_records WHERE expires_at <= ? ${condition}
-    ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED)`
-
-const PUT_IDEMPOTENCY_RECORD = `
-  WITH expired AS (${deletionOfExpired('AND (account_id, key) <> (?, ?)')}) ${PUT}`
 
 /** Runs a program, and awaits each step. */
 export async function execute<T>(on: Connection, program: Program<T>): Promise<T> {

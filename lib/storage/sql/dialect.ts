@@ -1,5 +1,3 @@
-import type { AuditEntry } from '../../domain/audit.ts'
-import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Row, Table } from '../columns.ts'
 import type { Page, SettledPage, StoresOfAccount } from '../records.ts'
 import type { Program, Statement, Value } from './program.ts'
@@ -23,16 +21,8 @@ export interface Dialect {
   lockTable(name: string, mode: 'SHARE' | 'EXCLUSIVE'): Program<void>
   /** Inserts records. Returns how many: fewer if other rows have the same unique values. */
   insertAll<R>(table: Table<R>, records: readonly R[]): Program<number>
-  /**
-   * Inserts a record and its audit entry. Returns 0, and writes nothing, if another row has the same
-   * values in the unique columns.
-   */
-  insertAudited<R>(audit: AuditEntry, table: Table<R>, record: R): Program<number>
-  /**
-   * Inserts an idempotency record, and deletes some expired ones. Returns 0 if its key has a record
-   * that has not expired. Of two concurrent requests, the second waits for the first to end.
-   */
-  putIdempotencyRecord(record: IdempotencyRecord): Program<number>
+  /** The SQL that deletes some expired idempotency records. Its parameter is the time. */
+  readonly deleteExpired: string
   readonly webhooks: WebhookDialect
   /** The most projects or stores on a page. PostgreSQL sends all that a statement selects. */
   readonly mostConfigured: number

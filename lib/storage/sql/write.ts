@@ -1,3 +1,4 @@
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { TillError } from '../../errors.ts'
 import { omit, type Table } from '../columns.ts'
 import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
@@ -35,14 +36,12 @@ function* insertWith<R>(
 ): Program<Insertion> {
   const { audit, authority, idempotency, quota, endpoints = [], keyChecks = [] } = write
   yield* verifyAuthority(sql, authority)
-  if (idempotency && (yield* sql.putIdempotencyRecord(idempotency)) === 0) return 'repeated'
-  const inserted = audit
-    ? yield* sql.insertAudited(audit, table, record)
-    : yield* insert(table, record)
-  if (inserted === 0) {
+  if (idempotency && (yield* putIdempotencyRecord(sql, idempotency)) === 0) return 'repeated'
+  if ((yield* insert(table, record)) === 0) {
     if (idempotency) throw TAKEN
     return 'taken' // nothing was written
   }
+  if (audit) yield* insert(AUDIT, audit)
   yield { isAudited: audit !== undefined }
   yield* assertQuota(quota)
   for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
@@ -101,7 +100,7 @@ export function* recordWrite(sql: Dialect, ...writes: readonly WriteOptions[]): 
   const endpoints = writes.flatMap((write) => write.endpoints ?? [])
   if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
   for (const { idempotency } of writes) {
-    if (idempotency) yield* sql.putIdempotencyRecord(idempotency)
+    if (idempotency) yield* putIdempotencyRecord(sql, idempotency)
   }
 }
 
@@ -114,8 +113,16 @@ function* verifyKeyCheck(sql: Dialect, check: KeyCheck): Program<void> {
   assertKeyCheck((yield* find(FIND_KEY_CHECK))?.value, check)
 }
 
-/** Inserts a record, or replaces an expired one of the same key. */
-export const PUT_IDEMPOTENCY_RECORD = `
+/**
+ * Inserts an idempotency record, and deletes some expired ones. Returns 0 if its key has a record that
+ * has not expired. Of two concurrent requests, the second waits for the first to end.
+ */
+function* putIdempotencyRecord(sql: Dialect, record: IdempotencyRecord): Program<number> {
+  yield* run(sql.deleteExpired, record.created_at)
+  return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))
+}
+
+const PUT_IDEMPOTENCY_RECORD = `
   ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO UPDATE
   SET ${omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').assignments((name) => `excluded.${name}`)}
   WHERE ${IDEMPOTENCY_RECORDS.name}.expires_at <= excluded.created_at`

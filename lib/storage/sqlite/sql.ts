@@ -6,13 +6,11 @@ import {
   find,
   insert,
   type Program,
-  run,
   type Statement,
   type Step,
   type Value,
 } from '../sql/program.ts'
-import { PUT_IDEMPOTENCY_RECORD } from '../sql/write.ts'
-import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import { numberedEntry } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { WEBHOOKS } from './endpoints.ts'
@@ -43,6 +41,12 @@ const COUNT_CHANGED = `
     SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
     WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
+/** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
+const DELETE_EXPIRED = `
+  DELETE FROM idempotency_records WHERE (account_id, key) IN (
+    SELECT account_id, key FROM idempotency_records
+    WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
+
 export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
@@ -56,15 +60,7 @@ export const DIALECT: Dialect = {
     for (const record of records) count += yield* insert(table, record)
     return count
   },
-  *insertAudited(audit, table, record) {
-    const inserted = yield* insert(table, record)
-    if (inserted > 0) yield* insert(AUDIT, audit)
-    return inserted
-  },
-  *putIdempotencyRecord(record) {
-    yield* run(DELETE_EXPIRED, record.created_at)
-    return yield* run(PUT_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(record))
-  },
+  deleteExpired: DELETE_EXPIRED,
   webhooks: WEBHOOKS,
   mostConfigured: Number.POSITIVE_INFINITY,
   *listSettled({ limit, after = '0' }) {
@@ -105,12 +101,6 @@ const CHANGES_OF_IMPORT = `
   UNION ALL SELECT purchase, status AS after FROM purchase_changes
   WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
   ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
-
-/** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
-const DELETE_EXPIRED = `
-  DELETE FROM idempotency_records WHERE (account_id, key) IN (
-    SELECT account_id, key FROM idempotency_records
-    WHERE expires_at <= ? ORDER BY expires_at LIMIT 100)`
 
 /** Runs a program in one turn of the event loop. */
 export function execute<T>(db: Connection, program: Program<T>): T {
