@@ -1,12 +1,10 @@
 import {
   type CatalogPlan,
   type CatalogRequest,
-  type ErrorDetail,
   excerpt,
   type ItemType,
   type PlannedChange,
   readCatalog,
-  TillError,
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
@@ -79,29 +77,6 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
     }
   } finally {
     line.end()
-  }
-}
-
-/**
- * Calls the library's `plan` or `apply`. If the file names an unknown store, the error mentions the
- * option that creates the store, or names another one.
- */
-export async function withStoreHint<T>(
-  { itemsOnly }: CatalogRequest,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof TillError)) throw error
-    const isNew = ({ field = '', code }: ErrorDetail) =>
-      code === 'unknown' && field.endsWith('.store_id')
-    const hint = itemsOnly ? ': --as names another store' : ': --create-stores creates it'
-    const details = error.details.map((each) =>
-      isNew(each) ? { ...each, message: `${each.message}${hint}` } : each,
-    )
-    const isOnly = details.length === 1 && error.details.some(isNew)
-    throw new TillError(error.code, `${error.message}${isOnly ? hint : ''}`, details, error.total)
   }
 }
 

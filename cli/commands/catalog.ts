@@ -1,5 +1,5 @@
 import { CATALOG_SCHEMA } from '../../lib/index.ts'
-import { CATALOG_OPTIONS, printPlan, readRequest, withStoreHint } from '../catalog-file.ts'
+import { CATALOG_OPTIONS, printPlan, readRequest } from '../catalog-file.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { OUT_OPTION, PROJECT_OPTION } from '../options.ts'
@@ -30,7 +30,7 @@ export const catalogCommands = [
     async run(invocation) {
       const { till, options, output } = invocation
       const { account, request } = await readRequest(invocation)
-      const plan = await withStoreHint(request, () => till.catalog.plan(account, request))
+      const plan = await till.catalog.plan(account, request)
       printPlan(output, plan, request.ignored_columns ?? [])
       if (options.check && plan.changes.length > 0) throw new CommandFailure('')
     },
@@ -50,9 +50,7 @@ export const catalogCommands = [
       const { till, options, output, io } = invocation
       const { account, request } = await readRequest(invocation)
       const { digest } = options
-      const plan = await withStoreHint(request, () =>
-        till.catalog.apply(account, { ...request, digest }),
-      )
+      const plan = await till.catalog.apply(account, { ...request, digest })
       output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
       printPlan(output, plan, request.ignored_columns ?? [])
       for (const { kind, store_id = '' } of plan.changes) {

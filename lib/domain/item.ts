@@ -99,7 +99,6 @@ export interface Item extends ItemValues {
 }
 
 /** The fields that an update may change. */
-export type ItemFields = Omit<ItemValues, NamesWith<'isFixed'>>
 
 /** The values in an input. */
 export type ItemInputs = {

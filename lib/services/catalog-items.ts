@@ -105,8 +105,8 @@ export async function planStoredItems(
   archiveMissing: boolean,
 ): Promise<void> {
   const at = formatInstant(now())
-  for await (const { records } of catalogPages(storage, store)) {
-    for (const stored of records) {
+  for await (const { items } of catalogPages(storage, store)) {
+    for (const stored of items) {
       const found = listed.get(stored.name)
       if (found) {
         listed.delete(stored.name)

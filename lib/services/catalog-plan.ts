@@ -105,7 +105,7 @@ type ParsedStore = ParsedCatalog['stores'][number]
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
 export async function preparePlan(context: Context, account: Account, input: CatalogRequest) {
-  const { storage, sealer, quotas } = context
+  const { storage, quotas } = context
   const request = parseObject(input, requestFields)
   const draft = createDraft([...(request.mistakes ?? [])])
   const { problems } = draft
@@ -143,8 +143,7 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   const newStores = configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
   const plan = {
     project_id,
-    // A digest may begin with `-`, which would make it a command-line option.
-    digest: `plan_${sealer.digest(state)}`,
+    digest: `plan_${state}`,
     ...draft.counts,
     unset_variables: [...new Set(planner.unset)],
     changes: draft.changes,
@@ -212,7 +211,7 @@ async function findProject(
 
 function createPlanner(
   { storage, now, sealer, platforms }: Context,
-  { createStores, env }: ParsedRequest,
+  { createStores, itemsOnly, env }: ParsedRequest,
   draft: Draft,
 ) {
   const { problems, configured } = draft
@@ -290,7 +289,9 @@ function createPlanner(
       const sent = resolve(store_config, STORE_SECRETS, {}, `${path}.store_config`)
       const problem = { field: `${path}.store_id`, code: 'unknown' }
       if (!createStores) {
-        problems.push({ ...problem, message: `'${store_id}' is no store of this project` })
+        const hint = itemsOnly ? 'as names another store' : 'createStores creates it'
+        const message = `'${store_id}' is no store of this project: ${hint}`
+        problems.push({ ...problem, message })
         return undefined
       }
       if (await storage.findStore(account_id, store_id)) {

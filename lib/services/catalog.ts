@@ -12,7 +12,7 @@ import { PROJECT_SECRETS } from '../domain/project.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
-import type { RecordPage } from '../storage/port.ts'
+import type { ItemPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import { type CatalogRequest, preparePlan } from './catalog-plan.ts'
@@ -46,7 +46,7 @@ export interface CatalogApplication extends CatalogRequest {
 }
 
 export function createCatalog(context: Context): Catalogs {
-  const { storage, sealer, longCalls, rowQuotas } = context
+  const { storage, longCalls, rowQuotas } = context
 
   async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
     const project = await getNamedProject(storage, account, project_id, 'project_id')
@@ -85,8 +85,7 @@ export function createCatalog(context: Context): Catalogs {
     async apply(account, { digest, ...request }, options) {
       assertAccount(account)
       const { plan, writes, checks } = await preparePlan(context, account, request)
-      // Not compared with the new digest, which may have another master key.
-      if (digest !== undefined && !sealer.isDigest(digest.replace(/^plan_/, ''), writes.state)) {
+      if (digest !== undefined && digest !== plan.digest) {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
       if (plan.changes.length === 0) return plan
@@ -109,11 +108,11 @@ export function createCatalog(context: Context): Catalogs {
 
 type StoreField = Exclude<keyof CatalogStore, 'items'>
 
-async function* formatItems(pages: AsyncIterable<RecordPage<Item>>): AsyncGenerator<string> {
+async function* formatItems(pages: AsyncIterable<ItemPage>): AsyncGenerator<string> {
   let before = ''
-  for await (const { records } of pages) {
-    if (records.length === 0) continue
-    yield before + records.map(formatItem).join(',')
+  for await (const { items } of pages) {
+    if (items.length === 0) continue
+    yield before + items.map(formatItem).join(',')
     before = ','
   }
   yield before === '' ? '' : '\n      '

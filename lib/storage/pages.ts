@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Item } from '../domain/item.ts'
 import type { ListPage, ListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import type { Page, RecordPage, StoreKey } from './records.ts'
+import type { ItemPage, Page, RecordPage, StoreKey } from './records.ts'
 
 const PAGE = 1000
 
@@ -13,15 +12,14 @@ const CATALOG_PAGE = 100
  * reading a page blocks other requests.
  */
 export function catalogPages(
-  storage: { listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>> },
+  storage: { listItems(store: StoreKey, page: Page): Promise<ItemPage> },
   store: StoreKey,
 ) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
-    const read = await storage.listCatalogItems(store, { ...page, limit })
-    // Large items end a page early. A lower limit for the next page then keeps PostgreSQL from
-    // sending rows that are not used.
-    limit = Math.min(CATALOG_PAGE, 2 * read.records.length)
+    const read = await storage.listItems(store, { ...page, limit })
+    const { length } = read.items
+    if (read.next !== undefined && length < limit) limit = Math.ceil(length / 16) // large items
     return read
   })
 }
@@ -39,7 +37,7 @@ export const EXAMINED = 10_000
 export const PAGE_TEXT = 1024 ** 2
 
 /**
- * Takes rows until there are `limit` of them or their text reaches `maxText`. If more rows follow,
+ * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. If more rows follow,
  * `next` is the cursor of the last row taken. Reads at most one row more than it takes.
  */
 export function fillPage<R>(
@@ -47,12 +45,11 @@ export function fillPage<R>(
   limit: number,
   textOf: (row: R) => number,
   cursorOf: (row: R) => unknown = (row) => (row as { readonly id?: unknown }).id,
-  maxText = PAGE_TEXT,
 ): { readonly taken: R[]; readonly next?: string } {
   const taken: R[] = []
   let text = 0
   for (const row of rows) {
-    if (taken.length === limit || text >= maxText) {
+    if (taken.length === limit || text >= PAGE_TEXT) {
       return { taken, next: String(cursorOf(taken.at(-1) as R)) }
     }
     taken.push(row)
@@ -68,9 +65,8 @@ export function recordPage<R, T>(
   record: (row: R) => T,
   cursorOf: (row: R) => unknown,
   textOf: (row: R) => number = () => 0,
-  maxText = PAGE_TEXT,
 ): RecordPage<T> {
-  const { taken, next } = fillPage(rows, limit, textOf, cursorOf, maxText)
+  const { taken, next } = fillPage(rows, limit, textOf, cursorOf)
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 

@@ -211,10 +211,10 @@ test('an export whose next page takes longer than the limit for slow readers is 
   const options = { manage: true }
   const shop = await serveShop(t, { options, limits: { answerTimeout: 50 } })
   const { send, account_key, project_id, storage } = shop
-  const { listCatalogItems } = storage
-  storage.listCatalogItems = async (...args) => {
+  const { listItems } = storage
+  storage.listItems = async (...args) => {
     await setTimeout(200)
-    return listCatalogItems(...args)
+    return listItems(...args)
   }
 
   const { text } = await send(`GET /manage/v1/projects/${project_id}/catalog`, { account_key })

@@ -145,8 +145,6 @@ test('an export has the confirmed webhook_url, not the one that a session has se
 test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))
-  // A hyphen would make it a command-line option: 1 of 64 hashes begins with one.
-  assert.match(digest, /^plan_[\w.-]+$/)
   await till.items.create(account, { ...GEM, name: 'late', store_id: 'main' })
 
   assert.equal((await failureOf(apply(main(GEM), { digest } as object))).code, 'catalog_changed')

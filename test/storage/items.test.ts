@@ -61,7 +61,7 @@ async function changesOf(
 
 async function itemsIn(storage: Storage): Promise<Item[]> {
   const items: Item[] = []
-  for await (const { records } of catalogPages(storage, MAIN)) items.push(...records)
+  for await (const page of catalogPages(storage, MAIN)) items.push(...page.items)
   return items
 }
 
@@ -82,8 +82,8 @@ testCatalog('a thousand items and more keep their order and their text', async (
 
   const records = (await itemsIn(storage)).slice(1)
   assert.deepEqual(records, newItems.slice(0, 1_001))
-  const side = await storage.listCatalogItems(SIDE, { limit: 10 })
-  assert.deepEqual(side.records, newItems.slice(1_001))
+  const side = await storage.listItems(SIDE, { limit: 10 })
+  assert.deepEqual(side.items, newItems.slice(1_001))
 
   const items = records.map((item) => ({
     ...item,

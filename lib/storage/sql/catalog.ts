@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { Item } from '../../domain/item.ts'
 import { TillError } from '../../errors.ts'
 import { numberOf, type Row, text } from '../columns.ts'
-import { recordPage } from '../pages.ts'
-import type { CatalogChanges, Page, RecordPage, StoreKey, WriteOptions } from '../records.ts'
+import type { CatalogChanges, WriteOptions } from '../records.ts'
 import {
   AUDIT,
   ITEM_CHANGES,
   ITEM_ROWS,
-  ITEMS,
-  itemRecord,
   PROJECT_CHANGES,
   PROJECTS,
   STORE_CHANGES,
@@ -18,7 +14,7 @@ import {
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { newChange } from './items.ts'
-import { all, find, insert, type Program, run, some } from './program.ts'
+import { all, find, insert, type Program, run } from './program.ts'
 import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
 import { assertQuota } from './quota.ts'
 import { UPDATE_STORE } from './stores.ts'
@@ -37,17 +33,6 @@ export function catalogMethods(sql: Sql) {
      * these records changes the digest. Resolves to undefined when there is no such project.
      */
     findCatalogState: (project_id: string) => read(findCatalogState(project_id)),
-    /**
-     * Lists the items of a store in order of creation, including archived ones. A page of large texts
-     * ends early.
-     */
-    listCatalogItems: ({ account_id, store_id }: StoreKey, page: Page) => {
-      const seqOf = ({ seq }: Row) => seq
-      const take = (rows: Iterable<Row>): RecordPage<Item> =>
-        recordPage(rows, page, (row) => itemRecord(row), seqOf, textOf, CATALOG_PAGE_TEXT)
-      const values = [account_id, store_id, page.after ?? '0', page.limit + 1]
-      return read(some(take, PAGE_OF_ITEMS, ...values))
-    },
     /**
      * Writes all changes and their audit entries in one transaction. Throws `catalog_changed`, and
      * writes nothing, if the digest of the catalog is no longer `state`, or if a new name is taken.
@@ -93,12 +78,6 @@ export function catalogMethods(sql: Sql) {
   }
 }
 
-const PAGE_OF_ITEMS = `
-  SELECT i.seq AS seq, ${ITEMS.names.map((each) => `i.${each}`).join(', ')},
-    s.account_id, s.project_id, s.store_id
-  FROM stores s JOIN items i ON i.store = s.seq
-  WHERE s.account_id = ? AND s.store_id = ? AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
-
 // The query summarizes the items of a store by four values. Each change of an item alters one of
 // them: items are never deleted, and each update increases `version`.
 const STATE_OF_STORES = `
@@ -128,14 +107,6 @@ function stateOf(project: Row, stores: readonly Row[]): string {
 function* findCatalogState(project_id: string): Program<string | undefined> {
   const project = yield* find(FIND_PROJECT, project_id)
   return project && stateOf(project, yield* all(STATE_OF_STORES, project_id, project_id))
-}
-
-/** A catalog page ends at this many characters. Reading it blocks other requests for 1 to 6 ms. */
-const CATALOG_PAGE_TEXT = 64 * 1024
-
-function textOf({ description, metadata }: Row): number {
-  const size = typeof metadata === 'string' ? metadata.length : JSON.stringify(metadata).length
-  return (description as string).length + size
 }
 
 /** The error for applying a plan to a catalog that has changed since the plan was made. */
