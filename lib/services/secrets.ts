@@ -116,20 +116,26 @@ function partsOf(digest: string): { readonly ids: readonly string[]; readonly ha
 /** A record whose configuration may hold secrets. */
 export type SecretHolder = Project | Store
 
-/** Returns the record with its secrets encrypted by the newest key. */
-export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): T {
-  const { config, names, place } = secretsOf(record)
-  const renewed = names.flatMap((name) => {
-    const stored = config[name]
-    // `names` has the secrets of all store types. In a store of another type, a field of the same
-    // name is no secret and may hold any JSON value.
-    if (!isSecret(stored)) return []
-    const secret = sealer.renew(stored, `${place}/${name}`)
-    return secret === stored ? [] : [[name, secret]]
+/** Returns the record with the results of `change` as its secrets. The result undefined removes one. */
+function mapSecrets<T extends SecretHolder>(
+  record: T,
+  change: (stored: unknown, name: string, place: string) => unknown,
+): T {
+  const { field, config, names, place } = secretsOf(record)
+  const entries = Object.entries(config).flatMap(([name, stored]) => {
+    const value = names.includes(name) ? change(stored, name, `${place}/${name}`) : stored
+    return value === undefined ? [] : [[name, value]]
   })
-  return renewed.length === 0
-    ? record
-    : withConfig(record, { ...config, ...Object.fromEntries(renewed) })
+  return { ...record, [field]: Object.fromEntries(entries) }
+}
+
+/** Returns the record with its secrets encrypted by the newest key, or `record` if they are. */
+export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): T {
+  // The secrets of another store type are no secrets of this store, and may have any JSON value.
+  const sealed = mapSecrets(record, (stored, _name, place) =>
+    isSecret(stored) ? sealer.renew(stored, place) : stored,
+  )
+  return isSameJson(sealed, record) ? record : sealed
 }
 
 /**
@@ -137,15 +143,12 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
  * a stored secret again, keeps its ciphertext: encrypting it again would give other bytes.
  */
 export function changeSealed<T extends SecretHolder>(current: T, changed: T, sealer: Sealer): T {
-  const { config, names, place } = secretsOf(current)
-  const sent = secretsOf(changed).config
-  const kept = names.filter((name) => {
-    const secret = config[name]
-    const text = isSealed(secret) ? sealer.open(secret, `${place}/${name}`) : undefined
-    return text !== undefined && text === sent[name]
+  const { config } = secretsOf(current)
+  const kept = mapSecrets(changed, (sent, name, place) => {
+    const stored = config[name]
+    return isSealed(stored) && sealer.open(stored, place) === sent ? stored : sent
   })
-  const merged = { ...sent, ...Object.fromEntries(kept.map((name) => [name, config[name]])) }
-  const next = sealSecrets(withConfig(changed, merged), sealer)
+  const next = sealSecrets(kept, sealer)
   return isSameJson(current, next) ? current : next
 }
 
@@ -199,8 +202,9 @@ export function findUnreadable(record: SecretHolder, sealer: Sealer): StoredSecr
 
 /** Returns the record without the secrets that no master key decrypts. */
 export function dropUnreadable<T extends SecretHolder>(record: T, sealer: Sealer): T {
-  const names = findUnreadable(record, sealer).map(({ field }) => field)
-  return names.length === 0 ? record : without(record, names)
+  const dropped = findUnreadable(record, sealer).map(({ field }) => field)
+  if (dropped.length === 0) return record
+  return mapSecrets(record, (stored, name) => (dropped.includes(name) ? undefined : stored))
 }
 
 /** The size of a record's configuration as JSON, in bytes; 0 without a record. */
@@ -210,20 +214,12 @@ export function configBytes(record: SecretHolder | undefined): number {
 
 /** Removes the secrets from a record before it is returned to a caller. */
 export function withoutSecrets<T extends SecretHolder>(record: T): T {
-  return without(record, secretsOf(record).names)
+  return mapSecrets(record, () => undefined)
 }
 
 /** Returns the record with only those secrets that this caller sent. */
 export function withSentSecrets<T extends SecretHolder>(record: T, sent: JsonObject = {}): T {
-  const shown = withoutSecrets(record)
-  const { config, names } = secretsOf(shown)
-  const own = names.flatMap((name) => (typeof sent[name] === 'string' ? [[name, sent[name]]] : []))
-  return withConfig(shown, { ...config, ...Object.fromEntries(own) })
-}
-
-function without<T extends SecretHolder>(record: T, names: readonly string[]): T {
-  const kept = Object.entries(secretsOf(record).config).filter(([name]) => !names.includes(name))
-  return withConfig(record, Object.fromEntries(kept))
+  return mapSecrets(record, (_, name) => (typeof sent[name] === 'string' ? sent[name] : undefined))
 }
 
 export function isStore(record: SecretHolder): record is Store {
@@ -238,7 +234,7 @@ export function namesOfSecrets(record: SecretHolder): string[] {
 
 /**
  * A record's configuration, the field that has it, the names of its secrets, their owner, and the
- * first part of their `place`.
+ * first part of their `place`. A store has the names of all store types, to return none of them.
  */
 export function secretsOf(record: SecretHolder) {
   const { account_id } = record
@@ -255,10 +251,6 @@ export function secretsOf(record: SecretHolder) {
 /** The first part of the `place` of an owner's secrets; see `createSealer`. */
 export function placeOf({ account_id, project_id, store_id }: EndpointOwner): string {
   return store_id === '' ? project_id : `${account_id}/${store_id}`
-}
-
-function withConfig<T extends SecretHolder>(record: T, config: JsonObject): T {
-  return isStore(record) ? { ...record, store_config: config } : { ...record, config }
 }
 
 function isSecret(value: unknown): value is string | Sealed {
