@@ -23,41 +23,31 @@ export function openArchiveFile(path: string) {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
   const fd = explained(path, () => openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600))
   let end: { readonly size: number; readonly seq: number } | undefined
-  let lines: Iterator<string | undefined> | undefined
 
-  /** Whether the file contains the line `written`. Continues where the previous search ended. */
-  const holds = ({ seq }: NumberedEntry, written: string): boolean => {
-    lines ??= linesOf(fd)
-    for (;;) {
-      const line = lines.next().value
-      if (line === written) return true
-      if (line === undefined || seqOf(line, path) > seq) return false
-    }
-  }
-
-  const keep = (entries: readonly NumberedEntry[]) => {
+  const keep = (page: readonly NumberedEntry[], count: number) => {
     end ??= begin(fd, path)
-    let { size, seq } = end
+    const { size, seq } = end
     if (fstatSync(fd).size !== size) throw refusal(path, 'another process writes it')
-    let fresh = ''
-    for (const entry of entries) {
-      const line = JSON.stringify(entry)
-      if (entry.seq > seq) {
-        fresh += `${line}\n`
-        seq = entry.seq
-      } else if (!holds(entry, line)) {
-        const found = `its last entry is ${seq}, but it lacks entry ${entry.seq}`
-        throw refusal(path, `${found}: archive into another file`)
-      }
+    // An interrupted run has written a page and not deleted it from the log. This page begins with
+    // the same entry.
+    const written = formatLines(page.filter((entry) => entry.seq <= seq))
+    if (readEnd(fd, size, Buffer.byteLength(written)).toString() !== written) {
+      const found = `it ends with entry ${seq}, but has other entries than the log`
+      throw refusal(path, `${found}: archive into another file`)
     }
-    size += writeAll(fd, fresh)
+    const added = page.slice(0, count).filter((entry) => entry.seq > seq)
+    const bytes = writeAll(fd, formatLines(added))
     fsyncSync(fd) // also makes the lines that an interrupted run wrote durable
-    end = { size, seq }
+    end = { size: size + bytes, seq: added.at(-1)?.seq ?? seq }
   }
 
   return {
-    /** Appends the entries that the file does not contain yet, and calls fsync. */
-    keep: (entries: readonly NumberedEntry[]) => explained(path, () => keep(entries)),
+    /**
+     * Appends the first `count` entries of a page that the file does not contain yet, and calls
+     * fsync. The page begins with the oldest entry of the log.
+     */
+    keep: (page: readonly NumberedEntry[], count: number) =>
+      explained(path, () => keep(page, count)),
     close: () => closeSync(fd),
   }
 }
@@ -74,9 +64,8 @@ function begin(fd: number, path: string): { size: number; seq: number } {
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
   // Reads only the last chunk. It contains the last line, because an entry is much shorter.
-  const start = Math.max(0, stat.size - CHUNK_BYTES)
-  const tail = Buffer.alloc(stat.size - start)
-  readSync(fd, tail, 0, tail.length, start)
+  const tail = readEnd(fd, stat.size, CHUNK_BYTES)
+  const start = stat.size - tail.length
   const cut = tail.lastIndexOf('\n') + 1
   const rest = tail.toString('utf8', cut)
   const whole = tail.toString('utf8', 0, cut).trimEnd()
@@ -111,23 +100,15 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** Yields each complete line of a file, then undefined. Later calls yield lines added since. */
-function* linesOf(fd: number): Generator<string | undefined> {
-  const chunk = Buffer.alloc(CHUNK_BYTES)
-  let rest = Buffer.alloc(0)
-  let position = 0
-  for (;;) {
-    const count = readSync(fd, chunk, 0, chunk.length, position)
-    if (count === 0) yield undefined
-    position += count
-    rest = Buffer.concat([rest, chunk.subarray(0, count)])
-    let start = 0
-    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n', start)) {
-      yield rest.toString('utf8', start, end)
-      start = end + 1
-    }
-    rest = rest.subarray(start)
-  }
+function formatLines(entries: readonly NumberedEntry[]): string {
+  return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+}
+
+/** Reads the last bytes of a file: `length`, or the whole file if it is shorter. */
+function readEnd(fd: number, size: number, length: number): Buffer {
+  const bytes = Buffer.alloc(Math.min(size, length))
+  readSync(fd, bytes, 0, bytes.length, size - bytes.length)
+  return bytes
 }
 
 function writeAll(fd: number, text: string): number {

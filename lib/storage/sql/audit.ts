@@ -97,7 +97,7 @@ export function auditMethods(sql: Sql) {
         const seqs = old.map(({ seq }) => seq)
         const last = seqs.at(-1)
         if (last === undefined) return { count: 0 }
-        target.keep(old)
+        target.keep(entries, old.length)
         yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
         yield* run(deleteEntries, seqs)
         yield* run('DELETE FROM audit_archive')
