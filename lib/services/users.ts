@@ -5,8 +5,8 @@ import { formatInstant } from '../domain/instant.ts'
 import { type ErasedUser, type UserQuery, userFields } from '../domain/user.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
-import type { Page, StoreKey, UserKey, WriteOptions } from '../storage/port.ts'
-import { entriesOf, pseudonymOf } from '../storage/pseudonym.ts'
+import type { Page, UserKey } from '../storage/port.ts'
+import { isAbout, namesOf, pseudonymOf } from '../storage/pseudonym.ts'
 import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -41,9 +41,6 @@ export interface EraseOptions extends CallOptions {
 /** The number of records that an export reads at once. Other requests wait meanwhile. */
 const EXPORT_PAGE = 200
 
-/** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
-const BATCH = 500
-
 export function createUsers(context: Context): Users {
   const { storage, now, longCalls } = context
 
@@ -66,39 +63,6 @@ export function createUsers(context: Context): Users {
     return auditedWrite(context, account, action, about, options)
   }
 
-  /** Holds the store's import lease, so that no import adds rows of the user meanwhile. */
-  const erasePurchases = async (
-    store: StoreKey,
-    { user_id }: UserKey,
-    deletes: boolean,
-    { authority }: WriteOptions,
-    onErased: (count: number) => void,
-    signal: AbortSignal | undefined,
-  ) => {
-    const id = createId('imp', now())
-    const open = () => storage.openImport(store, id)
-    const lease = await afterImport(open, signal)
-    try {
-      const list = (page: Page) => storage.listPurchases(store, { user_id }, page)
-      // Repeats until nothing is left: a deletion shifts later pages, so one pass may miss
-      // purchases.
-      for (let isLeft = true; isLeft; ) {
-        isLeft = false
-        for await (const { purchases } of pagesOf(list, BATCH)) {
-          signal?.throwIfAborted()
-          if (purchases.length === 0) continue
-          isLeft = true
-          const transaction_ids = purchases.map(({ transaction_id }) => transaction_id)
-          const erased = await lease.erase({ user_id, transaction_ids, deletes }, { authority })
-          if (erased === 0) throw new Error('listed purchases could not be erased')
-          onErased(erased)
-        }
-      }
-    } finally {
-      await lease.abort()
-    }
-  }
-
   async function* purchasesOf(account_id: string, { project_id, user_id }: UserKey) {
     for await (const { store_id } of storesOf(project_id)) {
       const list = (page: Page) =>
@@ -110,19 +74,15 @@ export function createUsers(context: Context): Users {
   }
 
   async function* revocationsOf(user: UserKey) {
-    const names = [user.user_id, pseudonymOf(user)]
-    const list = (page: Page) => storage.listWatermarks(user.project_id, page)
-    for await (const { records } of pagesOf(list, EXPORT_PAGE)) {
-      const own = records.filter(({ user_id }) => names.includes(user_id))
-      yield own.map((each) => ({ ...each, not_after: formatInstant(each.not_after * 1000) }))
-    }
+    const own = await storage.listUserWatermarks(user)
+    yield own.map((each) => ({ ...each, not_after: formatInstant(each.not_after * 1000) }))
   }
 
   async function* entriesAbout(account_id: string, user: UserKey) {
-    const { isAbout } = entriesOf(user)
+    const names = [user, { ...user, user_id: pseudonymOf(user) }].map(namesOf)
     const list = (page: Page) => storage.listAudit(account_id, page)
     for await (const { entries } of pagesOf(list, EXPORT_PAGE)) {
-      yield entries.filter(isAbout)
+      yield entries.filter((entry) => names.some((own) => isAbout(entry, own)))
     }
   }
 
@@ -155,13 +115,15 @@ export function createUsers(context: Context): Users {
       const authorized = { authority: authorityOf(account) }
       let found = await storage.pseudonymizeWatermark(user, audited)
       let erased = 0
+      const onErased = (purchases: number) => {
+        erased += purchases
+        onProgress?.(erased)
+      }
+      const erasure = { user_id: user.user_id, deletes, ...authorized, onErased, signal }
       for await (const { store_id } of storesOf(user.project_id)) {
         const store = { account_id, store_id }
-        const onErased = (count: number) => {
-          erased += count
-          onProgress?.(erased)
-        }
-        await erasePurchases(store, user, deletes, authorized, onErased, signal)
+        const attempt = () => storage.erasePurchases(store, createId('imp', now()), erasure)
+        await afterImport(attempt, signal)
       }
       const pseudonymizeEntries = (page: Page) =>
         storage.pseudonymizeAudit(account_id, user, page, authorized)

@@ -15,29 +15,15 @@ export function pseudonymOf({ project_id, user_id }: UserKey): string {
 
 type Names = Pick<AuditEntry, 'actor' | 'subject'>
 
-/** Returns functions that find the audit entries of a user, and replace the user id in them. */
-export function entriesOf(user: UserKey) {
-  const names = namesOf(user)
-  const erased = namesOf({ ...user, user_id: pseudonymOf(user) })
-  return {
-    /** Whether an entry names the user, by id or by pseudonym. */
-    isAbout: ({ actor, subject }: Names) =>
-      [names, erased].some((each) => each.actor === actor || each.subject === subject),
-    /** Replaces the id by the pseudonym. Returns undefined for an entry without the id. */
-    pseudonymize({ actor, subject }: Names): Names | undefined {
-      if (actor !== names.actor && subject !== names.subject) return undefined
-      return {
-        actor: actor === names.actor ? erased.actor : actor,
-        subject: subject === names.subject ? erased.subject : subject,
-      }
-    },
-  }
-}
-
 /**
  * The texts by which an entry names a user. The actor of a token is `token:` and its `jti`. In a
  * token of another tool, the `jti` may be the user id.
  */
-function namesOf({ project_id, user_id }: UserKey): Names {
+export function namesOf({ project_id, user_id }: UserKey): Names {
   return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }
+}
+
+/** Whether an audit entry names the user of these names. */
+export function isAbout({ actor, subject }: Names, names: Names): boolean {
+  return actor === names.actor || subject === names.subject
 }

@@ -70,7 +70,6 @@ async function useAll(storage: Storage): Promise<void> {
     await storage.listPurchases(MAIN, {}, page)
     await storage.listPurchases(MAIN, { user_id: 'u' }, page)
     await storage.listPurchases(MAIN, filter, page)
-    await storage.listWatermarks('prj_1', page)
     await storage.listAudit(undefined, page)
     await storage.listAudit('acc_1', page)
   }
@@ -92,6 +91,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.listOwned(MAIN, 'u', { limit: 10 }, 0)
   await storage.findTransactions({ account_id: 'acc_1' }, 'tx_1', {}, 10)
   await storage.findWatermark('prj_1', 'u')
+  await storage.listUserWatermarks({ project_id: 'prj_1', user_id: 'u' })
   await storage.findIdempotencyRecord('acc_1', 'k')
 }
 

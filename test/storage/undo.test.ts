@@ -32,18 +32,11 @@ async function contents(storage: Storage): Promise<string[]> {
   return purchases.map(({ transaction_id, status }) => `${transaction_id} ${status}`)
 }
 
-/** Erases the purchase of `ann` with this line. */
-async function erase(storage: Storage, line: number, deletes: boolean): Promise<void> {
-  const lease = await openImport(storage, MAIN, 'imp_lease')
-  await lease.erase({ user_id: 'ann', transaction_ids: [`tx_${line}`], deletes })
-  await lease.abort()
-}
-
 type Step =
   | readonly [add: string, ...rows: NewPurchase[]]
   | readonly [undo: string, outcome: { readonly outcome: string }, force?: 'force']
   | readonly [show: 'has', ...contents: string[]]
-  | readonly [erase: 'erase' | 'delete', line: number]
+  | readonly [erase: 'erase' | 'delete', user_id: string]
 
 /** Imports and their undos, with their outcomes and the purchases at some points. */
 const CASES: Record<string, readonly Step[]> = {
@@ -116,7 +109,7 @@ const CASES: Record<string, readonly Step[]> = {
   ],
   'an undone import whose user was erased never comes back with the user': [
     ['imp_1', ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })],
-    ['erase', 2],
+    ['erase', 'ann'],
     ['imp_1', UNDONE],
     ['imp_2', ofAnn(newRow(2)), newRow(3, { user_id: 'bob' })],
     ['has', 'tx_3 purchased'],
@@ -125,7 +118,7 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_1', ofAnn(pending(2)), pending(3)],
     ['imp_2', ofAnn(newRow(2)), newRow(3)],
     ['imp_3', ofAnn(refunded(2))],
-    ['delete', 2],
+    ['delete', 'ann'],
     ['imp_2', UNDONE],
     ['has', 'tx_3 pending'],
     ['imp_1', UNDONE],
@@ -140,8 +133,10 @@ for (const [title, steps] of Object.entries(CASES)) {
     for (const [number, [id, ...rest]] of steps.entries()) {
       const [first, force] = rest as [object | undefined, unknown]
       if (id === 'has') assert.deepEqual(await contents(storage), rest, `step ${number}`)
-      else if (typeof first === 'number') await erase(storage, first, id === 'delete')
-      else if (first && 'outcome' in first) {
+      else if (typeof first === 'string') {
+        const erasure = { user_id: first, deletes: id === 'delete' }
+        assert.ok(await storage.erasePurchases(MAIN, 'imp_lease', erasure))
+      } else if (first && 'outcome' in first) {
         assert.deepEqual(await undo(storage, id, force === 'force'), first, `step ${number}`)
       } else await add(storage, id, rest as NewPurchase[])
     }

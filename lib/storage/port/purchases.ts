@@ -1,3 +1,4 @@
+import type { Authority } from '../../domain/authority.ts'
 import type { ImportDetails } from '../../domain/import.ts'
 import type { ItemTotal, PurchaseTotal } from '../../domain/overview.ts'
 import type {
@@ -47,12 +48,6 @@ export interface PurchaseImport {
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all added rows. */
   abort(): Promise<void>
-  /**
-   * Erases stored purchases of a user in one transaction. A later import with the same transaction
-   * ids does not restore them or their user. Resolves to the number of erased purchases. Call it
-   * only on an import without rows.
-   */
-  erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
 /**
@@ -125,10 +120,15 @@ export type UndoOutcome =
   | { readonly outcome: 'undone' }
   | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
 
-/** Purchases of a user to erase. */
+/** The erasure of a user's purchases. */
 export interface Erasure {
   readonly user_id: string
-  readonly transaction_ids: readonly string[]
   /** Whether to delete the purchases. Otherwise, only their user and metadata are deleted. */
   readonly deletes: boolean
+  /** The transaction of each batch checks its conditions. */
+  readonly authority?: Authority | undefined
+  /** Called after each batch with the number of its purchases. */
+  readonly onErased?: (purchases: number) => void
+  /** Stops after a batch. */
+  readonly signal?: AbortSignal | undefined
 }

@@ -7,7 +7,6 @@ import { RECORD_IMPORT } from '../sql/record.ts'
 import { recordWrite } from '../sql/write.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import { type Database, LONG_MS } from './connection.ts'
-import { erasePurchases } from './erasure.ts'
 import { createRowWriter } from './row-writer.ts'
 import { DIALECT, execute } from './sql.ts'
 
@@ -51,14 +50,6 @@ export async function createImport(
       release()
       if (last - first > MANY_ROWS) await analyze(db)
     },
-    erase: (erasure, write = {}) =>
-      db.transaction(async (tx) => {
-        await execute(tx, verifyAuthority(DIALECT, write.authority))
-        await execute(tx, assertOwned(DIALECT, lease))
-        const erased = await erasePurchases(tx, lease.store, erasure)
-        await execute(tx, recordWrite(DIALECT, write))
-        return erased
-      }),
     async abort() {
       release()
       await rowWriter.settle()

@@ -5,6 +5,7 @@ import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
 import type { PurchaseDialect, Span } from '../sql/purchases.ts'
 import { type Database, LONG_MS } from './connection.ts'
+import { eraseRows } from './erasure.ts'
 import { DIALECT as SUMMARIES } from './summaries.ts'
 
 /**
@@ -20,6 +21,7 @@ const COUNT = `
 
 export const purchaseDialect = (db: Database): PurchaseDialect => ({
   ...SUMMARIES,
+  eraseRows,
   async countPurchases(account_id, most) {
     const values = [most, account_id, most, account_id]
     return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), LONG_MS))?.n)

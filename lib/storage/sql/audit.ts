@@ -2,7 +2,7 @@ import type { Authority } from '../../domain/authority.ts'
 import { openArchiveFile } from '../archive-file.ts'
 import { text } from '../columns.ts'
 import { pagesOf } from '../pages.ts'
-import { entriesOf, pseudonymOf } from '../pseudonym.ts'
+import { isAbout, namesOf, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { IS_ITEM_CHANGE } from '../schema.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
@@ -19,6 +19,10 @@ export function auditMethods(sql: Sql) {
     UPDATE idempotency_records AS r SET fingerprint = n.fingerprint
     FROM ${sql.rows({ account_id: text(), key: text(), fingerprint: text() })} n
     WHERE r.account_id = n.account_id AND r.key = n.key`
+  const pseudonymize = `
+    UPDATE audit SET actor = CASE actor WHEN ? THEN ? ELSE actor END,
+      subject = CASE subject WHEN ? THEN ? ELSE subject END
+    WHERE seq IN ${sql.each.bigint}`
   const deleteEntries = `DELETE FROM audit WHERE seq IN ${sql.each.bigint}`
 
   return {
@@ -125,29 +129,25 @@ export function auditMethods(sql: Sql) {
       account_id: string,
       user: UserKey,
       page: Page,
-      options: WriteOptions = {},
+      { authority }: Pick<WriteOptions, 'authority'> = {},
     ) {
-      const { pseudonymize } = entriesOf(user)
+      const { actor, subject } = namesOf(user)
+      const erased = namesOf({ ...user, user_id: pseudonymOf(user) })
       const numbered = { read: numberedEntry }
       const { records, ...further } = await read(
         listBySeq(numbered, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id),
       )
-      const changed = records.flatMap(({ seq, ...entry }) => {
-        const names = pseudonymize(entry)
-        return names ? [{ seq, ...names }] : []
-      })
-      if (changed.length > 0) {
+      const own = records.filter((entry) => isAbout(entry, { actor, subject }))
+      const seqs = own.map(({ seq }) => seq)
+      if (seqs.length > 0) {
         await write(function* () {
-          yield* verifyAuthority(sql, options.authority)
+          yield* verifyAuthority(sql, authority)
           yield* run('INSERT INTO audit_pseudonym (pseudonym) VALUES (?)', pseudonymOf(user))
-          for (const { actor, subject, seq } of changed) {
-            yield* run('UPDATE audit SET actor = ?, subject = ? WHERE seq = ?', actor, subject, seq)
-          }
+          yield* run(pseudonymize, actor, erased.actor, subject, erased.subject, seqs)
           yield* run('DELETE FROM audit_pseudonym')
-          yield* recordWrite(sql, options)
         })
       }
-      return { changed: changed.length, ...further }
+      return { changed: seqs.length, ...further }
     },
   }
 }

@@ -4,6 +4,7 @@ import { auditMethods } from './audit.ts'
 import { catalogMethods } from './catalog.ts'
 import { type CopyDialect, copyMethods } from './copy.ts'
 import type { Sql } from './dialect.ts'
+import { erasureMethod } from './erasure.ts'
 import { type ImportDialect, importLeases } from './imports.ts'
 import { itemMethods, type OwnItemMethods } from './items.ts'
 import { projectMethods } from './projects.ts'
@@ -49,6 +50,13 @@ export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy 
       return lease && imports.createImport(lease, leases)
     },
     undoImport,
+    /**
+     * Erases the purchases of a user in a store, one batch after the other. Holds the lease of an
+     * import meanwhile, so that no import adds purchases of the user. A later import with the same
+     * transaction ids does not restore them or their user. Resolves to undefined, and does nothing,
+     * while an import into the store runs. After an interruption, call it again.
+     */
+    erasePurchases: erasureMethod(sql, purchases, leases),
   }
   return { methods, clearAbandoned }
 }

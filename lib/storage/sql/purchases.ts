@@ -2,6 +2,7 @@ import type { Period } from '../../domain/overview.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus, type StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { SummaryKey } from '../../domain/summary.ts'
+import type { Row } from '../columns.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
 import { IS_LISTED } from '../recorded.ts'
@@ -49,6 +50,8 @@ export interface PurchaseDialect extends SummaryDialect {
    * half of `most`.
    */
   countPurchases(account_id: string, most: number): Promise<number>
+  /** Removes the user and the metadata of purchases, or deletes the purchases. */
+  eraseRows(store: number, user_id: string, rows: readonly Row[], deletes: boolean): Program<void>
   /** The query of `listOwned`, without its LIMIT. */
   owned(store: StoreKey, user_id: string, after: string, now: number): Query
 }

@@ -1,14 +1,6 @@
 import { numberOf } from '../columns.ts'
-import { recordPage } from '../pages.ts'
 import { pseudonymOf } from '../pseudonym.ts'
-import type {
-  Page,
-  Revocation,
-  StoredSigningKey,
-  UserKey,
-  Watermark,
-  WriteOptions,
-} from '../records.ts'
+import type { Revocation, StoredSigningKey, UserKey, Watermark, WriteOptions } from '../records.ts'
 import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { FIND_WATERMARK, lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -93,8 +85,8 @@ export function tokenMethods(sql: Sql) {
       const pseudonym = pseudonymOf({ project_id, user_id })
       return numberOf((await read(find(FIND_WATERMARK, project_id, user_id, pseudonym)))?.watermark)
     },
-    /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
-    listWatermarks: (project_id: string, page: Page) => read(listWatermarks(project_id, page)),
+    /** Lists the revocation watermarks of a user, also that of the pseudonym. */
+    listUserWatermarks: (user: UserKey) => read(listWatermarks(user)),
     /**
      * Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. Resolves to
      * whether the user had a watermark.
@@ -119,15 +111,11 @@ const FIND_OWN_WATERMARK = `
   SELECT not_after FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
 const DELETE_WATERMARK = `DELETE FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
 
-const watermarksFrom = (operator: '>' | '>=') => `
-  SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
-  ORDER BY user_id LIMIT ?`
-// The first page uses `>=`, because '' is the user id of the watermark for all users.
-const FIRST_WATERMARKS = watermarksFrom('>=')
-const NEXT_WATERMARKS = watermarksFrom('>')
+const LIST_WATERMARKS = `
+  SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name}
+  WHERE project_id = ? AND user_id IN (?, ?) ORDER BY user_id`
 
-function* listWatermarks(project_id: string, page: Page) {
-  const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
-  const rows = yield* all(sql, project_id, page.after ?? '', page.limit + 1)
-  return recordPage(rows, page, WATERMARKS.read, ({ user_id }) => user_id)
+function* listWatermarks({ project_id, user_id }: UserKey) {
+  const pseudonym = pseudonymOf({ project_id, user_id })
+  return (yield* all(LIST_WATERMARKS, project_id, user_id, pseudonym)).map(WATERMARKS.read)
 }

@@ -12,7 +12,6 @@ import { IMPORT_DETAILS } from '../tables.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { assertDiskSpace } from './diskspace.ts'
-import { erasePurchases } from './erasure.ts'
 import { type ImportWriter, startImportWriter } from './import-writer.ts'
 import { type PackedRows, packRows } from './packed-rows.ts'
 import { advanceStatuses } from './repeats.ts'
@@ -102,13 +101,6 @@ export function createImport(
   }
 
   return {
-    erase: (erasure, write = {}) =>
-      slices.run(() => {
-        execute(db, verifyAuthority(DIALECT, write.authority))
-        const erased = erasePurchases(db, store, erasure)
-        execute(db, recordWrite(DIALECT, write))
-        return erased
-      }),
     advance: (rows) => slices.run(() => advanceStatuses(db, store, seq, rows)),
     async add(rows, comparison) {
       isFinished = false

@@ -9,7 +9,8 @@ import { makeDiskSpace } from './diskspace.ts'
 import { WEBHOOKS } from './endpoints.ts'
 import { createImport, createSlices } from './imports.ts'
 import { execute } from './sql.ts'
-import { deleteUserEntry } from './users.ts'
+import { userKey } from './user-key.ts'
+import { DELETE_USER_ENTRY } from './users.ts'
 
 const LEASE_MS = 30_000
 
@@ -95,7 +96,7 @@ function deleteRows(db: Connection, lease: Lease, from: number, last: number, mo
     const key = [store, transaction_id] as const
     if (hasErased && db.run(KEEP_ERASED, ...key, seq) === 1) db.run(MARK_DELETED, ...key)
     else db.run(DELETE_TRANSACTION, ...key, seq)
-    if (user_id !== null) deleteUserEntry(db, store, user_id, seq)
+    if (user_id !== null) db.run(DELETE_USER_ENTRY, userKey(store, user_id), seq)
     db.run('DELETE FROM purchases WHERE seq = ?', seq)
     deleted = seq
     if (performance.now() > end) break

@@ -5,6 +5,7 @@ import { find } from '../sql/program.ts'
 import { ALL, type PurchaseDialect, type Span } from '../sql/purchases.ts'
 import { readInThread, type ThreadQueue } from './background.ts'
 import type { Connection } from './connection.ts'
+import { eraseRows } from './erasure.ts'
 import { seqOfStore } from './stores.ts'
 import { STATUS, DIALECT as SUMMARIES } from './summaries.ts'
 import { userKey } from './user-key.ts'
@@ -26,6 +27,7 @@ const counts: ThreadQueue = new WeakMap()
 export function purchaseDialect(db: Connection): PurchaseDialect {
   return {
     ...SUMMARIES,
+    eraseRows,
     async countPurchases(account_id) {
       const isLong = db.find(FIND_MANY_IMPORTS, account_id) !== undefined
       const [row] = isLong

@@ -1,7 +1,6 @@
 import { memoize } from '../memoize.ts'
 import type { Connection } from './connection.ts'
 import { doubled, NONE, type Numbers, type PackedRows } from './packed-rows.ts'
-import { userKey } from './user-key.ts'
 
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
 // therefore cheaper. A full one takes 16 MiB of memory.
@@ -88,12 +87,4 @@ function valuesOf(rows: number): string {
 }
 
 /** Removes a purchase from the index, because it is deleted or loses its user. */
-export function deleteUserEntry(
-  db: Connection,
-  store: number,
-  user_id: string,
-  purchase: number,
-): void {
-  const sql = 'DELETE FROM purchase_users WHERE user_key = ? AND purchase = ?'
-  db.run(sql, userKey(store, user_id), purchase)
-}
+export const DELETE_USER_ENTRY = 'DELETE FROM purchase_users WHERE user_key = ? AND purchase = ?'
