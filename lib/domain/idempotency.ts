@@ -5,7 +5,7 @@ export interface IdempotencyRecord {
   readonly key: string
   /**
    * A hash of the operation and its input. With a master key it is an HMAC, because an input may
-   * hold secrets. `sealSecrets` converts records that are older than the master key.
+   * hold secrets. `sealSecrets` removes those that are older than the newest master key.
    */
   readonly fingerprint: string
   /** The fields of the result that are not in the input, as JSON. */

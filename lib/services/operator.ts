@@ -12,7 +12,7 @@ import {
   parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { listAll, pagesOf, recordsOf } from '../storage/pages.ts'
+import { listAll, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
@@ -85,9 +85,10 @@ export interface Operations {
   /** Lists the signing keys without their secrets, oldest first. */
   listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
-   * Encrypts all stored secrets with the newest master key, and renews the hashes in idempotency
-   * records with it. On SQLite, then rewrites the file to remove all traces of the old secrets and
-   * hashes. Other writes wait meanwhile.
+   * Encrypts all stored secrets with the newest master key, and removes the hashes of earlier
+   * requests from idempotency records: a repetition of such a request is refused. On SQLite, then
+   * rewrites the file to remove all traces of the old secrets and hashes. Other writes wait
+   * meanwhile.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
@@ -120,7 +121,7 @@ export interface SealedSecrets {
   readonly sealed: number
   /** The number of secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
-  /** The number of idempotency records whose hashes were renewed with the newest key. */
+  /** The number of idempotency records whose hashes were removed. Their requests are refused now. */
   readonly idempotency_records: number
 }
 
@@ -158,16 +159,6 @@ export function createOperations(context: Context): Operations {
       bytes += Math.max(LEAST_BYTES, configBytes(found.record))
       yield found
     }
-  }
-
-  const renewFingerprints = async (): Promise<number> => {
-    let renewed = 0
-    for await (const { updated } of pagesOf((page) =>
-      storage.updateFingerprints(sealer.renewDigest, page),
-    )) {
-      renewed += updated
-    }
-    return renewed
   }
 
   const replaceKeyCheck = (values: readonly string[]) =>
@@ -279,7 +270,8 @@ export function createOperations(context: Context): Operations {
         await operations.requireMasterKey()
         await replaceKeyCheck(sealer.checkValues)
       }
-      const idempotency_records = await renewFingerprints()
+      const { digestPrefix } = sealer
+      const idempotency_records = digestPrefix ? await storage.clearFingerprints(digestPrefix) : 0
       await storage.forget?.()
       return { sealed, unreadable, idempotency_records }
     },

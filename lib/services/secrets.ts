@@ -63,22 +63,15 @@ export function createSealer(masterKeys: readonly Uint8Array[]) {
     }
   }
 
-  /**
-   * Computes an HMAC of a digest with the newest key. Does not need the text. To verify the new
-   * digest, `isDigest` needs the keys of the old digest too.
-   */
-  const renewDigest = (digest: string): string => {
-    const { ids, hash } = partsOf(digest)
-    if (!newest || ids[0] === newest.id) return digest
-    return [newest.id, ...ids, digestUnder(newest.secret, hash)].join('.')
-  }
+  const digestWith = (key: (typeof keys)[number] | undefined, hash: string) =>
+    key ? `${key.id}.${digestUnder(key.secret, hash)}` : hash
 
   return {
     /** Whether a master key is set. */
     isOn: newest !== undefined,
     /** The check values of the master keys, newest first; see `KeyCheck`. */
     checkValues: keys.map(({ secret }) => digestUnder(secret, CHECKED_TEXT)),
-    ...{ seal, open, renewDigest },
+    ...{ seal, open },
     /**
      * Encrypts a secret again with the newest key. Returns it unchanged if it cannot be decrypted.
      */
@@ -91,26 +84,15 @@ export function createSealer(masterKeys: readonly Uint8Array[]) {
      * Hashes a text. With a master key, the hash is an HMAC, so only the holder of the key can test
      * guesses of the text. Without a master key, it is SHA-256.
      */
-    digest: (text: string) => renewDigest(hashText(text)),
+    digest: (text: string) => digestWith(newest, hashText(text)),
+    /** The beginning of digests with the newest master key. */
+    digestPrefix: newest && `${newest.id}.`,
     /** Whether `digest` was computed from the text with any of the keys, or without a key. */
     isDigest(digest: string, text: string): boolean {
-      const { ids, hash } = partsOf(digest)
-      const wrapping = ids.map((each) => keys.find(({ id }) => id === each)?.secret).reverse()
-      // Older digests name no keys. Their hash is an HMAC of the text, not of its SHA-256.
-      const unwrapped = [hashText(text), ...keys.map(({ secret }) => digestUnder(secret, text))]
-      return unwrapped.some((first) => {
-        const wrap = (inner: string, secret: Uint8Array | undefined) =>
-          secret ? digestUnder(secret, inner) : ''
-        return wrapping.reduce(wrap, first) === hash
-      })
+      const hash = hashText(text)
+      return [...keys, undefined].some((key) => digestWith(key, hash) === digest)
     },
   }
-}
-
-/** Splits a digest into the ids of its keys, the newest first, and the hash: `<id>.<id>.<hash>`. */
-function partsOf(digest: string): { readonly ids: readonly string[]; readonly hash: string } {
-  const parts = digest.split('.')
-  return { ids: parts.slice(0, -1), hash: parts.at(-1) ?? '' }
 }
 
 /** A record whose configuration may hold secrets. */

@@ -1,6 +1,5 @@
 import type { Authority } from '../../domain/authority.ts'
 import { openArchiveFile } from '../archive-file.ts'
-import { text } from '../columns.ts'
 import { pagesOf } from '../pages.ts'
 import { isAbout, namesOf, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
@@ -15,10 +14,6 @@ import { recordWrite } from './write.ts'
 
 export function auditMethods(sql: Sql) {
   const { read, write } = sql
-  const updateFingerprints = `
-    UPDATE idempotency_records AS r SET fingerprint = n.fingerprint
-    FROM ${sql.rows({ account_id: text(), key: text(), fingerprint: text() })} n
-    WHERE r.account_id = n.account_id AND r.key = n.key`
   const pseudonymize = `
     UPDATE audit SET actor = CASE actor WHEN ? THEN ? ELSE actor END,
       subject = CASE subject WHEN ? THEN ? ELSE subject END
@@ -62,23 +57,12 @@ export function auditMethods(sql: Sql) {
         for (const { authority } of writes) yield* verifyAuthority(sql, authority)
         yield* recordWrite(sql, ...writes)
       }),
-    /** Applies `change` to the fingerprints (request hashes) of one page of idempotency records. */
-    updateFingerprints: (
-      change: (fingerprint: string) => string,
-      { limit, after = FIRST_IDEMPOTENCY_RECORD }: Page,
-    ) =>
-      write(function* () {
-        const [account_id, key] = JSON.parse(after) as [string, string]
-        const rows = yield* all(PAGE_OF_FINGERPRINTS + sql.forUpdate, account_id, key, limit)
-        const changed = rows.flatMap((row) => {
-          const fingerprint = change(row.fingerprint as string)
-          return fingerprint === row.fingerprint ? [] : [{ ...row, fingerprint }]
-        })
-        if (changed.length > 0) yield* run(updateFingerprints, changed)
-        const last = rows.length < limit ? undefined : rows.at(-1)
-        const further = last && { next: JSON.stringify([last.account_id, last.key]) }
-        return { updated: changed.length, ...further }
-      }),
+    /**
+     * Removes the fingerprints (request hashes) that do not begin with `prefix`. Resolves to their
+     * number.
+     */
+    clearFingerprints: (prefix: string) =>
+      write(() => run(CLEAR_FINGERPRINTS, `${prefix}%`), { isLong: true }),
     /**
      * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is
      * not older than `before`. Deletes a batch from the log only after an fsync of the file. If the
@@ -154,9 +138,9 @@ export function auditMethods(sql: Sql) {
 
 const FIND_IDEMPOTENCY_RECORD = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
-const PAGE_OF_FINGERPRINTS = `
-  SELECT account_id, key, fingerprint FROM idempotency_records
-  WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
+const CLEAR_FINGERPRINTS = `
+  UPDATE idempotency_records SET fingerprint = ''
+  WHERE fingerprint <> '' AND fingerprint NOT LIKE ?`
 
 /** Moving a batch to an archive holds the write lock for some 30 ms. */
 const ARCHIVED_A_BATCH = 2_000
@@ -181,6 +165,3 @@ function* listEntries(sql: string, page: Page, ...owner: readonly string[]): Pro
   const { records: entries, ...further } = yield* listBySeq(AUDIT, sql, page, ...owner)
   return { entries, ...further }
 }
-
-/** The cursor before the first idempotency record: an account id and a key, as JSON. */
-const FIRST_IDEMPOTENCY_RECORD = '["",""]'
