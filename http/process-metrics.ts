@@ -1,23 +1,26 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { counter, type Family, gauge, samplesBy } from './prometheus.ts'
+import { counter, type Family, gauge, type Samples, samplesBy } from './prometheus.ts'
 import { readVersion } from './version.ts'
 
 /** The metrics of the process, under their standard Prometheus names, and of its event loop. */
 export function processMetrics(): Family[] {
   const { user, system } = process.cpuUsage()
   const { active, idle } = performance.eventLoopUtilization()
-  const versions = { version: readVersion(), node: process.version }
+  const versions = `{version="${readVersion()}",node="${process.version}"}`
   const ofVersions = 'Versions of tillkit and Node, as labels; always 1.'
   const loop = samplesBy('state', { active: active / 1e3, idle: idle / 1e3 })
+  const ofDelay = 'Delay of the event loop since the last scrape; percentile 100 is the longest.'
+  const { open, max } = countFiles()
   return [
-    gauge('tillkit_build_info', ofVersions, [{ labels: versions, value: 1 }], 'min'),
-    counter('tillkit_event_loop_seconds_total', 'Time of the event loop by state.', ...loop),
-    delayMetric(),
+    gauge('tillkit_build_info', ofVersions, { [versions]: 1 }, 'min'),
+    counter('tillkit_event_loop_seconds_total', 'Time of the event loop by state.', loop),
+    gauge('tillkit_event_loop_delay_seconds', ofDelay, takeDelays(), 'max'),
     gauge('process_start_time_seconds', 'Unix time of the process start.', STARTED, 'min'),
     counter('process_cpu_seconds_total', 'User and system CPU time.', (user + system) / 1e6),
     gauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
-    ...fileMetrics(),
+    gauge('process_open_fds', 'Open file descriptors.', open, 'max'),
+    gauge('process_max_fds', 'Limit of open file descriptors.', max, 'min'),
   ]
 }
 
@@ -37,7 +40,7 @@ export function watchEventLoop(): void {
  * The event loop delay since the last scrape. Subtracts the timer's interval, which Node counts as
  * delay.
  */
-function delayMetric(): Family {
+function takeDelays(): Samples {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
   const samples = samplesBy('percentile', {
     50: secondsOf(delays?.percentile(50)),
@@ -45,22 +48,16 @@ function delayMetric(): Family {
     100: secondsOf(delays?.max),
   })
   delays?.reset()
-  const help = 'Delay of the event loop since the last scrape; percentile 100 is the longest.'
-  return gauge('tillkit_event_loop_delay_seconds', help, samples, 'max')
+  return samples
 }
 
-/**
- * The counts of file descriptors, on Linux only. Of several workers, the metrics report the highest
- * count and the lowest limit.
- */
-function fileMetrics(): Family[] {
+/** The number of open file descriptors and their limit, on Linux only. */
+function countFiles(): { readonly open?: number; readonly max?: number } {
   try {
     const open = readdirSync('/proc/self/fd').length - 1 // does not count the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    const files = gauge('process_open_fds', 'Open file descriptors.', open, 'max')
-    if (max === undefined) return [files]
-    return [files, gauge('process_max_fds', 'Limit of open file descriptors.', Number(max), 'min')]
+    return max === undefined ? { open } : { open, max: Number(max) }
   } catch {
-    return []
+    return {}
   }
 }

@@ -1,40 +1,50 @@
-/** One value with its labels. */
-export interface Sample {
-  readonly labels?: { readonly [name: string]: string | number }
-  readonly value: number
-  /** For a histogram, the suffix of the metric's name: `_bucket`, `_sum` or `_count`. */
-  readonly suffix?: string
-}
+/**
+ * The values of a metric by their labels, as Prometheus writes them: `{kind="reads"}`, or '' for a
+ * value without labels. In a histogram, a suffix of the name comes first: `_sum{route="/healthz"}`.
+ */
+export type Samples = { readonly [labels: string]: number }
 
 /** A metric family: the samples of one name. */
 export interface Family {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
-  readonly samples: readonly Sample[]
-  /** How to combine the values of several processes; default the sum. */
-  readonly aggregate?: 'min' | 'max'
+  readonly samples: Samples
+  /** How to combine the values of several processes. */
+  readonly aggregate: keyof typeof combine
 }
 
-/** A counter with these samples, or with one value. */
-export function counter(name: string, help: string, ...values: (Sample | number)[]): Family {
-  const samples = values.map((each) => (typeof each === 'number' ? { value: each } : each))
-  return { name, type: 'counter', help, samples }
+const combine = {
+  sum: (a: number, b: number) => a + b,
+  min: Math.min,
+  max: Math.max,
+}
+
+/** A metric without a value is left out of the answer. */
+type Value = number | Samples | undefined
+
+export function counter(name: string, help: string, value: Value): Family {
+  const samples = typeof value === 'number' ? { '': value } : (value ?? {})
+  return { name, type: 'counter', help, samples, aggregate: 'sum' }
 }
 
 export function gauge(
   name: string,
   help: string,
-  values: number | readonly Sample[],
-  aggregate?: Family['aggregate'],
+  value: Value,
+  aggregate: Family['aggregate'] = 'sum',
 ): Family {
-  const { samples } = counter(name, help, ...[values].flat())
-  return { name, type: 'gauge', help, samples, ...(aggregate && { aggregate }) }
+  return { ...counter(name, help, value), type: 'gauge', aggregate }
+}
+
+export function histogram(name: string, help: string, samples: Samples): Family {
+  return { ...counter(name, help, samples), type: 'histogram' }
 }
 
 /** A sample for each value of a label. */
-export function samplesBy(label: string, values: { readonly [name: string]: number }): Sample[] {
-  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }))
+export function samplesBy(label: string, values: { readonly [name: string]: number }): Samples {
+  const samples = Object.entries(values).map(([name, value]) => [`{${label}="${name}"}`, value])
+  return Object.fromEntries(samples)
 }
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -44,35 +54,25 @@ export function formatFamilies(families: readonly Family[]): string {
   return families.map(formatFamily).join('')
 }
 
+function formatFamily({ name, type, help, samples }: Family): string {
+  const lines = Object.entries(samples).map(([labels, value]) => `${name}${labels} ${value}\n`)
+  if (lines.length === 0) return ''
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
 /** Combines the metrics of several processes into those of one. */
 export function sumFamilies(processes: readonly (readonly Family[])[]): Family[] {
-  const sums = new Map<string, { readonly family: Family; readonly samples: Map<string, Sample> }>()
+  const sums = new Map<string, Family>()
   for (const family of processes.flat()) {
-    const sum = sums.get(family.name) ?? { family, samples: new Map() }
-    sums.set(family.name, sum)
-    for (const sample of family.samples) addSample(sum.samples, sample, family.aggregate)
+    const { name, aggregate } = family
+    const samples: { [labels: string]: number } = { ...sums.get(name)?.samples }
+    for (const [labels, value] of Object.entries(family.samples)) {
+      const before = samples[labels]
+      samples[labels] = before === undefined ? value : combine[aggregate](before, value)
+    }
+    sums.set(name, { ...family, samples })
   }
-  return [...sums.values()].map(({ family, samples }) => {
-    return { ...family, samples: [...samples.values()] }
-  })
-}
-
-function addSample(
-  sums: Map<string, Sample>,
-  sample: Sample,
-  aggregate: Family['aggregate'] | 'sum' = 'sum',
-): void {
-  const { suffix = '', labels = {}, value } = sample
-  const key = suffix + formatLabels(labels)
-  const before = sums.get(key)?.value
-  if (before === undefined) sums.set(key, sample)
-  else sums.set(key, { ...sample, value: combine[aggregate](before, value) })
-}
-
-const combine = {
-  sum: (a: number, b: number) => a + b,
-  min: Math.min,
-  max: Math.max,
+  return [...sums.values()]
 }
 
 /**
@@ -81,16 +81,4 @@ const combine = {
  */
 export function countersOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')
-}
-
-function formatFamily({ name, type, help, samples }: Family): string {
-  const lines = samples.map(
-    ({ suffix = '', labels = {}, value }) => `${name}${suffix}${formatLabels(labels)} ${value}\n`,
-  )
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
-}
-
-function formatLabels(labels: { readonly [name: string]: string | number }): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
-  return pairs.length > 0 ? `{${pairs.join(',')}}` : ''
 }
