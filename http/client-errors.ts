@@ -68,7 +68,7 @@ function answer(
   request_id: string,
 ): void {
   if (!socket.writable) return
-  const reply = problemReply(fault, request_id, limits)
+  const reply = problemReply(fault, request_id)
   socket.end(format(reply))
   const client = connectionAddress(socket)
   record?.({ method: '', route: undefined, request_id, client }, { status: reply.status, ms: 0 })

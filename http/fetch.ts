@@ -63,7 +63,7 @@ export function createFetchHandler(
       reply = await respond(exchange, till.together())
     } catch (error) {
       failure = error
-      reply = problemReply(error, exchange.request_id, limits)
+      reply = problemReply(error, exchange.request_id)
     }
     exchange.discardRest(limits)
     const { status, content = null, stream } = reply

@@ -164,8 +164,8 @@ export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
       }
     },
     /**
-     * Counts an unsent answer until the returned function is called or the client disconnects. When
-     * several clients wait for the same `body`, each is charged an equal part.
+     * Counts an unsent answer until the returned function is called. When several clients wait for
+     * the same `body`, each is charged an equal part.
      */
     reserveAnswer(reader: Reader, body: object, length: number): () => void {
       if (reader.destroyed) return () => {}
@@ -179,7 +179,6 @@ export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
 /** The connection or stream of a client that reads an answer. */
 export interface Reader {
   readonly destroyed: boolean
-  once(event: 'close', listener: () => void): unknown
   destroy(): unknown
 }
 
@@ -189,50 +188,36 @@ export interface Reader {
  */
 const ANSWER_BYTES = 8 * 1024
 
-/** The unsent answers or chunks of one client. */
-type Waiting = Set<{ readonly body: object }>
+/** An answer that a client has not read yet. Several answers may have the same body. */
+interface Unsent {
+  readonly body: { readonly bytes: number; readers: number }
+}
 
 /** Tracks the unsent answers by client and by body. */
 function createUnsentAnswers() {
-  const clients = new Map<Reader, Waiting>()
-  const watched = new WeakSet<Reader>()
-  const bodies = new Map<object, { readonly bytes: number; readers: number }>()
+  const clients = new Map<Reader, Set<Unsent>>()
+  const bodies = new WeakMap<object, Unsent['body']>()
   let held = 0
 
-  const add = (reader: Reader, body: object, bytes: number) => {
-    if (!watched.has(reader)) {
-      watched.add(reader)
-      reader.once('close', () => forget(reader))
-    }
+  const add = (reader: Reader, content: object, bytes: number) => {
+    const body = bodies.get(content) ?? { bytes, readers: 0 }
+    bodies.set(content, body)
+    if (body.readers++ === 0) held += body.bytes
+    held += ANSWER_BYTES
     const answer = { body }
-    const waiting = clients.get(reader)
-    if (waiting) waiting.add(answer)
-    else clients.set(reader, new Set([answer]))
-    const shared = bodies.get(body)
-    if (shared) shared.readers++
-    else bodies.set(body, { bytes, readers: 1 })
-    held += ANSWER_BYTES + (shared ? 0 : bytes)
+    clients.set(reader, (clients.get(reader) ?? new Set()).add(answer))
     return () => remove(reader, answer)
   }
-  const remove = (reader: Reader, answer: { readonly body: object }) => {
+  const remove = (reader: Reader, answer: Unsent) => {
     const waiting = clients.get(reader)
     if (!waiting?.delete(answer)) return
     if (waiting.size === 0) clients.delete(reader)
     held -= ANSWER_BYTES
-    const shared = bodies.get(answer.body)
-    if (!shared || --shared.readers > 0) return
-    bodies.delete(answer.body)
-    held -= shared.bytes
+    if (--answer.body.readers === 0) held -= answer.body.bytes
   }
-  const forget = (reader: Reader) => {
-    for (const answer of clients.get(reader) ?? []) remove(reader, answer)
-  }
-  const bytesOf = (waiting: Waiting) => {
+  const bytesOf = (waiting: Set<Unsent>) => {
     let sum = 0
-    for (const { body } of waiting) {
-      const { bytes = 0, readers = 1 } = bodies.get(body) ?? {}
-      sum += ANSWER_BYTES + bytes / readers
-    }
+    for (const { body } of waiting) sum += ANSWER_BYTES + body.bytes / body.readers
     return sum
   }
 
@@ -251,7 +236,7 @@ function createUnsentAnswers() {
       for (const { reader } of sizes) {
         if (held <= bytes) return
         reader.destroy()
-        forget(reader)
+        for (const answer of clients.get(reader) ?? []) remove(reader, answer)
       }
     },
   }

@@ -65,13 +65,6 @@ export const limits = {
    * used, the clients with the most unsent bytes are disconnected.
    */
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
-  /** The maximum bytes of a problem document. Errors that do not fit are left out. */
-  problemBytes: 64 * 1024,
-  /**
-   * The maximum bytes of a problem document with more than 100 errors, such as that of an import in
-   * the management API.
-   */
-  reportBytes: 256 * 1024,
   /** The maximum milliseconds for the arrival of a whole request, such as a slow upload. */
   requestTimeout: 3_600_000,
   /** A client that reads nothing of its answer for this many milliseconds is disconnected. */

@@ -44,65 +44,47 @@ export interface Problem {
   }
 }
 
+/** Texts are cut to this many characters. Only quotes of the client's input can be longer. */
+const MAX_TEXT = 1000
+
 /**
- * Creates the problem document for a thrown value, in at most `bytes` of JSON. An internal error
- * does not disclose its cause.
+ * Creates the problem document for a thrown value, in at most `bytes` of JSON. Drops the last errors
+ * if they do not fit; `detail` then says how many are shown. An internal error does not disclose its
+ * cause.
  */
 export function createProblem(
   error: unknown,
   request_id: string,
   bytes = Number.POSITIVE_INFINITY,
 ): Problem {
-  const { status, headers, body } = describe(error, request_id)
-  return { status, headers, body: fit(body, bytes) }
-}
-
-function describe(error: unknown, request_id: string): Problem {
-  if (error instanceof TillError) {
-    const { code, status, title, message, details } = error
-    return problem(status, headersOf[code], code, title, message, request_id, details)
-  }
-  if (error instanceof TransportFault) {
-    const { status, title } = faults[error.code]
-    return problem(status, error.headers, error.code, title, error.message, request_id)
-  }
-  const detail = 'Internal error; the log has the details under this request id'
-  return problem(500, {}, 'internal_error', 'Internal server error', detail, request_id)
-}
-
-function problem(
-  status: number,
-  headers: ResponseHeaders = {},
-  code: string,
-  title: string,
-  detail: string,
-  request_id: string,
-  errors: readonly ErrorDetail[] = [],
-): Problem {
+  const { status, title, code, text, headers = {}, errors = [] } = describe(error)
+  const detail = excerpt(text, MAX_TEXT)
   const body = { type: `urn:tillkit:error:${code}`, title, status, detail, code, request_id }
-  return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
-}
-
-/** Texts are cut to this many characters. Only quotes of the client's input can be longer. */
-const MAX_TEXT = 1000
-
-/**
- * Shortens long texts. Drops the last errors if they do not fit; `detail` then says how many are
- * shown. The names in the errors are short already.
- */
-function fit({ errors = [], ...rest }: Problem['body'], bytes: number): Problem['body'] {
-  const detail = excerpt(rest.detail, MAX_TEXT)
-  if (errors.length === 0) return { ...rest, detail }
-  let bytesLeft = bytes - byteLength({ ...rest, detail, errors: [] }) - MAX_TEXT
+  if (errors.length === 0) return { status, headers, body }
+  let bytesLeft = bytes - byteLength({ ...body, errors: [] }) - MAX_TEXT
   const shown: ErrorDetail[] = []
   for (const error of errors) {
+    // The names in the errors are short already.
     const short = { ...error, message: excerpt(error.message, MAX_TEXT) }
     bytesLeft -= byteLength(short) + 1
     if (bytesLeft < 0) break
     shown.push(short)
   }
   const note = shown.length < errors.length ? ` (the first ${shown.length} are named)` : ''
-  return { ...rest, detail: detail + note, errors: shown }
+  return { status, headers, body: { ...body, detail: detail + note, errors: shown } }
+}
+
+function describe(error: unknown) {
+  if (error instanceof TillError) {
+    const { code, status, title, message, details } = error
+    return { status, title, code, text: message, headers: headersOf[code], errors: details }
+  }
+  if (error instanceof TransportFault) {
+    const { code, message, headers } = error
+    return { ...faults[code], code, text: message, headers }
+  }
+  const text = 'Internal error; the log has the details under this request id'
+  return { status: 500, title: 'Internal server error', code: 'internal_error', text }
 }
 
 function byteLength(value: object): number {

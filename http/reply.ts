@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { MAX_DETAILS, TillError } from '../lib/index.ts'
 import { mustEndLater } from './connections.ts'
@@ -56,10 +55,14 @@ export function replyTo(
   return { status: 200, headers: list, content: body.content }
 }
 
+/** The maximum bytes of a problem document, and of one with more errors than usual. */
+const PROBLEM_BYTES = 64 * 1024
+const REPORT_BYTES = 256 * 1024
+
 /** Creates the reply for an error: a problem document. */
-export function problemReply(error: unknown, request_id: string, limits: Limits): Reply {
-  const isLong = error instanceof TillError && error.details.length > MAX_DETAILS
-  const bytes = isLong ? limits.reportBytes : limits.problemBytes
+export function problemReply(error: unknown, request_id: string): Reply {
+  const isReport = error instanceof TillError && error.details.length > MAX_DETAILS
+  const bytes = isReport ? REPORT_BYTES : PROBLEM_BYTES
   const { status, headers, body } = createProblem(error, request_id, bytes)
   const all = { 'content-type': 'application/problem+json', ...headers }
   return textReply(status, JSON.stringify(body), all, request_id)
@@ -109,7 +112,10 @@ interface SendOptions {
   readonly memory: MemoryBudget
 }
 
-/** Sends a reply. For a stream, resolves when all of it is sent. */
+/**
+ * Sends a reply. For a stream, resolves when all of it is sent. Closes the connection when the client
+ * reads nothing for `answerTimeout`.
+ */
 export function sendReply(
   request: IncomingMessage,
   response: ServerResponse,
@@ -118,7 +124,7 @@ export function sendReply(
 ): Promise<void> | undefined {
   writeHead(response, status, headers)
   if (stream) return sendStream(request, response, stream, options)
-  end(request, response, content)
+  end(request, response, content, options)
   return undefined
 }
 
@@ -139,64 +145,53 @@ function writeHead(
   response.writeHead(status, record)
 }
 
-/** Ends an answer. If the request's body is still arriving, `discardRest` ends the answer later. */
-function end(request: IncomingMessage, response: ServerResponse, content?: Buffer | string): void {
+/**
+ * Ends an answer. If the request's body is still arriving, `discardRest` ends the answer later.
+ * Counts the answer in the memory budget until it is fully sent.
+ */
+function end(
+  request: IncomingMessage,
+  response: ServerResponse,
+  content: Buffer | string | undefined,
+  { limits, memory }: SendOptions,
+): void {
   if (!mustEndLater(request, response)) response.end(content)
   else if (content !== undefined) response.write(content)
+  const { writableLength } = response
+  if (writableLength === 0) return // the kernel has taken all bytes
+  setAnswerTimeout(request, response, limits)
+  // Other responses may be sending the same buffer.
+  const [body, bytes] =
+    content instanceof Buffer ? [content, content.length] : [response, writableLength]
+  response.once('close', memory.reserveAnswer(request.socket, body, bytes))
 }
 
 async function sendStream(
   request: IncomingMessage,
   response: ServerResponse,
   { first, rest }: ReplyStream,
-  { limits, memory }: SendOptions,
+  options: SendOptions,
 ): Promise<void> {
   const { socket } = request
-  setAnswerTimeout(request, response, limits)
+  setAnswerTimeout(request, response, options.limits)
   for (let chunk = first; !chunk.done && !socket.destroyed; chunk = await rest.next()) {
     if (response.write(chunk.value)) continue
-    const release = memory.reserveAnswer(socket, chunk.value, chunk.value.length)
-    await drainOrClose(request, response)
+    const release = options.memory.reserveAnswer(socket, chunk.value, chunk.value.length)
+    if (!socket.destroyed) await drainOrClose(response)
     release()
   }
-  end(request, response)
+  end(request, response, undefined, options)
 }
 
-/**
- * Resolves when the client has read all written bytes, or has disconnected. Also listens on the
- * socket: a pipelined response gets no `close` event while it waits for earlier ones.
- */
-async function drainOrClose({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (socket.destroyed) return
-  socket.setMaxListeners(0) // no warning: each pipelined response may add a listener
-  const controller = new AbortController()
-  const { signal } = controller
-  try {
-    await Promise.race([once(response, 'drain', { signal }), once(socket, 'close', { signal })])
-  } finally {
-    controller.abort()
-  }
-}
-
-/**
- * Counts an answer in the memory budget until it is fully sent. Closes the connection when the
- * client reads nothing for `answerTimeout`. `shared` is a buffer that other responses may be
- * sending too.
- */
-export function watchSlowReader(
-  request: IncomingMessage,
-  response: ServerResponse,
-  shared: Buffer | undefined,
-  { limits, memory }: SendOptions,
-): void {
-  const { writableLength } = response
-  if (writableLength === 0) return // the kernel has taken all bytes
-  setAnswerTimeout(request, response, limits)
-  const { socket } = request
-  const release = shared
-    ? memory.reserveAnswer(socket, shared, shared.length)
-    : memory.reserveAnswer(socket, response, writableLength)
-  response.once('finish', release)
+/** Resolves when the client has read all written bytes, or has disconnected. */
+function drainOrClose(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off('drain', settle).off('close', settle)
+      resolve()
+    }
+    response.on('drain', settle).on('close', settle)
+  })
 }
 
 function setAnswerTimeout(
