@@ -10,24 +10,32 @@ const TOLERANCE = 0.001
 /** The maximum number of keys of one limiter; they take about 20 MB. */
 const BUCKETS = 100_000
 
+export type RateLimit = ReturnType<typeof createRateLimit>
+
 /**
  * Creates a token bucket for each key, which holds `quota` requests and fills in a minute. Stores
  * only the time at which each bucket will be full (GCRA). The map drops its older half when full.
  */
-export function createRateLimiter(
+export function createRateLimit(
+  name: string,
   quota: number,
   now: () => number = () => performance.now(), // a monotonic clock: the wall clock may jump
   buckets = BUCKETS,
 ) {
   const interval = WINDOW / quota
   const fullAt = new BoundedMap<number>(buckets)
-
-  return {
+  const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
+  const limit = {
+    name,
+    /** The number of refused requests. */
+    refused: 0,
     /**
-     * Consumes a request. `remaining` is the number of further requests that the bucket allows at
-     * this moment. `seconds` are those until it is full; after a refusal, until it allows a request.
+     * Consumes a request from the key's bucket. Sets the headers of
+     * draft-ietf-httpapi-ratelimit-headers: `r` is the number of further requests that the bucket
+     * allows now, `t` are the seconds until it is full. After a refusal, these are the seconds until
+     * it allows a request. Throws 429 when the bucket is empty.
      */
-    consume(key: string) {
+    consume(key: string, answer: AnswerHeaders): void {
       const time = now()
       const before = Math.max(fullAt.get(key) ?? 0, time)
       const excess = before + interval - time - WINDOW
@@ -36,34 +44,11 @@ export function createRateLimiter(
       // Sets the key of a refused request too. The map drops the keys that were set the longest
       // ago, and a client with a dropped key could send requests again at once.
       fullAt.set(key, after)
-      if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
-      const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
-      return { isAllowed, remaining, seconds: secondsOf(after - time) }
-    },
-  }
-}
-
-function secondsOf(milliseconds: number): number {
-  return Math.max(1, Math.ceil(milliseconds / 1000 - TOLERANCE))
-}
-
-export type RateLimit = ReturnType<typeof createRateLimit>
-
-/** Allows `quota` requests a minute for each key. Counts the refused ones under this name. */
-export function createRateLimit(name: string, quota: number) {
-  const limiter = createRateLimiter(quota)
-  const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
-  const limit = {
-    name,
-    refused: 0,
-    /**
-     * Consumes a request from the key's bucket. Sets the headers of
-     * draft-ietf-httpapi-ratelimit-headers. Throws 429 when the bucket is empty.
-     */
-    consume(key: string, answer: AnswerHeaders): void {
-      const { isAllowed, remaining, seconds } = limiter.consume(key)
+      const left = isAllowed ? Math.floor((WINDOW - after + time) / interval + TOLERANCE) : 0
+      const wait = isAllowed ? after - time : excess
+      const seconds = Math.max(1, Math.ceil(wait / 1000 - TOLERANCE))
       addToList(answer, 'ratelimit-policy', policy)
-      addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
+      addToList(answer, 'ratelimit', `"${name}";r=${left};t=${seconds}`)
       if (isAllowed) return
       limit.refused++
       const message = `Too many requests; the next one is allowed in ${seconds} s`

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { forwardedAddress, networkOf } from '../../http/head.ts'
-import { createRateLimiter } from '../../http/rate-limit.ts'
+import { createRateLimit, type RateLimit } from '../../http/rate-limit.ts'
 import { assertProblem, type Parts, rawRequest, serveShop, startServer } from '../support/server.ts'
 
 function createClock() {
@@ -15,10 +15,27 @@ const LIST = 'GET /api/v1/items?store_id=main'
 const CREATE = 'POST /api/v1/items'
 const ACCESS_TOKEN = 'GET /api/v1/identity/auth/access-token'
 
+/** Consumes a request. Returns the headers' remaining requests and seconds, and whether it is allowed. */
+function consume(limit: RateLimit, key: string) {
+  const headers = new Map<string, string>()
+  const answer = {
+    getHeader: (name: string) => headers.get(name),
+    setHeader: (name: string, value: string) => headers.set(name, value),
+  }
+  let isAllowed = true
+  try {
+    limit.consume(key, answer)
+  } catch {
+    isAllowed = false
+  }
+  const [remaining, seconds] = (headers.get('ratelimit') ?? '').match(/\d+/g)?.map(Number) ?? []
+  return { isAllowed, remaining, seconds }
+}
+
 test('a bucket holds the requests of a minute, and fills evenly', async () => {
   const { now, pass } = createClock()
-  const limiter = createRateLimiter(6, now)
-  const take = () => limiter.consume('a')
+  const limit = createRateLimit('key', 6, now)
+  const take = () => consume(limit, 'a')
 
   const first = Array.from({ length: 7 }, take)
   assert.deepEqual(
@@ -33,7 +50,7 @@ test('a bucket holds the requests of a minute, and fills evenly', async () => {
       [false, 0, 10],
     ],
   )
-  assert.equal(limiter.consume('b').remaining, 5)
+  assert.equal(consume(limit, 'b').remaining, 5)
   pass(9.5)
   assert.deepEqual(take(), { isAllowed: false, remaining: 0, seconds: 1 })
   pass(0.5)
@@ -45,8 +62,8 @@ test('a bucket holds the requests of a minute, and fills evenly', async () => {
 
 test('a full limiter drops the keys that were unused for longest', () => {
   const { now } = createClock()
-  const limiter = createRateLimiter(2, now, 100)
-  const take = (key: string) => limiter.consume(key)
+  const limit = createRateLimit('key', 2, now, 100)
+  const take = (key: string) => consume(limit, key)
 
   take('seen')
   take('seen')
