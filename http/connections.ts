@@ -26,6 +26,7 @@ export function watchConnections(
   const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
+      socket.setTimeout(0) // the connection is no longer idle
       // Of several pipelined answers, only the last may close the connection: the answers after a
       // close would be lost.
       const earlier = latest.get(socket)
@@ -45,34 +46,28 @@ export function watchConnections(
     connections.open++
     socket.once('close', untrack)
   })
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, track)
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) {
+    server.prependListener(event, track)
+  }
   return latest
 }
 
 /**
- * Returns a function to call periodically. Each call ends the connections that were idle since the
- * previous call, and destroys those that the previous call ended. The delay between end and
- * destruction avoids resetting a request that is on its way.
+ * Closes the connections of a server that no longer listens: those in use after their answer, and
+ * idle ones after `stopIdleTimeout`, because a request may be on its way.
  */
-export function createIdleCloser(connections: Connections): () => void {
-  let idle = new Map<Socket, number>()
-  return () => {
-    const before = idle
-    idle = new Map()
-    for (const [socket, exchange] of connections) {
-      if (exchange && !isOver(exchange)) continue
-      idle.set(socket, socket.bytesRead)
-      if (before.get(socket) !== socket.bytesRead) continue
-      if (socket.writableEnded) socket.destroy()
-      else endIgnoringRequests(socket)
-    }
+export function closeConnections(
+  server: Server,
+  connections: Connections,
+  { stopIdleTimeout }: Limits,
+): void {
+  server.keepAliveTimeout = Math.max(1, stopIdleTimeout) // 0 would disable it
+  for (const [socket, exchange] of connections) {
+    const closeWhenIdle = () => socket.setTimeout(server.keepAliveTimeout)
+    if (!exchange || isOver(exchange)) closeWhenIdle()
+    else if (exchange.response.writableFinished) exchange.request.once('close', closeWhenIdle)
+    else exchange.response.shouldKeepAlive = false
   }
-}
-
-/** Ends a connection, and ignores later requests: their answers could no longer be sent. */
-function endIgnoringRequests(socket: Socket): void {
-  socket.removeAllListeners('data').on('data', () => {})
-  socket.end()
 }
 
 /** Whether the request is fully received and its answer fully sent. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -5,7 +6,7 @@ import type { Till } from '../lib/index.ts'
 import { handleClientErrors } from './client-errors.ts'
 import {
   type Connections,
-  createIdleCloser,
+  closeConnections,
   deferContinue,
   watchConnections,
 } from './connections.ts'
@@ -65,23 +66,14 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   // `server.close` calls `closeIdleConnections`, which would cut off unfinished answers and
   // requests that are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
-  await listen(server, port, host)
+  server.listen(port, host)
+  await once(server, 'listening')
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
     stopped ??= stop(server, connections, context)
     return stopped
   }
   return { url: urlOf(server), stop: stopOnce, [Symbol.asyncDispose]: stopOnce }
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
 
 function urlOf(server: Server): string {
@@ -94,18 +86,12 @@ async function stop(
   connections: Connections,
   context: ServerContext,
 ): Promise<void> {
-  const { drainDelay, stopIdleTimeout, stopTimeout } = context.limits
+  const { limits } = context
   context.isStopping = true
-  if (drainDelay > 0) await wait(drainDelay)
+  if (limits.drainDelay > 0) await wait(limits.drainDelay)
   const closed = new Promise((resolve) => server.close(resolve))
-  for (const exchange of connections.values()) {
-    if (exchange) exchange.response.shouldKeepAlive = false
-  }
-  const closeIdle = createIdleCloser(connections)
-  closeIdle()
-  const idleTimer = setInterval(closeIdle, stopIdleTimeout)
-  const stopTimer = setTimeout(() => server.closeAllConnections(), stopTimeout)
+  closeConnections(server, connections, limits)
+  const stopTimer = setTimeout(() => server.closeAllConnections(), limits.stopTimeout)
   await closed
-  clearInterval(idleTimer)
   clearTimeout(stopTimer)
 }

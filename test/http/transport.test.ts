@@ -278,26 +278,6 @@ test('a stopping server answers all pipelined requests that were on their way, t
   assert.equal(await client.ended, '')
 })
 
-test('a request on a connection that a stop has ended is not carried out and not reset', {
-  timeout: 20_000,
-}, async (t) => {
-  const limits = { ...patient, stopIdleTimeout: 500 }
-  const { till, stop, connect, withKey, token } = await serveShop(t, { limits })
-  const session = await till.sessions.authenticate(token)
-  const client = await connect(get('/healthz'))
-  await client.reply()
-  let error: Error | undefined
-  client.socket.on('error', (reset) => (error = reset))
-
-  const stopping = stop()
-  await client.ended
-  client.write(rawRequest('POST /api/v1/items', [withKey], JSON.stringify(itemNamed('late'))))
-  await stopping
-
-  assert.equal((await till.items.list(session, { store_id: 'main' })).items.length, 1)
-  assert.equal(error, undefined)
-})
-
 test('stop() resolves although a client hangs', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, stopTimeout: 200 }
   const { stop, connect, entryOf, withKey } = await serveShop(t, { limits })
