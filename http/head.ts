@@ -24,29 +24,19 @@ interface MountedRequest {
 }
 
 /**
- * Parses the target of a request. Express and Connect may have removed a prefix from `url`. The
- * prefix may include the base path, so the base path is looked up in `originalUrl`.
+ * Parses the target of a request. Express and Connect may have removed a prefix from `url`. Throws a
+ * TypeError if Express has removed a prefix, and there is a base path too.
  */
 export function targetOf(request: MountedRequest, basePath: string): Target {
-  const { url = '/', originalUrl } = request
-  const isMounted = typeof originalUrl === 'string'
-  if (basePath !== '') {
-    assertMount(request.baseUrl, basePath)
-    return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  const { url = '/', originalUrl, baseUrl } = request
+  if (basePath !== '' && baseUrl) {
+    throw new TypeError(`Express has removed ${baseUrl} from the path: omit the option basePath`)
   }
-  const target = parseTarget(url)
-  return isMounted ? { ...target, prefix: removedPrefix(request, originalUrl) } : target
-}
-
-/** Throws a TypeError if Express has mounted the handler at a path outside of its `basePath`. */
-function assertMount(mount: unknown, basePath: string): void {
-  if (typeof mount !== 'string' || mount === '' || mount === basePath) return
-  // Ignores case, as Express does. Otherwise a request for `/SHOP` could cause the TypeError.
-  const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
-  if (outer.startsWith(inner) || inner.startsWith(outer)) return
-  throw new TypeError(
-    `the handler is mounted at ${mount}, but its basePath is ${basePath}: omit basePath in Express`,
-  )
+  const target = below(basePath, parseTarget(url))
+  if (typeof originalUrl !== 'string' || !originalUrl.endsWith(url)) return target
+  // The client can choose parts of the prefix, and the `Link` header contains it.
+  const removed = originalUrl.slice(0, -url.length)
+  return PATH.test(removed) ? { ...target, prefix: removed + basePath } : target
 }
 
 /** The target below the base path. The target `*` of OPTIONS is below every path. */
@@ -69,14 +59,6 @@ const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+,;=:@%-]+)+$/
 /** Whether a base path is empty or a path like `/shop`. */
 export function isBasePath(value: unknown): boolean {
   return typeof value === 'string' && (value === '' || PATH.test(value))
-}
-
-// The prefix that the framework has removed; '' if it is malformed. The client can choose parts of
-// the prefix, and the `Link` header contains it.
-function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: string): string {
-  const removed = originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
-  const prefix = typeof baseUrl === 'string' ? baseUrl : removed
-  return PATH.test(prefix) ? prefix : ''
 }
 
 type Query = Pick<Target, 'query' | 'repeated'>

@@ -24,7 +24,7 @@ test('under a prefix, the Link header and the OpenAPI document have it', async (
   const nested = (await load<{ Router(): typeof app }>('express')).Router()
   nested.use('/shop', handler)
   app.use('/a', nested as never)
-  app.use('/plain/shop', mounted)
+  app.use(mounted)
   const inExpress = await listen(t, createServer(app))
   const plain = await listen(t, createServer(mounted))
 
@@ -190,34 +190,22 @@ test('a base path is checked when the handler is created', async () => {
   createHandler(till, { basePath: '/a-b/c_d/%7Ee' })
 })
 
-test('a handler that Express mounts outside of its base path is a TypeError that says so', async (t) => {
+test('a handler with a base path that Express mounts at a prefix is a TypeError that says so', async (t) => {
   const { till } = await createHost()
   const app = await createExpress()
   const errors: string[] = []
-  for (const path of ['/store', '/store/shop', '/shopping']) {
-    app.use(path, createHandler(till, { basePath: '/shop' }))
-  }
-  app.use('/shop/api', createHandler(till, { basePath: '/shop' }))
-  app.use('/a', createHandler(till, { basePath: '/a/shop' }))
+  app.use('/shop', createHandler(till, { basePath: '/shop' }))
   app.use(((error, _request, response, _next) => {
     errors.push(String(error))
     response.end()
   }) as ErrorMiddleware as never)
   const { send } = await listen(t, createServer(app))
 
-  for (const mount of ['/store', '/store/shop', '/shopping']) await send(`GET ${mount}/healthz`)
-  const statuses = ['/shop/api/v1/items', '/SHOP/api/v1/items', '/a/shop/healthz', '/a/b'].map(
-    async (path) => (await send(`GET ${path}`)).status,
-  )
+  await send('GET /shop/healthz')
 
-  assert.deepEqual(await Promise.all(statuses), [401, 404, 200, 404])
-  assert.deepEqual(
-    errors,
-    ['/store', '/store', '/shopping'].map(
-      (mount) =>
-        `TypeError: the handler is mounted at ${mount}, but its basePath is /shop: omit basePath in Express`,
-    ),
-  )
+  assert.deepEqual(errors, [
+    'TypeError: Express has removed /shop from the path: omit the option basePath',
+  ])
 })
 
 type ErrorMiddleware = (
