@@ -113,12 +113,15 @@ const TEXT_BYTES = 2
  */
 const LARGE_BYTES = 4 * 1024
 
-/** Throws 415 if the Content-Type is present but not `wanted`, or if the body is compressed. */
-export function assertMediaType(body: RequestBody, wanted: string): void {
+/**
+ * Throws 415 if the Content-Type is not `wanted`, or if the body is compressed. The Content-Type may
+ * be missing unless `isRequired`.
+ */
+export function assertMediaType(body: RequestBody, wanted: string, isRequired = false): void {
   const type = body.header('content-type')
   const coding = body.header('content-encoding') ?? 'identity'
   const essence = type?.split(';', 1)[0]?.trim().toLowerCase()
-  if (essence !== undefined && essence !== wanted) {
+  if (essence !== wanted && (isRequired || essence !== undefined)) {
     throw new TransportFault('unsupported_media_type', `The Content-Type must be ${wanted}`)
   }
   if (coding.toLowerCase() !== 'identity') {

@@ -1,6 +1,6 @@
 import { type Account, type Till, TillError } from '../lib/index.ts'
+import { assertMediaType } from './body.ts'
 import type { Exchange } from './exchange.ts'
-import { TransportFault } from './problems.ts'
 
 /**
  * Returns the id of the account that the embedding application has authenticated; undefined for
@@ -23,7 +23,7 @@ export function createHostAccount<Request>(
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
     // Requires `application/json`. Browsers without `Sec-Fetch-Site` send a CORS preflight before a
     // script of another origin can send this type.
-    assertJson(exchange)
+    assertMediaType(exchange, 'application/json', true)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)
     try {
@@ -34,11 +34,4 @@ export function createHostAccount<Request>(
       throw new TypeError(message, { cause })
     }
   }
-}
-
-function assertJson(exchange: Exchange): void {
-  const type = exchange.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (exchange.method === 'GET' || exchange.method === 'HEAD' || type === 'application/json') return
-  const message = 'The Content-Type must be application/json'
-  throw new TransportFault('unsupported_media_type', message)
 }
