@@ -10,7 +10,6 @@ import { openSqliteStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import { listenOn } from '../support/listen.ts'
-import { itemNamed } from '../support/load.ts'
 import {
   assertProblem,
   eventually,
