@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import {
-  createMemoryStorage,
-  createTill,
-  DEFAULT_QUOTAS,
-  openSqliteStorage,
-} from '../../lib/index.ts'
+import { createTill, DEFAULT_QUOTAS, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { newPath } from '../storage/fixtures/places.ts'
 import { newStore } from '../storage/fixtures/records.ts'
@@ -67,18 +62,6 @@ test('an account above its quota of purchases repeats, refunds and undoes', asyn
 
   await till.imports.undo(account, { import_id, force: true })
   assert.equal((await record('T-5')).outcome, 'added')
-})
-
-test('a quota that is not a number is refused', () => {
-  const storage = createMemoryStorage()
-  for (const [quotas, message] of [
-    [{ projects: -1 }, /the quota projects must be a whole number/],
-    [{ configBytes: Number.NaN }, /the quota configBytes must be/],
-    [{ stores: 1 }, /createTill has no quota stores/],
-  ] as const) {
-    const create = () => createTill({ storage, quotas: quotas as object })
-    assert.throws(create, { name: 'TypeError', message })
-  }
 })
 
 test('serve has quotas of rows, says so at 80 %, and other commands have only those of configuration', async (t) => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test as testOnce } from 'node:test'
-import { decodeJwt } from 'jose'
-import type { Scope, Till } from '../../lib/index.ts'
+import * as jose from 'jose'
+import { createMemoryStorage, createTill, type Scope, type Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { newPlace } from '../support/place.ts'
-import { createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
+import { createClock, createShop, failureOf, fileOf, NOW, type Shop } from '../support/till.ts'
 
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
@@ -52,7 +52,7 @@ describe('a token that an account issues', () => {
     assert.deepEqual([issued_by, scopes, exp - iat], ['account', ALL, 3600])
     const input = { project_id, lifetime: 86_400_000 }
     const { token: long } = await till.sessions.issue(account, input)
-    const { exp: end = 0, iat: start = 0, sub } = decodeJwt(long)
+    const { exp: end = 0, iat: start = 0, sub } = jose.decodeJwt(long)
     assert.deepEqual([end - start, sub], [86_400, project_id])
 
     const { access_token } = await till.sessions.accessToken(public_key)
@@ -60,7 +60,7 @@ describe('a token that an account issues', () => {
     for (const token of [first, second, access_token]) {
       assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key')
       const [header, , signature] = token.split('.')
-      const claims = decodeJwt(token)
+      const claims = jose.decodeJwt(token)
       const jti = String(claims.jti).replace('.', 'a.')
       const payload = Buffer.from(JSON.stringify({ ...claims, jti })).toString('base64url')
       const forged = till.sessions.authenticate(`${header}.${payload}.${signature}`)
@@ -192,6 +192,169 @@ describe('a revocation', () => {
   })
 })
 
+describe('tokens', () => {
+  for (const lifetime of [undefined, 60, 86_400]) {
+    testOnce(`of all three endpoints name their owner, with the lifetime ${lifetime}`, async () => {
+      const seconds = lifetime ?? 3600
+      const options = lifetime === undefined ? {} : { tokenLifetime: seconds * 1000 }
+      const { till, account_id, project_id, public_key } = await createShop({
+        now: () => NOW,
+        ...options,
+      })
+
+      const { access_token, ttl_seconds } = await till.sessions.accessToken(public_key)
+      const { session } = await till.sessions.init(public_key, USER)
+      const issued = await till.sessions.token(public_key, USER)
+
+      assert.equal(ttl_seconds, seconds)
+      const expires_at = new Date((SECONDS + seconds) * 1000).toISOString().replace('.000', '')
+      for (const { token: _, ...expiry } of [session, issued]) {
+        assert.deepEqual(expiry, { expires_at, expires_in_seconds: seconds })
+      }
+      for (const [token, subject] of [
+        [access_token, project_id],
+        [session.token, 'player'],
+        [issued.token, 'player'],
+      ] as const) {
+        const { jti, ...claims } = jose.decodeJwt(token)
+        const times = { iat: SECONDS, exp: SECONDS + seconds }
+        const about = { iss: 'tillkit', sub: subject, project_id, scope: ALL.join(' ') }
+        assert.deepEqual(claims, { ...about, ...times })
+        const { alg, typ } = jose.decodeProtectedHeader(token)
+        assert.deepEqual({ alg, typ }, { alg: 'HS256', typ: 'JWT' })
+        assert.deepEqual(await till.sessions.authenticate(token), {
+          ...{ account_id, project_id, user_id: subject, scopes: ALL },
+          ...{ issued_by: 'public_key', token_id: jti, ...times },
+        })
+      }
+    })
+  }
+
+  testOnce('fail with the same error for every defect, and 5 s after they expire', async () => {
+    const clock = createClock()
+    const { till, account, project_id, token } = await createShop({ now: clock.now })
+    const [header, claims, signature = ''] = token.split('.')
+    const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
+    const failure = (given?: string) => failureOf(till.sessions.authenticate(given))
+
+    const missing = await failure()
+    assert.deepEqual([missing.code, missing.kind], ['token_required', 'unauthenticated'])
+    for (const bad of [
+      ...['', 'gold', token.slice(0, -1), `${token}A`, `${none}.${claims}.`],
+      ...[
+        `${header}.${claims}.`,
+        `${header}.${claims}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`,
+      ],
+    ]) {
+      assert.deepEqual(await failure(bad), missing, bad)
+    }
+    for (const status of ['disabled', 'archived', 'in review']) {
+      await till.projects.update(account, { id: project_id, status })
+      if (status !== 'in review') assert.deepEqual(await failure(token), missing)
+    }
+    clock.pass(-3_600_000) // the clock went back one hour
+    await assertTokens(till, [token], true)
+    clock.pass(2 * 3_600_000 + 4_000)
+    await assertTokens(till, [token], true)
+    clock.pass(1_000)
+    assert.deepEqual(await failure(token), missing)
+  })
+})
+
+describe('signing keys', () => {
+  testOnce(
+    'are stored: tills on one storage verify the tokens of each other, and no others',
+    async () => {
+      const storage = createMemoryStorage()
+      const [first, second] = [createTill({ storage }), createTill({ storage })]
+      const { public_key, token } = await createShop(first)
+      const { till: elsewhere } = await createShop()
+
+      await assertTokens(second, [token], true)
+      await assertTokens(elsewhere, [token], false)
+      const { token: back } = await second.sessions.token(public_key, USER)
+      await assertTokens(first, [back], true)
+      assert.equal((await storage.listSigningKeys()).length, 1)
+    },
+  )
+
+  testOnce(
+    'may be replaced by a secret of the operator, and an issuer separates its tokens',
+    async () => {
+      const storage = createMemoryStorage()
+      const till = createTill({ storage, tokenSecret: SECRET })
+      const { token } = await createShop(till)
+
+      const { payload } = await jose.jwtVerify(token, Buffer.from(SECRET))
+
+      assert.equal(payload.sub, 'player')
+      assert.deepEqual(await storage.listSigningKeys(), [])
+      const same = createTill({ storage, tokenSecret: Buffer.from(SECRET) })
+      await assertTokens(same, [token], true)
+      for (const options of [
+        { tokenSecret: `${SECRET}!` },
+        { tokenSecret: SECRET, issuer: 'staging' },
+        {},
+      ]) {
+        await assertTokens(createTill({ storage, ...options }), [token], false)
+      }
+    },
+  )
+})
+
+testOnce(
+  'the scope of an operation is checked before its request, whatever was checked before',
+  async () => {
+    const shop = await createShop({ tokenSecret: SECRET, now: () => NOW })
+    const { till, project_id } = shop
+    const session = async (scope: string) =>
+      till.sessions.authenticate(await signed(project_id, { scope }), scope as never)
+    const [reader, writer] = [await session('items:read'), await session('projects:write')]
+
+    await till.items.get(reader, shop.item.id)
+    for (const refused of [
+      () => till.items.get(writer, shop.item.id),
+      () => till.items.list(writer, { store_id: 'main' }),
+      () => till.projects.update(reader, 7 as never),
+      () => till.purchases.import(reader, 7 as never),
+    ]) {
+      await assert.rejects(refused, { code: 'insufficient_scope', kind: 'unauthenticated' })
+    }
+    await assertTokens(till, [await signed('prj_unknown', {})], false)
+  },
+)
+
+testOnce('createTill refuses invalid options', async () => {
+  const storage = createMemoryStorage()
+  const bad: { readonly [what: string]: object } = {
+    'a secret of 31 bytes': { tokenSecret: 'x'.repeat(31) },
+    'a secret of 31 raw bytes': { tokenSecret: new Uint8Array(31) },
+    'a lifetime of less than a minute': { tokenLifetime: 59_999 },
+    'a lifetime of more than a day': { tokenLifetime: 86_400_001 },
+    'a lifetime of half a millisecond': { tokenLifetime: 60_000.5 },
+    'a lifetime that is not a number': { tokenLifetime: Number.NaN },
+    'a storage that was not awaited': { storage: Promise.resolve(storage) },
+    'a platform that is not in the specification': { platforms: ['mobile', 'moon'] },
+    'an unknown option': { lockDown: true },
+    'a quota below 0': { quotas: { projects: -1 } },
+    'a quota that is not a number': { quotas: { configBytes: Number.NaN } },
+    'an unknown quota': { quotas: { stores: 1 } },
+    ...Object.fromEntries(
+      [0, 16, 31, 33, 64].map((bytes) => [
+        `a master key of ${bytes} bytes`,
+        { masterKeys: [new Uint8Array(32), new Uint8Array(bytes)] },
+      ]),
+    ),
+  }
+  for (const [what, options] of Object.entries(bad)) {
+    assert.throws(() => createTill({ storage, ...options }), TypeError, what)
+  }
+  for (const tokenSecret of ['x'.repeat(32), 'é'.repeat(16), new Uint8Array(32).fill(1)]) {
+    const { till, token } = await createShop({ tokenSecret })
+    await assertTokens(till, [token], true)
+  }
+})
+
 testOnce('a program may overwrite the buffer of its token secret', async () => {
   const tokenSecret = new TextEncoder().encode(SECRET)
   const { till, project_id } = await createShop({ tokenSecret, now: () => NOW })
@@ -219,6 +382,6 @@ async function assertTokens(till: Till, tokens: readonly string[], valid: boolea
   for (const token of tokens) {
     const session = till.sessions.authenticate(token)
     if (valid) assert.ok((await session).project_id)
-    else await assert.rejects(session, { code: 'token_required' })
+    else await assert.rejects(session, { code: 'token_required', kind: 'unauthenticated' })
   }
 }
