@@ -138,21 +138,21 @@ export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
   /** Yields all accounts. Each is followed by its projects, and each project by its stores. */
-  async function* allRecords(): AsyncGenerator<Found> {
+  async function* allRecords(): AsyncGenerator<{ account: Account; record?: SecretHolder }> {
     for await (const account of recordsOf((page) => storage.listAccounts(page))) {
       const { account_id } = account
-      yield { account, secrets: [] }
+      yield { account }
       for await (const project of recordsOf((page) => storage.listProjects(account_id, page))) {
-        yield { account, record: project, secrets: findUnreadable(project, sealer) }
+        yield { account, record: project }
         for await (const store of recordsOf((page) => storage.listStores(project.id, page))) {
-          yield { account, record: store, secrets: findUnreadable(store, sealer) }
+          yield { account, record: store }
         }
       }
     }
   }
 
   /** Yields the first 1,000 records, or 16 MiB of configuration, because parsing takes time. */
-  async function* firstRecords(): AsyncGenerator<Found> {
+  async function* firstRecords() {
     let bytes = 0
     for await (const found of allRecords()) {
       if (bytes >= CHECKED_BYTES) return
@@ -229,8 +229,8 @@ export function createOperations(context: Context): Operations {
     listSigningKeys: () => keyring.list(),
 
     async assertSecretsOpen() {
-      for await (const { secrets } of firstRecords()) {
-        const [first] = secrets
+      for await (const { record } of firstRecords()) {
+        const [first] = record ? findUnreadable(record, sealer) : []
         if (!first) continue
         const { field, store_id, project_id } = first
         const holder =
@@ -253,11 +253,12 @@ export function createOperations(context: Context): Operations {
     async sealSecrets(options) {
       let sealed = 0
       let unreadable = 0
-      for await (const found of allRecords()) {
-        unreadable += found.secrets.length
-        if (!hasRecord(found) || sealSecrets(found.record, sealer) === found.record) continue
-        const seal = (current: SecretHolder) => sealSecrets(current, sealer)
-        await updateConfigured(context, found.account, 'secrets.seal', found.record, seal, options)
+      const seal = (current: SecretHolder) => sealSecrets(current, sealer)
+      for await (const { account, record } of allRecords()) {
+        if (!record) continue
+        unreadable += findUnreadable(record, sealer).length
+        if (seal(record) === record) continue
+        await updateConfigured(context, account, 'secrets.seal', record, seal, options)
         sealed++
       }
       for await (const endpoint of recordsOf((page) => storage.listEndpoints({}, page))) {
@@ -279,7 +280,9 @@ export function createOperations(context: Context): Operations {
     async listUnreadableSecrets() {
       assertMasterKey()
       const unreadable: StoredSecret[] = []
-      for await (const { secrets } of allRecords()) unreadable.push(...secrets)
+      for await (const { record } of allRecords()) {
+        if (record) unreadable.push(...findUnreadable(record, sealer))
+      }
       return unreadable
     },
 
@@ -287,13 +290,14 @@ export function createOperations(context: Context): Operations {
       assertMasterKey()
       const dropped: StoredSecret[] = []
       let hasSealed = false
-      for await (const found of allRecords()) {
-        if (!hasRecord(found)) continue
-        hasSealed ||= findSecrets(dropUnreadable(found.record, sealer), isSealed).length > 0
-        if (found.secrets.length === 0) continue
-        const drop = (current: SecretHolder) => dropUnreadable(current, sealer)
-        await updateConfigured(context, found.account, 'secrets.drop', found.record, drop, options)
-        dropped.push(...found.secrets)
+      const drop = (current: SecretHolder) => dropUnreadable(current, sealer)
+      for await (const { account, record } of allRecords()) {
+        if (!record) continue
+        hasSealed ||= findSecrets(drop(record), isSealed).length > 0
+        const unreadable = findUnreadable(record, sealer)
+        if (unreadable.length === 0) continue
+        await updateConfigured(context, account, 'secrets.drop', record, drop, options)
+        dropped.push(...unreadable)
       }
       await replaceKeyCheck(hasSealed ? sealer.checkValues : [])
       return dropped
@@ -308,15 +312,3 @@ const NEEDED_MS = 30 * 86_400_000
 
 const CHECKED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = CHECKED_BYTES / 1_000
-
-/** An account, or a project or store that belongs to it. */
-interface Found {
-  readonly account: Account
-  readonly record?: SecretHolder
-  /** Lists the secrets of the record that no master key decrypts. */
-  readonly secrets: readonly StoredSecret[]
-}
-
-function hasRecord(found: Found): found is Required<Found> {
-  return found.record !== undefined
-}
