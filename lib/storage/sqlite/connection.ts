@@ -9,7 +9,6 @@ import {
   type SqliteValue,
   translateSqliteError,
 } from './drivers.ts'
-import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
@@ -22,16 +21,22 @@ export type Connection = ReturnType<typeof connect>
  */
 const BUSY_TIMEOUT_MS = 5_000
 
+/** How long a write waits for another process's lock before it fails. */
+const GIVE_UP_MS = 10_000
+
+/**
+ * Waits before the next attempt to lock. Briefly, because a process that writes without pause leaves
+ * the file unlocked for only 2% of the time. SQLite's busy handler, which tries every 100 ms, got no
+ * lock for 5 s. At random, to keep two processes from colliding again and again.
+ */
+const pauseForLock = (): Promise<void> => setTimeout(1 + Math.random() * 3)
+
 /**
  * Makes a connection that caches prepared statements and translates errors. The driver has opened
  * `path`, or a database in memory. `pause` waits before the next attempt to get the lock that another
  * connection has.
  */
-export function connect(
-  driver: SqliteDriver,
-  path?: string,
-  pause = (): Promise<void> => setTimeout(pauseForLock()),
-) {
+export function connect(driver: SqliteDriver, path?: string, pause = pauseForLock) {
   const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
   const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -60,16 +65,6 @@ export function connect(
     translated(() => Number(statement(sql).run(...values).changes))
   const find = (sql: string, ...values: SqliteValue[]) =>
     translated(() => statement(sql).get(...values) as Row | undefined)
-
-  const undoneOnError = <T>(work: () => T): T => {
-    try {
-      return work()
-    } catch (error) {
-      run('ROLLBACK TO one')
-      run('RELEASE one')
-      throw error
-    }
-  }
 
   // Writes to a moved or deleted file would succeed but be lost.
   const assertInPlace = () => {
@@ -150,22 +145,15 @@ export function connect(
     for (;;) {
       const done = attempt()
       if (done) return done.result
-      if (performance.now() > latest) throw lockedError()
+      if (performance.now() > latest) {
+        throw new TillError('storage_unavailable', 'The database is locked by another process')
+      }
       await pause()
     }
   }
 
-  const queue = createWriteQueue({
-    begin,
-    attempt(work) {
-      run('SAVEPOINT one')
-      const result = undoneOnError(work)
-      run('RELEASE one')
-      return result
-    },
-    commit,
-    rollback: rollBack,
-  })
+  const transaction = <T>(work: () => T): Promise<T> => whenFree(() => runAlone(work))
+  const queue = createWriteQueue(transaction)
 
   exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return {
@@ -193,7 +181,7 @@ export function connect(
      * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless another
      * process holds the lock.
      */
-    transaction: <T>(work: () => T): Promise<T> => whenFree(() => runAlone(work)),
+    transaction,
     /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
     lazyTransaction: <T>(work: () => T): Promise<T> =>
       whenFree(() => {
