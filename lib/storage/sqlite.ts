@@ -1,6 +1,7 @@
 import { TillError } from '../errors.ts'
 import { type Checked, createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
+import type { Change } from './dependencies.ts'
 import type { Storage } from './port.ts'
 import { assertWhole } from './sql/copy.ts'
 import { sqlMethods } from './sql/methods.ts'
@@ -71,24 +72,37 @@ function storageOn(db: Connection, options: SqliteOptions): Storage {
   return cache.storage
 }
 
+/** If so many audit entries are new, the whole cache is emptied. */
+const MOST_ENTRIES = 1_000
+const NEWEST_ENTRY = 'SELECT coalesce(max(seq), 0) AS seq FROM audit'
+const ENTRIES = `
+  SELECT seq, action, account_id, project_id, store_id, subject FROM audit
+  WHERE seq BETWEEN ? AND ? ORDER BY seq`
+
 /**
- * Returns a function that compares the version of the cached tables with an earlier one. Triggers
- * increase a counter with each change of these tables. `data_version` changes with each commit of
- * another connection, even one that changed only other tables. The function reads the counter only
- * after a commit of this or another connection. Reading it at each call would cost a third more.
+ * Returns a function that finds the changes since an earlier version, which is the `seq` of the
+ * newest audit entry then. Each change of cached data has an audit entry in its own transaction. The
+ * function reads the log only after a commit of this or another connection: `data_version` changes
+ * with each commit of another one. Reading the log at each call would cost a third more.
  */
 function createVersionCheck(db: Connection): (previous?: number) => Checked<number> {
   let others: unknown
   let own = 0
-  let version = 0
   return (previous) => {
     const found = db.find('PRAGMA data_version')?.data_version
-    if (found !== others || own !== db.commits) {
-      version = db.find('SELECT version FROM cache_version')?.version as number
-      others = found
-      own = db.commits
+    if (previous !== undefined && found === others && own === db.commits) {
+      return { version: previous, changes: [] }
     }
-    return { version, changes: version === previous ? [] : undefined }
+    others = found
+    own = db.commits
+    const version = db.find(NEWEST_ENTRY)?.seq as number
+    if (previous === undefined || version - previous > MOST_ENTRIES) {
+      return { version, changes: undefined }
+    }
+    // An archive run deletes the oldest entries. Some are missing if the previous newest one is.
+    const [known, ...changes] = db.all(ENTRIES, previous, version)
+    const isWhole = known?.seq === previous
+    return { version, changes: isWhole ? (changes as unknown as Change[]) : undefined }
   }
 }
 

@@ -83,15 +83,9 @@ const OWN_TABLES = `
     purchase INTEGER NOT NULL,
     PRIMARY KEY (user_key, purchase)
   ) STRICT, WITHOUT ROWID;
-
-  -- Counts the changes of the tables that the read cache holds.
-  CREATE TABLE cache_version (
-    version INTEGER NOT NULL
-  ) STRICT;
-  INSERT INTO cache_version VALUES (0);
 `
 
-const OTHER_TRIGGERS = `
+const TRIGGERS = `
   -- new.seq is -1 while SQLite has not chosen the number. REPLACE fires no DELETE trigger.
   CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
@@ -111,23 +105,12 @@ const OTHER_TRIGGERS = `
   ${configTriggers('stores', 'store_config')}
 `
 
-/** Creates the triggers last, because each makes the statements after it slower. */
-const create = [
-  sharedTables(DIALECT),
-  OWN_TABLES,
-  OTHER_TRIGGERS,
-  cacheTriggers(
-    'accounts',
-    'account_keys',
-    'projects',
-    'former_public_keys',
-    'stores',
-    'items',
-    'watermarks',
-  ),
-].join('')
+/** The triggers that counted the changes of a table. */
+const cacheTriggers = (table: string) =>
+  ['insert', 'update', 'delete'].map((event) => `DROP TRIGGER ${table}_cached_${event};`).join('')
 
 const upgrade = `
+  ${['accounts', 'projects', 'stores', 'items', 'token_bounds'].map(cacheTriggers).join('')}
   CREATE TABLE keys (
     seq INTEGER PRIMARY KEY,
     key_id TEXT NOT NULL,
@@ -141,7 +124,7 @@ const upgrade = `
     FOREIGN KEY (account_id) REFERENCES accounts (account_id)
   ) STRICT;
   INSERT INTO keys SELECT rowid, *, NULL FROM account_keys ORDER BY rowid;
-  DROP TABLE account_keys;
+  DROP TABLE account_keys; -- with its triggers
   ALTER TABLE keys RENAME TO account_keys;
   CREATE INDEX account_keys_account ON account_keys (account_id);
   CREATE TABLE key_uses (
@@ -164,11 +147,7 @@ const upgrade = `
   ALTER TABLE former RENAME TO former_public_keys;
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
 
-  DROP TRIGGER token_bounds_cached_insert;
-  DROP TRIGGER token_bounds_cached_update;
-  DROP TRIGGER token_bounds_cached_delete;
   ALTER TABLE token_bounds RENAME TO watermarks;
-  ${cacheTriggers('account_keys', 'former_public_keys', 'watermarks')}
 
   DROP INDEX receipts_expiry;
   ALTER TABLE receipts RENAME TO idempotency_records;
@@ -178,6 +157,7 @@ const upgrade = `
   CREATE INDEX audit_item ON audit (subject) WHERE ${IS_ITEM_CHANGE};
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
+  DROP TABLE cache_version;
 
   DROP TRIGGER purchases_update_total;
   DROP TRIGGER purchases_delete_total;
@@ -207,6 +187,9 @@ const upgrade = `
   ) STRICT;
 `
 
+/** Creates the triggers last, because each makes the statements after it slower. */
+const create = sharedTables(DIALECT) + OWN_TABLES + TRIGGERS
+
 export const SCHEMA: Schema = { create, upgrade, steps: [] }
 
 function configTriggers(table: string, column: string): string {
@@ -220,17 +203,4 @@ function configTriggers(table: string, column: string): string {
   CREATE TRIGGER ${table}_update_config AFTER UPDATE OF ${column} ON ${table}
     WHEN new.${column} <> old.${column} BEGIN ${add(`${length('new')} - ${length('old')}`)}
   END;`
-}
-
-function cacheTriggers(...tables: string[]): string {
-  return tables
-    .flatMap((table) =>
-      ['INSERT', 'UPDATE', 'DELETE'].map(
-        (event) => `
-  CREATE TRIGGER ${table}_cached_${event.toLowerCase()} AFTER ${event} ON ${table} BEGIN
-    UPDATE cache_version SET version = version + 1;
-  END;`,
-      ),
-    )
-    .join('')
 }
