@@ -1,12 +1,4 @@
 /**
- * Imports a package that may not be installed. The comments and the variable `name` keep bundlers
- * from looking for the package.
- */
-export function importOptional<Module>(name: string): Promise<Module> {
-  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ name)
-}
-
-/**
  * Loads a package that may not be installed, or a module that this Node may lack. Bundlers do not
  * find `createRequire` through `getBuiltinModule`, and therefore do not look for the package.
  */

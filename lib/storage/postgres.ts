@@ -39,7 +39,7 @@ export async function openPostgresStorage(
   url: string,
   options: PostgresOptions = {},
 ): Promise<Storage> {
-  const db = await connect(url, options)
+  const db = connect(url, options)
   try {
     await upgrade(db, options.upgrade)
     await renumberRestored(db)
@@ -52,8 +52,8 @@ export async function openPostgresStorage(
   }
 }
 
-async function connect(url: string, options: PostgresOptions): Promise<Database> {
-  const postgres = options.postgres ?? (await loadPostgresDriver())
+function connect(url: string, options: PostgresOptions): Database {
+  const postgres = options.postgres ?? loadPostgresDriver()
   const inUrl = new URLSearchParams(url.split('?')[1])
   const inUrlOr = (name: string, normal: number) => Number(inUrl.get(name) ?? normal)
   const {

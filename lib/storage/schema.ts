@@ -64,6 +64,13 @@ function refusal(reason: string): TillError {
   return new TillError('storage_unavailable', reason)
 }
 
+/** Picks the statements of `create` that make these tables and indexes. */
+export function statementsFor(create: string, ...names: readonly string[]): string {
+  const statements = create.replaceAll(/--.*/g, '').split(';')
+  const nameIn = (sql: string) => /^\s*CREATE (?:TABLE|INDEX) (\w+)/.exec(sql)?.[1] ?? ''
+  return statements.flatMap((sql) => (names.includes(nameIn(sql)) ? `${sql};` : [])).join('')
+}
+
 /** The condition of audit entries about changes of items, also by actions of later versions. */
 export const IS_ITEM_CHANGE = "substr(action, 1, 5) = 'item.' AND action <> 'item.create'"
 

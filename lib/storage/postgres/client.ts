@@ -11,19 +11,14 @@ export interface Client {
   readonly isLost: boolean
   /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
-  /**
-   * For how many milliseconds the connection has been silent: since the last answer, or since a
-   * statement was sent while no other one was pending.
-   */
-  readonly quiet: number
   /** The number of single statements that currently share the connection. */
   shares: number
   /** Whether a transaction has the connection for itself. */
   isReserved: boolean
-  /** The milliseconds without an answer after which the connection counts as silent. */
+  /** The milliseconds without an answer after which the connection is closed. */
   patience: number
-  /** Whether the previous inspection found the connection silent. */
-  isSuspect: boolean
+  /** The inspections since the last answer, or since a statement was sent that waits for none. */
+  inspections: number
 }
 
 export function openClient(
@@ -33,7 +28,6 @@ export function openClient(
 ): Client {
   let isLost = false
   let pending = 0
-  let heardAt = Date.now()
   const sql = connect(() => client.lose())
 
   const client: Client = {
@@ -41,7 +35,7 @@ export function openClient(
       // Does not use a lost connection again: postgres.js would open a new connection and run the
       // rest of a transaction there without BEGIN.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
-      if (pending++ === 0) heardAt = Date.now()
+      if (pending++ === 0) client.inspections = 0
       try {
         return await statement(sql)
       } catch (error) {
@@ -49,7 +43,7 @@ export function openClient(
         throw error
       } finally {
         pending--
-        heardAt = Date.now()
+        client.inspections = 0
         if (isLost && pending === 0) void sql.end({ timeout: 0 })
       }
     },
@@ -65,13 +59,10 @@ export function openClient(
     get pending() {
       return pending
     },
-    get quiet() {
-      return Date.now() - heardAt
-    },
     shares: 0,
     isReserved: false,
     patience,
-    isSuspect: false,
+    inspections: 0,
   }
   return client
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { TillError } from '../../errors.ts'
-import { importOptional } from '../optional-package.ts'
+import { requireOptional } from '../optional-package.ts'
 import type { Address } from './socket.ts'
 
 /** The members of postgres.js's default export that the adapter uses. */
@@ -38,11 +38,11 @@ export type Row = Record<string, unknown>
 /** A value of a statement. An object is sent as JSON. */
 export type PostgresValue = string | number | boolean | null | Uint8Array | object
 
-export async function loadPostgresDriver(): Promise<PostgresDriver> {
+export function loadPostgresDriver(): PostgresDriver {
   try {
-    return (await importOptional<{ default: typeof import('postgres') }>('postgres')).default
+    return requireOptional('postgres')
   } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
     const message = 'No PostgreSQL driver: install postgres (npm install postgres)'
     throw new TillError('storage_unavailable', message)
   }

@@ -122,15 +122,13 @@ export function createPool(
     }
   }
 
-  // Detects servers that hang and networks that drop packets. Closes a connection if two
-  // inspections in a row find it silent. A single such inspection may mean that this process itself
-  // was blocked.
+  // Detects servers that hang and networks that drop packets. Counts inspections instead of time,
+  // because this process itself may have been blocked.
   const inspect = () => {
     for (const client of clients) {
-      const isSilent = client.pending > 0 && client.quiet > client.patience
-      if (isSilent && client.isSuspect) client.lose('now')
-      client.isSuspect = isSilent
-      if (client.pending === 0 && !client.isReserved && client.quiet > idle) client.lose()
+      const quiet = ++client.inspections * WATCH_MS
+      if (client.pending > 0 && quiet > client.patience) client.lose('now')
+      if (client.pending === 0 && !client.isReserved && quiet > idle) client.lose()
     }
   }
   const watch = setInterval(inspect, WATCH_MS).unref()

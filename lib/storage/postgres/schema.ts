@@ -1,4 +1,4 @@
-import { IS_ITEM_CHANGE, type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
+import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../schema.ts'
 
 const DIALECT: SchemaDialect = {
   types: {
@@ -139,6 +139,8 @@ const OWN = `
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
 `
 
+const SHARED = sharedTables(DIALECT)
+
 const upgrade = `
   ALTER TABLE token_bounds RENAME TO watermarks;
   ALTER INDEX token_bounds_pkey RENAME TO watermarks_pkey;
@@ -151,22 +153,12 @@ const upgrade = `
     RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
 
   DROP INDEX audit_item;
-  CREATE INDEX audit_item ON audit (subject, seq) WHERE ${IS_ITEM_CHANGE};
-  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
   DROP TABLE rate_buckets;
   ALTER TABLE purchases ADD COLUMN expires_at bigint;
   ALTER TABLE account_keys ADD COLUMN name text COLLATE "C";
-  CREATE TABLE key_uses (
-    key_id text COLLATE "C" NOT NULL PRIMARY KEY,
-    last_used_on text COLLATE "C" NOT NULL,
-    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
-  );
   ALTER TABLE unfinished_copy
     ALTER began_at DROP DEFAULT, ALTER began_at TYPE text COLLATE "C";
-  CREATE TABLE key_check (
-    id integer PRIMARY KEY CHECK (id = 1),
-    value text COLLATE "C" NOT NULL
-  );
+  ${statementsFor(SHARED, 'key_uses', 'key_check', 'audit_item', 'audit_replay')}
 
   DROP TRIGGER purchases_update_total ON purchases;
   DROP TRIGGER purchases_delete_total ON purchases;
@@ -190,4 +182,4 @@ const upgrade = `
   END $$;
 `
 
-export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, upgrade, steps: [] }
+export const SCHEMA: Schema = { create: SHARED + OWN, upgrade, steps: [] }

@@ -10,33 +10,26 @@ import { reasonOf } from './drivers.ts'
  */
 export function writeBackup(db: Connection, path: string): void {
   const target = resolve(path) // absolute: SQLite reads "file:…" as a URI, and '' as no file
-  createPrivately(path, target)
+  const file = create(path, target)
   try {
     db.run('VACUUM INTO ?', target)
-    sync(target)
+    fsyncSync(file)
   } catch (error) {
     rmSync(target)
     throw failure(path, reasonOf(error))
+  } finally {
+    closeSync(file)
   }
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
 // accepts the empty file. Without it, SQLite would create a file that all users may read.
-function createPrivately(path: string, target: string): void {
+function create(path: string, target: string): number {
   try {
-    closeSync(openSync(target, 'wx', 0o600))
+    return openSync(target, 'wx', 0o600)
   } catch (error) {
     const isThere = (error as { code?: string }).code === 'EEXIST'
     throw failure(path, isThere ? 'it is there already' : reasonOf(error))
-  }
-}
-
-function sync(path: string): void {
-  const file = openSync(path, 'r+')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
   }
 }
 

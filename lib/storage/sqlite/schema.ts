@@ -1,4 +1,4 @@
-import { IS_ITEM_CHANGE, type Schema, type SchemaDialect, sharedTables } from '../schema.ts'
+import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../schema.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
@@ -109,53 +109,28 @@ const TRIGGERS = `
 const cacheTriggers = (table: string) =>
   ['insert', 'update', 'delete'].map((event) => `DROP TRIGGER ${table}_cached_${event};`).join('')
 
+const SHARED = sharedTables(DIALECT)
+
 const upgrade = `
   ${['accounts', 'projects', 'stores', 'items', 'token_bounds'].map(cacheTriggers).join('')}
-  CREATE TABLE keys (
-    seq INTEGER PRIMARY KEY,
-    key_id TEXT NOT NULL,
-    account_id TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    revoked_at TEXT,
-    name TEXT,
-    UNIQUE (key_id),
-    UNIQUE (hash),
-    FOREIGN KEY (account_id) REFERENCES accounts (account_id)
-  ) STRICT;
-  INSERT INTO keys SELECT rowid, *, NULL FROM account_keys ORDER BY rowid;
-  DROP TABLE account_keys; -- with its triggers
-  ALTER TABLE keys RENAME TO account_keys;
-  CREATE INDEX account_keys_account ON account_keys (account_id);
-  CREATE TABLE key_uses (
-    key_id TEXT NOT NULL,
-    last_used_on TEXT NOT NULL,
-    PRIMARY KEY (key_id),
-    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE former (
-    seq INTEGER PRIMARY KEY,
-    public_key TEXT NOT NULL,
-    project_id TEXT NOT NULL,
-    expires_at TEXT NOT NULL,
-    UNIQUE (public_key),
-    FOREIGN KEY (project_id) REFERENCES projects (id)
-  ) STRICT;
-  INSERT INTO former SELECT rowid, * FROM former_public_keys ORDER BY rowid;
-  DROP TABLE former_public_keys;
-  ALTER TABLE former RENAME TO former_public_keys;
-  CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
-
+  ALTER TABLE account_keys RENAME TO old_keys;
+  ALTER TABLE former_public_keys RENAME TO old_public_keys;
   ALTER TABLE token_bounds RENAME TO watermarks;
-
-  DROP INDEX receipts_expiry;
   ALTER TABLE receipts RENAME TO idempotency_records;
-  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
-
+  DROP INDEX account_keys_account;
+  DROP INDEX former_public_keys_project;
+  DROP INDEX receipts_expiry;
   DROP INDEX audit_item;
-  CREATE INDEX audit_item ON audit (subject) WHERE ${IS_ITEM_CHANGE};
-  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
+  ${statementsFor(
+    SHARED,
+    ...['account_keys', 'account_keys_account', 'key_uses', 'key_check'],
+    ...['former_public_keys', 'former_public_keys_project'],
+    ...['idempotency_records_expiry', 'audit_item', 'audit_replay'],
+  )}
+  INSERT INTO account_keys SELECT rowid, *, NULL FROM old_keys ORDER BY rowid;
+  INSERT INTO former_public_keys SELECT rowid, * FROM old_public_keys ORDER BY rowid;
+  DROP TABLE old_keys; -- with its triggers
+  DROP TABLE old_public_keys;
   DROP TABLE rate_buckets;
   DROP TABLE cache_version;
 
@@ -181,14 +156,10 @@ const upgrade = `
   DROP INDEX imports_unindexed;
   ALTER TABLE imports DROP COLUMN users_indexed;
   ALTER TABLE purchases ADD COLUMN expires_at INTEGER;
-  CREATE TABLE key_check (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    value TEXT NOT NULL
-  ) STRICT;
 `
 
 /** Creates the triggers last, because each makes the statements after it slower. */
-const create = sharedTables(DIALECT) + OWN_TABLES + TRIGGERS
+const create = SHARED + OWN_TABLES + TRIGGERS
 
 export const SCHEMA: Schema = { create, upgrade, steps: [] }
 
