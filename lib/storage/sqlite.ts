@@ -74,16 +74,18 @@ function storageOn(db: Connection, options: SqliteOptions): Storage {
 
 /** If so many audit entries are new, the whole cache is emptied. */
 const MOST_ENTRIES = 1_000
-const NEWEST_ENTRY = 'SELECT coalesce(max(seq), 0) AS seq FROM audit'
+// Also counts entries that an archive run has deleted.
+const NEWEST_ENTRY = "SELECT seq FROM sqlite_sequence WHERE name = 'audit'"
 const ENTRIES = `
   SELECT seq, action, account_id, project_id, store_id, subject FROM audit
   WHERE seq BETWEEN ? AND ? ORDER BY seq`
 
 /**
  * Returns a function that finds the changes since an earlier version, which is the `seq` of the
- * newest audit entry then. Each change of cached data has an audit entry in its own transaction. The
- * function reads the log only after a commit of this or another connection: `data_version` changes
- * with each commit of another one. Reading the log at each call would cost a third more.
+ * newest audit entry at that time. Each change of cached data has an audit entry in its own
+ * transaction. The function reads the log only after a commit of this or another connection:
+ * `data_version` changes with each commit of another one. Reading the log at each call would cost a
+ * third more.
  */
 function createVersionCheck(db: Connection): (previous?: number) => Checked<number> {
   let others: unknown
@@ -95,7 +97,8 @@ function createVersionCheck(db: Connection): (previous?: number) => Checked<numb
     }
     others = found
     own = db.commits
-    const version = db.find(NEWEST_ENTRY)?.seq as number
+    const version = Number(db.find(NEWEST_ENTRY)?.seq ?? 0)
+    if (version === previous) return { version, changes: [] }
     if (previous === undefined || version - previous > MOST_ENTRIES) {
       return { version, changes: undefined }
     }

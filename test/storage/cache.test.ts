@@ -13,6 +13,7 @@ import { startWorker } from '../support/worker.ts'
 import { newPath, open } from './fixtures/places.ts'
 import { insertStores, MAIN, newItem, newStore } from './fixtures/records.ts'
 import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
+import { newEntry } from './fixtures/writes.ts'
 
 /** Reads during writes. */
 const READS = soakOnly ? 600 : 20_000
@@ -63,6 +64,26 @@ test('no read of a file is older than the last acknowledged write of any writer'
 
   assert.deepEqual(stale, [])
   t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of ten writes`)
+})
+
+test('a change in a file is found, also if its audit entry is archived before the next read', async (t) => {
+  const path = newPath(t)
+  const [storage, other] = [await open(t, path), await open(t, path)]
+  await insertStores(storage)
+  await storage.insertAudit({ audit: newEntry() })
+  const cached = async () => {
+    await storage.findProject('prj_1')
+    return storage.findProject('prj_1')
+  }
+  const before = await cached()
+  assert.equal(await cached(), before)
+
+  const audit = newEntry({ action: 'project.update', project_id: 'prj_1' })
+  await other.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), { audit })
+  const file = `${path}.jsonl`
+  assert.equal(await other.archiveAudit({ before: '9999-01-01T00:00:00.000Z', file }), 2)
+
+  assert.equal((await cached())?.name, 'New')
 })
 
 /** A cache above a memory storage. The test counts its reads and changes its version. */

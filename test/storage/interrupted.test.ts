@@ -37,12 +37,6 @@ const startImport = async (t: TestContext, place: Place, import_id: string, coun
   return { worker, added: await worker.ask('addRows', 2, count) }
 }
 
-/** Kills a process. PostgreSQL has its import until the lease expires. */
-const kill = async (t: TestContext, place: Place, worker: { kill(): Promise<void> }) => {
-  await worker.kill()
-  if (place.isPostgres) await expire(place, t)
-}
-
 /** A database with an import of many rows whose process is gone. */
 const createAbandoned = async (t: TestContext) => {
   const { place, storage } = await openShops(t)
@@ -56,7 +50,7 @@ const createAbandoned = async (t: TestContext) => {
           ${numbers} SELECT first_purchase + i, 1, 'tx_' || i, 1, 0, 1, 0 FROM n, imports`,
   )
   await storage.close()
-  await expire(place, t)
+  await expire(place)
   return place
 }
 
@@ -70,12 +64,10 @@ test('rows added by a killed process are never visible, and an open storage take
     assert.equal(await each.openImport(MAIN, 'imp_3'), undefined)
     assert.deepEqual(await statuses(each, MAIN), ['pending'])
   }
-  if (place.isPostgres) {
-    await worker.kill()
-    assert.equal(await storage.openImport(MAIN, 'imp_3'), undefined)
-  }
+  await worker.kill()
+  assert.equal(await storage.openImport(MAIN, 'imp_3'), undefined)
 
-  await kill(t, place, worker)
+  await expire(place)
   let taken: PurchaseImport | undefined
   await eventuallyHolds(async () => {
     taken = await storage.openImport(MAIN, 'imp_3')
@@ -94,7 +86,7 @@ test('an import whose lease was taken over can neither continue nor commit, nor 
   const { place, storage } = await openShops(t)
   const lost = await openImport(storage, MAIN, 'imp_1')
   await addRows(lost, [newRow(2)])
-  await expire(place, t)
+  await expire(place)
   const other = await openImport(storage, MAIN, 'imp_2')
   await addRows(other, [newRow(9)])
 
@@ -195,7 +187,7 @@ for (const [step, [sql, onPostgres = sql]] of Object.entries(steps)) {
     ]
     const found = await counts()
     assert.deepEqual(found, found[0] === 0 ? before : after)
-    if (place.isPostgres) await expire(place, t)
+    await expire(place)
     assert.deepEqual(await storage.undoImport(MAIN, UNDO), { outcome: 'undone' })
     assert.deepEqual(await counts(), after)
     const again = await importRows(storage, MAIN, 'imp_3', [newRow(UNDONE_ROWS + 2)])

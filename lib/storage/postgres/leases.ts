@@ -1,20 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import type { Sql } from '../sql/dialect.ts'
 import { type ImportDialect, renewLease } from '../sql/imports.ts'
 import { run } from '../sql/program.ts'
 import type { Database } from './connection.ts'
 import { createImport } from './imports.ts'
 
-// The lease ends 20 s after the last heartbeat, by the database's clock. The owner's process cannot
-// be checked, because it may run on another host.
+// The lease ends 20 s after the last heartbeat, by the database's clock.
 const IS_EXPIRED = "i.alive_at < now() - interval '20 seconds'"
 
 const CLEARED_A_STATEMENT = 20_000
 
 export function importDialect(db: Database, sql: Sql): ImportDialect {
   const dialect: ImportDialect = {
-    newOwner: randomUUID,
-    hasEnded: () => false,
     now: 'now()',
     longAgo: "'epoch'",
     isExpired: IS_EXPIRED,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
@@ -19,9 +20,6 @@ export interface Lease {
 
 /** The parts of imports that differ between the databases. */
 export interface ImportDialect {
-  newOwner(): string
-  /** Whether the process of an owner has certainly ended, before its lease ends. */
-  hasEnded(owner: string): boolean
   /** The SQL for the time of a heartbeat, and for a time in the past. */
   readonly now: string
   readonly longAgo: string
@@ -99,11 +97,8 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     UPDATE imports SET owner = ?, alive_at = ${now}, undone_at = ?
     WHERE seq = ? AND undone_at IS NULL`
 
-  const isAbandoned = ({ owner, is_expired }: Row) =>
-    Boolean(is_expired) || dialect.hasEnded(owner as string)
-
   const clearImport = async (lease: Lease, pause: Pause = setImmediate, condition = '') => {
-    const taken = { ...lease, owner: dialect.newOwner() }
+    const taken = { ...lease, owner: randomUUID() }
     const values = [taken.owner, lease.import, lease.owner]
     if ((await sql.write(() => run(takeOver(condition), ...values), ALONE)) === 0) return
     try {
@@ -137,7 +132,7 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
   /** Deletes abandoned imports. Resolves to false if others run, which may be abandoned later. */
   const clearAbandoned = async (pause: Pause = setImmediate): Promise<boolean> => {
     const rows = await sql.read(all(findRunning))
-    const abandoned = rows.filter(isAbandoned)
+    const abandoned = rows.filter(({ is_expired }) => is_expired)
     for (const row of abandoned) await clearImport(leaseOf(row), pause, ifExpired)
     return abandoned.length === rows.length
   }
@@ -154,12 +149,12 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     const found = await sql.read(find(findStore, account_id, store_id))
     if (!found) throw new Error('the store must be inserted before its items and purchases')
     if (found.owner !== null) {
-      if (!isAbandoned(found)) return undefined
+      if (!found.is_expired) return undefined
       await clearImport(leaseOf(found), setImmediate, ifExpired)
     }
     await dialect.applyChanges?.()
     const store = found.store as number
-    const owner = dialect.newOwner()
+    const owner = randomUUID()
     const row = await sql.writeOnce(() => find(insert, import_id, owner, undoes, store))
     return row && { store, owner, import: row.seq as number }
   }
@@ -190,7 +185,7 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     const lease = await insertImport(store, `undo:${import_id}`, seq)
     if (!lease) return undefined
     const release = keepLease(lease)
-    const undone = { ...lease, import: seq, owner: dialect.newOwner() }
+    const undone = { ...lease, import: seq, owner: randomUUID() }
 
     const abort = async () => {
       release()

@@ -77,18 +77,9 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
   /** Begins a transaction. Returns false if another process has the lock. */
   const begin = (): boolean => {
     assertInPlace()
-    return withoutWaiting(() => {
-      try {
-        statement('BEGIN IMMEDIATE').run()
-        return true
-      } catch (error) {
-        if (isBusy(error)) {
-          lockWanted[0] = 1
-          return false
-        }
-        throw translateSqliteError(error)
-      }
-    })
+    const hasBegun = withoutWaiting(() => unlessBusy(() => statement('BEGIN IMMEDIATE').run()))
+    if (!hasBegun) lockWanted[0] = 1
+    return hasBegun
   }
 
   /**
@@ -203,11 +194,16 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
+    /** Makes the file use a WAL. Retries itself: SQLite does not wait for this lock. */
+    enterWal: (): Promise<void> =>
+      whenFree(() =>
+        unlessBusy(() => driver.exec('PRAGMA journal_mode = WAL')) ? DONE : undefined,
+      ),
     /** Moves the WAL into the database file and empties it, once no reader uses it. */
     emptyLog: (): Promise<void> =>
       whenFree(() => {
         const done = withoutWaiting(() => find('PRAGMA wal_checkpoint(TRUNCATE)'))
-        return done?.busy === 0 ? { result: undefined } : undefined
+        return done?.busy === 0 ? DONE : undefined
       }),
     /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
     assertInPlace,
@@ -243,6 +239,19 @@ function fileAt(path: string | undefined): string | undefined {
 
 function closed(): TillError {
   return new TillError('storage_unavailable', 'The storage is closed')
+}
+
+const DONE = { result: undefined }
+
+/** Returns false if another process has the lock. */
+function unlessBusy(work: () => unknown): boolean {
+  try {
+    work()
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw translateSqliteError(error)
+  }
 }
 
 function translated<T>(work: () => T): T {

@@ -1,10 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { newestVersion, stepsFrom } from '../schema.ts'
 import { assertWhole } from '../sql/copy.ts'
 import { type Connection, connect } from './connection.ts'
-import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, SCHEMA } from './schema.ts'
 import { execute } from './sql.ts'
@@ -14,11 +13,10 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   if (options.create === false) assertExists(path)
   createPrivately(path)
   assertWritable(path)
-  const driver = openSqliteDriver(path, options.driver)
-  const db = connect(driver, path)
+  const db = connect(openSqliteDriver(path, options.driver), path)
   try {
     stepsOf(db, options.upgrade) // rejects a file before changing its journal mode
-    await configure(db, driver)
+    await configure(db)
     await upgrade(db, options.upgrade)
     execute(db, assertWhole())
     return db
@@ -75,9 +73,9 @@ function assertWritable(path: string): void {
 }
 
 /** Sets the PRAGMAs of a connection. */
-export async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
+export async function configure(db: Connection): Promise<void> {
   releaseFreePages(db)
-  await enterWal(driver)
+  await db.enterWal()
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA secure_delete = ON') // overwrites the data of erased users
@@ -92,18 +90,6 @@ export async function configure(db: Connection, driver: SqliteDriver): Promise<v
 function releaseFreePages(db: Connection): void {
   // Reads the setting first, because changing it takes the write lock.
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
-}
-
-// Retries, because changing the journal mode ignores the busy timeout, and several processes may
-// open a new file at the same time.
-async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
-  try {
-    driver.exec('PRAGMA journal_mode = WAL')
-  } catch (error) {
-    if (attempts === 0 || !isBusy(error)) throw error
-    await setTimeout(50)
-    await enterWal(driver, attempts - 1)
-  }
 }
 
 async function upgrade(db: Connection, isAllowed?: boolean): Promise<void> {

@@ -49,14 +49,13 @@ const { path, driver, lockWanted, seq, store, owner, first_purchase } = workerDa
 const queue: ImportStep[] = []
 let isWorking = false
 
-const connection = openSqliteDriver(path, driver)
 const nothing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-const db = connect(connection, path, () => {
+const db = connect(openSqliteDriver(path, driver), path, () => {
   Atomics.wait(lockWanted, 0, 1, YIELD_MS) // a write of the other thread goes first
   Atomics.wait(nothing, 0, 0, Math.random() * LOCK_PAUSE_MS) // no timer is that short
   return setImmediate()
 })
-await configure(db, connection)
+await configure(db)
 db.exec(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_FRAMES}`)
 // For the ids that are sorted. Other connections need a file: with this, VACUUM fills the memory.
 db.exec('PRAGMA temp_store = MEMORY')

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import { RECORDED_GAP } from '../recorded.ts'
 import { type ImportDialect, type Lease, renewLease } from '../sql/imports.ts'
 import { run } from '../sql/program.ts'
@@ -12,7 +10,9 @@ import { execute } from './sql.ts'
 import { userKey } from './user-key.ts'
 import { DELETE_USER_ENTRY } from './users.ts'
 
-const LEASE_MS = 30_000
+// The lease ends 30 s after the last heartbeat. If the clock jumps, a running import may lose its
+// lease, and fails.
+const IS_EXPIRED = `abs(${WEBHOOKS.clock} - i.alive_at) >= 30000`
 
 /** The most rows of a slice; fewer if the disk is nearly full, because a slice needs WAL space. */
 const SLICE_ROWS = 2_000
@@ -22,16 +22,10 @@ const SLICE_MS = 50
 
 export function importDialect(db: Connection, threadRows: number | undefined): ImportDialect {
   const dialect: ImportDialect = {
-    newOwner: () => JSON.stringify({ host: hostname(), pid: process.pid, id: randomUUID() }),
-    hasEnded(owner) {
-      const { host, pid } = JSON.parse(owner)
-      return host === hostname() && !isRunning(pid)
-    },
     now: WEBHOOKS.clock,
     longAgo: '0',
-    // If the clock jumps, a running import may lose its lease, and fails.
-    isExpired: `abs(${WEBHOOKS.clock} - i.alive_at) >= ${LEASE_MS}`,
-    ifExpired: '',
+    isExpired: IS_EXPIRED,
+    ifExpired: `AND ${IS_EXPIRED}`,
     columns: ', alive_at, created_at',
     values: `, ${WEBHOOKS.clock}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
     first: FIRST_PURCHASE,
@@ -63,15 +57,6 @@ export function importDialect(db: Connection, threadRows: number | undefined): I
     },
   }
   return dialect
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as { code?: string }).code === 'EPERM'
-  }
 }
 
 const FIRST_PURCHASE = `${RECORDED_GAP} + 1 + max(
