@@ -2,7 +2,6 @@ import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
 import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domain/endpoint.ts'
 import type { WebhookEventType } from '../domain/event.ts'
-import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
 import { ITEM, ITEM_NAMES, type Item, type ItemValues } from '../domain/item.ts'
 import type { StoredMessage } from '../domain/message.ts'
@@ -270,10 +269,16 @@ export const WATERMARKS = table('watermarks', {
   not_after: integer,
 })
 
-export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('idempotency_records', {
+/** The results of create calls with an idempotency key. Repeated calls return the same result. */
+export const IDEMPOTENCY_RECORDS = table('idempotency_records', {
   account_id: text(),
   key: text(),
+  /**
+   * A hash of the operation and its input. With a master key it is an HMAC, because an input may
+   * hold secrets. `sealSecrets` removes those that are older than the newest master key.
+   */
   fingerprint: text(),
+  /** The fields of the result that are not in the input, as JSON. */
   answer: text(),
   created_at: text(),
   expires_at: text(),

@@ -1,7 +1,9 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Authority } from '../../domain/authority.ts'
 import type { EndpointWrite } from '../../domain/endpoint.ts'
-import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { IDEMPOTENCY_RECORDS } from '../tables.ts'
+
+export type IdempotencyRecord = ReturnType<typeof IDEMPOTENCY_RECORDS.read>
 
 /** The checks and additional writes in the transaction of a change. */
 export interface WriteOptions {

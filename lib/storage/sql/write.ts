@@ -1,7 +1,6 @@
-import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { TillError } from '../../errors.ts'
 import { omit, type Table } from '../columns.ts'
-import type { Insertion, KeyCheck, WriteOptions } from '../records.ts'
+import type { IdempotencyRecord, Insertion, KeyCheck, WriteOptions } from '../records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { lockAuthority, verifyAuthority } from './authority.ts'
 import type { Dialect, Sql } from './dialect.ts'
