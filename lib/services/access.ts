@@ -9,7 +9,7 @@ import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { AuditedStorage, KeyedAccount } from '../storage/port.ts'
 import type { Context } from './context.ts'
-import { watermarkInTokenId } from './ids.ts'
+import { readTokenId } from './ids.ts'
 
 /**
  * The caller of an operation. An account has access to all its records, a session only to one
@@ -29,7 +29,9 @@ export function authorityOf(caller: Caller | undefined): Authority | undefined {
   if (!caller) return undefined
   if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined
   const { project_id, user_id, token_id, iat: issued_at } = caller
-  return { token: { project_id, user_id, issued_under: watermarkInTokenId(token_id), issued_at } }
+  return {
+    token: { project_id, user_id, issued_under: readTokenId(token_id).watermark, issued_at },
+  }
 }
 
 /** Throws a TypeError unless the caller is an account. */

@@ -47,13 +47,17 @@ export function createTokenId(watermark: number, issued_by: TokenIssuer): string
   return `${watermark}${mark}.${randomBytes(16).toString('base64url')}`
 }
 
-/** Reads the revocation watermark from a `jti`; undefined if another program issued it. */
-export function watermarkInTokenId(jti: string): number | undefined {
-  const watermark = /^(\d{1,15})a?\.[\w-]{22}$/.exec(jti)?.[1]
-  return watermark === undefined ? undefined : Number(watermark)
-}
-
-/** Reads the issuer from a `jti`; `public_key` if another program issued the token. */
-export function issuerInTokenId(jti: string): TokenIssuer {
-  return /^\d{1,15}a\.[\w-]{22}$/.test(jti) ? 'account' : 'public_key'
+/**
+ * Reads the revocation watermark and the issuer from a `jti`. If another program issued the token,
+ * it has no watermark, and counts as issued with a public key.
+ */
+export function readTokenId(jti: string): {
+  readonly watermark: number | undefined
+  readonly issued_by: TokenIssuer
+} {
+  const [, watermark, mark] = /^(\d{1,15})(a?)\.[\w-]{22}$/.exec(jti) ?? []
+  return {
+    watermark: watermark === undefined ? undefined : Number(watermark),
+    issued_by: mark ? 'account' : 'public_key',
+  }
 }

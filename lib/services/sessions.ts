@@ -29,7 +29,7 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { createTokenId, issuerInTokenId } from './ids.ts'
+import { createTokenId, readTokenId } from './ids.ts'
 import { withoutSecrets } from './secrets.ts'
 
 export interface IssuedToken {
@@ -204,7 +204,7 @@ function readClaims(claims: Claims) {
 }
 
 function parseClaims({ project_id, sub: user_id, jti: token_id, iat, exp, scope }: Claims) {
-  const issued_by = issuerInTokenId(token_id)
+  const { issued_by } = readTokenId(token_id)
   const said = {
     project_id,
     user_id,
