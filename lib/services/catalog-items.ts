@@ -7,7 +7,7 @@ import {
   repeated,
 } from '../domain/catalog.ts'
 import { differences } from '../domain/differences.ts'
-import { isObject, type JsonObject } from '../domain/fields.ts'
+import type { JsonObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   archiveItem,
@@ -75,25 +75,15 @@ export async function parseItems(
   problems: ErrorDetail[],
 ): Promise<Map<string, ListedItem>> {
   const listed = new Map<string, ListedItem>()
-  // The path of the first item with each name, also of one with another bad field.
-  const firsts = new Map<string, string>()
   for (const [index, each] of items.entries()) {
     const itemPath = `${path}[${index}]`
     const item = parseCatalogItem(each, itemPath, problems)
-    const name = item ? item.name : nameOf(each)
-    const first = firsts.get(name)
-    if (first !== undefined) problems.push(repeated(`${itemPath}.name`, first))
-    else if (name !== '') firsts.set(name, itemPath)
-    if (item && first === undefined) listed.set(name, { item, path: itemPath })
+    const first = item && listed.get(item.name)
+    if (first) problems.push(repeated(`${itemPath}.name`, first.path))
+    else if (item) listed.set(item.name, { item, path: itemPath })
     if (index % 1000 === 999) await setImmediate()
   }
   return listed
-}
-
-/** The name of an item that has a bad field; '' if the name itself is bad. */
-function nameOf(item: unknown): string {
-  const { name } = isObject(item) ? item : {}
-  return typeof name === 'string' ? name : ''
 }
 
 /** Plans the changes of a stored store's items. Removes the stored items from `listed`. */
