@@ -54,7 +54,7 @@ export interface FirstProject extends InputOf<typeof firstProjectFields> {}
 
 const newAccountFields = {
   name: required(text(1, 255)),
-  /** The first project, which is created in the same transaction. */
+  /** The first project. */
   project: optional(object<typeof firstProjectFields, FirstProject>(firstProjectFields)),
 }
 

@@ -18,12 +18,12 @@ import { allowStale, assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashText } from './ids.ts'
-import { newProject } from './projects.ts'
+import { createProjects } from './projects.ts'
 
 export interface Accounts {
   /**
-   * Creates an account with its first key, and with its first `project` if the input has one. Only
-   * this call returns the `account_key`.
+   * Creates an account with its first key, then its first `project` if the input has one. Only this
+   * call returns the `account_key`.
    */
   create(input: NewAccount, options?: CallOptions): Promise<CreatedAccount>
   /**
@@ -89,22 +89,12 @@ export function createAccounts(context: Context): Accounts {
   const accounts: Accounts = {
     async create(input, options) {
       const { name, project: first } = parseNewAccount(input, platforms)
-      const created_at = formatInstant(now())
-      const account = { account_id: createId('acc', now()), name, created_at }
+      const account = { account_id: createId('acc', now()), name, created_at: formatInstant(now()) }
       const { account_key, key } = newKey(account.account_id)
       const write = auditedWrite(context, account, 'account.create', account.account_id, options)
-      const created = { ...account, account_key, key_id: key.key_id }
-      if (!first) {
-        await storage.insertAccount(account, key, write)
-        return created
-      }
-      const defaults = { status: 'active', dlscheme: '', config: {} }
-      const { account_id } = account
-      const project = newProject(context, { account_id, ...defaults, ...first })
-      const about = { subject: project.id, project_id: project.id }
-      const { audit } = auditedWrite(context, account, 'project.create', about, options)
-      await storage.insertAccount(account, key, { ...write, project: { record: project, audit } })
-      return { ...created, project }
+      await storage.insertAccount(account, key, write)
+      const project = first && (await createProjects(context).create(account, first, options))
+      return { ...account, account_key, key_id: key.key_id, ...(project && { project }) }
     },
 
     async authenticate(account_key, { isForWrite = false } = {}) {

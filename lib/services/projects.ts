@@ -4,7 +4,6 @@ import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
   type NewProject,
-  type ParsedProject,
   type Project,
   type ProjectChange,
   type ProjectKeyRotation,
@@ -65,16 +64,6 @@ export interface ProjectPage extends ListPage {
   readonly projects: readonly Project[]
 }
 
-/** A project record with a new id and a new public key. */
-export function newProject({ now }: Context, fields: ParsedProject): Project {
-  return {
-    id: createId('prj', now()),
-    ...fields,
-    public_key: createPublicKey(),
-    created_at: formatInstant(now()),
-  }
-}
-
 export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
   const { projects: maxProjects, configBytes: config_bytes } = quotas
@@ -93,7 +82,12 @@ export function createProjects(context: Context): Projects {
       if (fields.account_id !== account_id) {
         throw invalidField('account_id', 'mismatch', 'must be the account of the account key')
       }
-      const record = newProject(context, fields)
+      const record = {
+        id: createId('prj', now()),
+        ...fields,
+        public_key: createPublicKey(),
+        created_at: formatInstant(now()),
+      }
       const quota = { account_id, projects: maxProjects, config_bytes }
       const created = await createConfigured(
         context,

@@ -1,7 +1,7 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
 import { optional, type Row, table, text } from '../columns.ts'
-import type { AccountWrite, KeyedAccount, KeyUse, Page, WriteOptions } from '../records.ts'
-import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES, PROJECTS } from '../tables.ts'
+import type { KeyedAccount, KeyUse, Page, WriteOptions } from '../records.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
@@ -20,17 +20,13 @@ export function accountMethods(sql: Sql) {
     /** Lists the keys of an account in order of creation, including revoked ones. */
     listAccountKeys: (id: string, page: Page) =>
       read(listBySeq(LISTED_KEYS, PAGE_OF_KEYS, page, id)),
-    /** Inserts an account with its first key, and with `project` also its first project. */
-    insertAccount: (account: Account, key: AccountKey, options: AccountWrite = {}) =>
+    /** Inserts an account with its first key. */
+    insertAccount: (account: Account, key: AccountKey, options: WriteOptions = {}) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
         yield* insert(ACCOUNTS, account)
         yield* insert(ACCOUNT_KEYS, key)
         yield* recordWrite(sql, options)
-        const { project } = options
-        if (!project) return
-        yield* insert(PROJECTS, project.record)
-        yield* recordWrite(sql, project)
       }),
     insertAccountKey: (key: AccountKey, options: WriteOptions = {}) =>
       write(function* () {
