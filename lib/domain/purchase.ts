@@ -330,10 +330,11 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 }
 
 /** The fields that are compared if a transaction id is already stored. */
-export type PurchaseIdentity = Pick<
-  NewPurchase,
-  'sku' | 'quantity' | 'status' | (typeof UNEQUAL_FIELDS)[number]
->
+export interface PurchaseIdentity
+  extends Pick<NewPurchase, 'quantity' | 'status' | (typeof UNEQUAL_FIELDS)[number]> {
+  /** The SKU, or the number of its item. */
+  readonly sku: string | number
+}
 
 /** A stored purchase to compare with a row. If its user is erased, `user_id` is ignored. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }

@@ -86,7 +86,7 @@ export function createLoader(
     counts.skipped += result.skipped
     counts.updated += result.updated
     unequal = countUnequal([...unequal, ...result.unequal])
-    for (const line of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
+    for (const { line } of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
     for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
   }
 

@@ -13,7 +13,6 @@ import { copyDialect } from './sqlite/copies.ts'
 import { sizeOf } from './sqlite/diskspace.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile, openMemory } from './sqlite/file.ts'
-import { endImportThreads } from './sqlite/import-writer.ts'
 import { listingOfItems } from './sqlite/items.ts'
 import { importDialect } from './sqlite/leases.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
@@ -37,9 +36,6 @@ export async function openSqliteStorage(
   path: string,
   options: SqliteOptions = {},
 ): Promise<Storage> {
-  const { importThreadRows = 0 } = options
-  if (!(importThreadRows >= 0))
-    throw new TypeError('importThreadRows must be a number that is not negative')
   try {
     if (path === ':memory:') return createMemoryStorage(options)
     return storageOn(await openFile(path, options), options)
@@ -63,7 +59,7 @@ export function createMemoryStorage(
 }
 
 function storageOn(db: Connection, options: SqliteOptions): Storage {
-  const methods = methodsOn(db, options)
+  const methods = methodsOn(db)
   const storage = db.path === undefined ? methods : { ...methods, ...fileMethods(db, db.path) }
   const bytes = options.cacheBytes ?? CACHE_BYTES
   if (bytes === 0) return storage
@@ -109,11 +105,11 @@ function createVersionCheck(db: Connection): (previous?: number) => Checked<numb
   }
 }
 
-function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
+function methodsOn(db: Connection): Storage {
   const { methods, clearAbandoned } = sqlMethods(sqlOn(db), {
     items: listingOfItems(db),
     purchases: purchaseDialect(db),
-    imports: importDialect(db, importThreadRows),
+    imports: importDialect(db),
     records: recordDialect(db),
     copy: copyDialect(db),
   })
@@ -136,8 +132,7 @@ function methodsOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
-      const thread = endImportThreads(db)
-      await Promise.all([db.close(), thread, cleanup.stop()])
+      await Promise.all([db.close(), cleanup.stop()])
     },
   }
 }

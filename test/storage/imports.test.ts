@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { test as testOnce } from 'node:test'
 import type { NewPurchase, StoredPurchase } from '../../lib/domain/purchase.ts'
-import type { RowOutcomes, Storage } from '../../lib/storage/port.ts'
+import type { RowOutcomes } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
-import { soakOnly } from '../support/soak.ts'
 import {
   importRows,
   openImport,
@@ -12,7 +10,6 @@ import {
   statuses,
   transactions,
 } from './fixtures/imports.ts'
-import { openShops } from './fixtures/places.ts'
 import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
 const outcome = (counts: Partial<RowOutcomes>) => {
@@ -105,7 +102,7 @@ const REPEATS: Record<string, Repeat> = {
 const test = testsOn(insertShops)
 
 for (const [title, { before, slices, outcomes, after }] of Object.entries(REPEATS)) {
-  const run = async (storage: Storage) => {
+  test(title, async (storage) => {
     await importRows(storage, MAIN, 'imp_1', before)
     const current = await openImport(storage, MAIN, 'imp_2')
     const staged = []
@@ -115,10 +112,6 @@ for (const [title, { before, slices, outcomes, after }] of Object.entries(REPEAT
 
     const expected = after ?? before.map((row) => stored(row))
     assert.deepEqual(await purchasesIn(storage, MAIN), expected)
-  }
-  test(title, run)
-  testOnce(`${title}, in a thread`, { skip: soakOnly }, async (t) => {
-    await run((await openShops(t, { importThreadRows: 0 })).storage)
   })
 }
 

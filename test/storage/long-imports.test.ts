@@ -28,8 +28,7 @@ const awkwardId = (i: number) => SHAPES[i % SHAPES.length]?.(i) ?? ''
 
 describe('long imports into SQLite', () => {
   const openFile = async (t: TestContext) => {
-    // `import-thread.test.ts` tests the thread.
-    const storage = await open(t, newPath(t), { importThreadRows: Number.POSITIVE_INFINITY })
+    const storage = await open(t, newPath(t))
     await insertShops(storage)
     return storage
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { userKey } from '../../lib/storage/sqlite/user-key.ts'
@@ -8,7 +9,7 @@ import { hurry } from '../support/clock.ts'
 import { raw, watchConnections } from '../support/connections.ts'
 import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
 import { createSchema, newPath, open, openShops } from './fixtures/places.ts'
-import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+import { addRows, insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const LONG = 'x'.repeat(200)
@@ -72,6 +73,37 @@ test('an import is not ended before its lease expires, unless it is dated in the
     await openImport(storage, MAIN, `imp_next_${i}`)
     assert.deepEqual(await transactions(storage, MAIN), [])
   }
+})
+
+test('reads during an import are from the cache, and writes go on', async (t) => {
+  const { storage } = await openShops(t)
+  const gold = await storage.findItem('itm_gold')
+  const names: string[] = []
+  const during: Record<string, () => Promise<unknown>> = {
+    main: async () => assert.equal(await storage.findItem('itm_gold'), gold, 'the same object'),
+    side: () => storage.insertItem(newItem(`new_${names.push('') - 1}`)),
+  }
+  const imports = await Promise.all(
+    [MAIN, SIDE].map(async (store) => {
+      return { ...store, current: await openImport(storage, store, `imp_${store.store_id}`) }
+    }),
+  )
+
+  for (const { store_id, current } of imports) {
+    let isAdded = false
+    const adding = addRows(current, ROWS).finally(() => {
+      isAdded = true
+    })
+    while (!isAdded) {
+      await during[store_id]?.()
+      await setImmediate()
+    }
+    assert.equal((await adding).added, ROWS.length)
+  }
+  for (const { current } of imports) await current.commit()
+
+  assert.equal((await itemsOf(storage, MAIN)).length, 2 + names.length)
+  assert.deepEqual(await storage.check(), [])
 })
 
 test('a commit succeeds when its status changes cannot be applied yet, and the next import applies them', async (t) => {

@@ -59,8 +59,8 @@ export interface RowOutcomes {
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The line numbers of the rows that were not added because no item has their SKU. */
-  readonly unknown: readonly number[]
+  /** The rows that were not added because no item has their SKU. */
+  readonly unknown: readonly Pick<NewPurchase, 'line' | 'sku'>[]
   /** How many skipped or updated rows have values that the stored purchases do not have. */
   readonly unequal: readonly UnequalCount[]
 }

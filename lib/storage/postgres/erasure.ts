@@ -19,19 +19,3 @@ export async function hasErased(on: Connection, store: number): Promise<boolean>
     (await on.find('SELECT 1 FROM erased_purchases WHERE store = ? LIMIT 1', store)) !== undefined
   )
 }
-
-/** Finds which of the given transaction ids belong to deleted purchases. */
-export async function findDeleted(
-  on: Connection,
-  store: number,
-  transaction_ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await on.all(FIND_DELETED, [...transaction_ids], store)
-  return new Set(rows.map(({ transaction_id }) => transaction_id as string))
-}
-
-const FIND_DELETED = `
-  SELECT e.transaction_id FROM json_array_elements_text(?) AS sent (id)
-  CROSS JOIN LATERAL (
-    SELECT transaction_id FROM erased_purchases
-    WHERE store = ? AND transaction_id = sent.id AND is_deleted LIMIT 1) e`

@@ -1,21 +1,14 @@
 import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
-import { metadataText } from '../recorded.ts'
 import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
 import { NO_ROWS, sumOutcomes } from '../row-outcomes.ts'
+import { createEntries, type Entry } from '../sql/entries.ts'
 import { assertOwned, type Lease } from '../sql/imports.ts'
-import { createItemLookup } from '../sql/lookup.ts'
+import { advanceStatuses, compareRows } from '../sql/repeats.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
-import { findDeleted, hasErased } from './erasure.ts'
-import {
-  addChanges,
-  addOverlaps,
-  compareEntries,
-  type Entry,
-  findKnown,
-  findLater,
-} from './repeats.ts'
+import { hasErased } from './erasure.ts'
+import { REPEATS } from './repeats.ts'
 import { DIALECT, execute } from './sql.ts'
 
 const BLOCK_ROWS = 10_000
@@ -27,19 +20,19 @@ const BLOCK_CHARS = 1024 * 1024
  * meanwhile, so a slow client occupies no connection.
  */
 export function createRowWriter(db: Database, lease: Lease, lastPurchase: number) {
-  const itemsOf = createItemLookup(DIALECT, lease.store)
+  const entriesOf = createEntries(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
   /** The outcome of the block that is being written, or was the last one. */
   let writing: Promise<RowOutcomes> | undefined
   let last = lastPurchase
   let expectsRepeats = false
-  let comparison: Comparison = 'all'
   /**
    * Whether the store has erased purchases; undefined before the first block. Does not change
    * during the import, because an erasure needs an import of its own.
    */
   let hasErasures: boolean | undefined
+  let comparison: Comparison = 'all'
 
   /** Starts to write the block, once the one before is written. Resolves to the latter's outcome. */
   const startWrite = async (): Promise<RowOutcomes> => {
@@ -58,34 +51,22 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
     return result
   }
 
-  const write = async (sent: readonly Entry[]): Promise<RowOutcomes> => {
-    const entries = await withoutDeleted(sent)
-    const result = await writeBlock(entries, last + 1)
-    last += result.added
-    return { ...result, skipped: result.skipped + sent.length - entries.length }
-  }
-
-  /** Leaves out the rows whose purchases were deleted with their user. */
-  const withoutDeleted = async (entries: readonly Entry[]) => {
-    hasErasures ??= await hasErased(db, lease.store)
-    if (!hasErasures) return entries
-    const ids = entries.map(({ transaction_id }) => transaction_id)
-    const deleted = await findDeleted(db, lease.store, ids)
-    return entries.filter(({ transaction_id }) => !deleted.has(transaction_id))
-  }
-
   /**
    * Copies the block without a search for repeats, so a file without repeats takes no longer than a
    * plain COPY (bench/). If a transaction id is already stored, the COPY fails. The block is then
-   * compared with the stored purchases first. Verifies the lease last, because that locks its row.
+   * compared with the stored purchases first. So are all blocks of a store with erased purchases: the
+   * ids of deleted ones are not in `purchases`. Verifies the lease last, because that locks its row.
    */
-  const writeBlock = async (entries: readonly Entry[], first: number): Promise<RowOutcomes> => {
-    if (!expectsRepeats) {
+  const write = async (entries: readonly Entry[]): Promise<RowOutcomes> => {
+    const first = last + 1
+    hasErasures ??= await hasErased(db, lease.store)
+    if (!expectsRepeats && !hasErasures) {
       try {
         await db.transaction(async (tx) => {
           await copyRows(tx, entries, first)
           await execute(tx, assertOwned(DIALECT, lease))
         })
+        last += entries.length
         return { ...NO_ROWS, added: entries.length }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
@@ -93,6 +74,7 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
     }
     const result = await db.transaction((tx) => writeCompared(tx, entries, first))
     expectsRepeats = result.added < entries.length
+    last += result.added
     return result
   }
 
@@ -102,11 +84,9 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
 
   const writeCompared = async (tx: Transaction, entries: readonly Entry[], first: number) => {
     await planAnew(tx)
-    const known = await findKnown(tx, lease, entries)
-    const { result, fresh, changes, overlaps } = compareEntries(known, entries, comparison)
+    const repeats = compareRows(DIALECT, REPEATS, lease, entries, comparison)
+    const { result, fresh } = await execute(tx, repeats)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
-    await addChanges(tx, lease, changes)
-    await addOverlaps(tx, lease, overlaps)
     await execute(tx, assertOwned(DIALECT, lease))
     return result
   }
@@ -116,24 +96,16 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
     advance: (rows: readonly StatusRow[]): Promise<AdvancedRows> =>
       db.transaction(async (tx) => {
         await planAnew(tx)
-        const { result, changes } = findLater(await findKnown(tx, lease, rows), rows)
-        await addChanges(tx, lease, changes)
+        const result = await execute(tx, advanceStatuses(REPEATS, lease, rows))
         await execute(tx, assertOwned(DIALECT, lease))
         return result
       }),
     /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
     async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<RowOutcomes> {
       comparison = compares
-      const items = await execute(db, itemsOf(rows))
-      const unknown: number[] = []
+      const { entries, unknown } = await execute(db, entriesOf(rows))
       const results: RowOutcomes[] = []
-      for (const row of rows) {
-        const item = items.get(row.sku)
-        if (item === undefined) {
-          unknown.push(row.line)
-          continue
-        }
-        const entry = { ...row, sku: String(item), metadata: metadataText(row) }
+      for (const entry of entries) {
         block.push(entry)
         blockChars += charsOf(entry)
         if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue

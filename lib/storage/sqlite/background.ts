@@ -1,6 +1,14 @@
+import { startThread } from '../../threads.ts'
 import type { Connection, Row } from './connection.ts'
-import { type SqliteValue, translateSqliteError } from './drivers.ts'
-import { startFileThread } from './thread.ts'
+import { type SqliteDriverName, type SqliteValue, translateSqliteError } from './drivers.ts'
+
+/** The query of a thread, and how to open a connection of its own. */
+export interface ThreadQuery {
+  readonly path: string
+  readonly driver: SqliteDriverName
+  readonly sql: string
+  readonly values: readonly SqliteValue[]
+}
 
 /** For each connection, its latest query in a thread. The next one waits for it. */
 export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
@@ -27,11 +35,13 @@ export async function readInThread(
 }
 
 async function tryThread(
-  db: Connection,
+  { path, driver }: Connection,
   sql: string,
   values: readonly SqliteValue[],
 ): Promise<Row[] | undefined> {
-  const worker = startFileThread(db, 'reader', YOUNG_MB, { sql, values })
+  if (path === undefined) return undefined
+  const query = { path, driver, sql, values } satisfies ThreadQuery
+  const worker = startThread('storage/sqlite/reader', query, YOUNG_MB)
   if (!worker) return undefined
   const found: Row[] = []
   let hasBegun = false

@@ -33,13 +33,11 @@ const pauseForLock = (): Promise<void> => setTimeout(1 + Math.random() * 3)
 
 /**
  * Makes a connection that caches prepared statements and translates errors. The driver has opened
- * `path`, or a database in memory. `pause` waits before the next attempt to get the lock that another
- * connection has.
+ * `path`, or a database in memory.
  */
-export function connect(driver: SqliteDriver, path?: string, pause = pauseForLock) {
+export function connect(driver: SqliteDriver, path?: string) {
   const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
-  const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
   let closing: Promise<void> | undefined
   let isClosed = false
@@ -77,9 +75,7 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
   /** Begins a transaction. Returns false if another process has the lock. */
   const begin = (): boolean => {
     assertInPlace()
-    const hasBegun = withoutWaiting(() => unlessBusy(() => statement('BEGIN IMMEDIATE').run()))
-    if (!hasBegun) lockWanted[0] = 1
-    return hasBegun
+    return withoutWaiting(() => unlessBusy(() => statement('BEGIN IMMEDIATE').run()))
   }
 
   /**
@@ -111,7 +107,6 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
     commits++
     for (const isAudited of notices) for (const listener of listeners) listener(isAudited)
     notices.clear()
-    wakeOtherThread()
   }
 
   // Ignores a failed ROLLBACK: after some errors, such as a full disk, SQLite has already rolled
@@ -121,13 +116,6 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
       driver.exec('ROLLBACK')
     } catch {}
     notices.clear()
-    wakeOtherThread()
-  }
-
-  const wakeOtherThread = () => {
-    if (lockWanted[0] === 0) return
-    lockWanted[0] = 0
-    Atomics.notify(lockWanted, 0)
   }
 
   /** Repeats `attempt` while another connection has the lock, for at most `GIVE_UP_MS`. */
@@ -139,7 +127,7 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
       if (performance.now() > latest) {
         throw new TillError('storage_unavailable', 'The database is locked by another process')
       }
-      await pause()
+      await pauseForLock()
     }
   }
 
@@ -151,8 +139,6 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
     driver: nameOf(driver),
     /** The database file, without symbolic links in its path; undefined for one in memory. */
     path: fileOf(driver),
-    /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
-    lockWanted,
     exec,
     run,
     find,
@@ -207,9 +193,6 @@ export function connect(driver: SqliteDriver, path?: string, pause = pauseForLoc
       }),
     /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
     assertInPlace,
-    get isClosing() {
-      return closing !== undefined
-    },
     /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
     close() {
       closing ??= queue.end().then(() => {

@@ -20,7 +20,7 @@ const SMALL_SLICE_ROWS = 100
 /** A slice of deletions ends after this time. 2,000 rows may take a second. */
 const SLICE_MS = 50
 
-export function importDialect(db: Connection, threadRows: number | undefined): ImportDialect {
+export function importDialect(db: Connection): ImportDialect {
   const dialect: ImportDialect = {
     now: WEBHOOKS.clock,
     longAgo: '0',
@@ -29,7 +29,7 @@ export function importDialect(db: Connection, threadRows: number | undefined): I
     columns: ', alive_at, created_at',
     values: `, ${WEBHOOKS.clock}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
     first: FIRST_PURCHASE,
-    createImport: (lease, leases) => createImport(db, lease, leases, threadRows),
+    createImport: (lease, leases) => createImport(db, lease, leases),
     applyChanges: (pause) => applyChanges(db, pause),
     findRows: FIND_ROWS,
     async deleteSlice(lease, from, last) {
@@ -45,11 +45,11 @@ export function importDialect(db: Connection, threadRows: number | undefined): I
     },
     deletions: ['DELETE FROM purchase_changes WHERE import = ?', DELETE_UNDO],
     async prepareUndo(lease, undone) {
-      const slices = createSlices(db, lease)
+      const runSlice = createSlices(db, lease)
       const values = [lease.import, undone, lease.import, SLICE_ROWS]
       let added: number
       do {
-        added = await slices.run(() => db.run(ADD_CHANGES, ...values))
+        added = await runSlice(() => db.run(ADD_CHANGES, ...values))
       } while (added === SLICE_ROWS)
     },
     *commitUndo(lease) {

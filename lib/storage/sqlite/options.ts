@@ -5,11 +5,6 @@ export interface SqliteOptions {
   readonly driver?: SqliteDriverName
   /** The memory for the read cache in bytes; 0 disables it. Default: 32 MiB. */
   readonly cacheBytes?: number
-  /**
-   * After this many rows, an import goes on in a thread of its own. `Infinity`: never. Default:
-   * 10,000, and `Infinity` on a machine with one core.
-   */
-  readonly importThreadRows?: number
   /** Whether to create a database in a missing or empty file. Default: true. */
   readonly create?: boolean
   /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */

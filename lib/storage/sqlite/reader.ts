@@ -1,15 +1,10 @@
 // The thread that `background.ts` starts. It runs one query through its own connection, and sends
 // the rows in batches.
 import { parentPort, workerData } from 'node:worker_threads'
-import { openSqliteDriver, type SqliteValue } from './drivers.ts'
-import type { ThreadData } from './thread.ts'
+import type { ThreadQuery } from './background.ts'
+import { openSqliteDriver } from './drivers.ts'
 
-interface Query extends ThreadData {
-  readonly sql: string
-  readonly values: readonly SqliteValue[]
-}
-
-const { path, driver, sql, values } = workerData as Query
+const { path, driver, sql, values } = workerData as ThreadQuery
 const BATCH = 200
 
 const db = openSqliteDriver(path, driver)

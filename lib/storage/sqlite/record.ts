@@ -1,10 +1,10 @@
 import { verifyAuthority } from '../sql/authority.ts'
+import { entryOf } from '../sql/entries.ts'
 import { find, type Program, run } from '../sql/program.ts'
 import type { RecordDialect } from '../sql/record.ts'
 import { purchaseColumns } from '../tables.ts'
 import { changeStatus } from './changes.ts'
 import type { Connection } from './connection.ts'
-import { packRows } from './packed-rows.ts'
 import { insertRows } from './rows.ts'
 import { DIALECT } from './sql.ts'
 import { seqOfStore } from './stores.ts'
@@ -20,7 +20,7 @@ export function recordDialect(db: Connection): RecordDialect {
     findTransaction: FIND_TRANSACTION,
     nextPurchase,
     *insertRow(store, added, seq, row, item) {
-      insertRows(db, added, seq, packRows(store, [row], new Map([[row.sku, item]])))
+      insertRows(db, added, seq, [entryOf(row, item)])
       yield* run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
       if (row.user_id === undefined) return
       const user = userKey(store, row.user_id)

@@ -1,110 +1,75 @@
-import {
-  type Comparison,
-  compareRepeat,
-  countUnequal,
-  isLater,
-  PURCHASE_STATUSES,
-  type PurchaseField,
-  type PurchaseStatus,
-  type StoredIdentity,
-  type UnequalField,
-} from '../../domain/purchase.ts'
-import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
+import { type Comparison, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import type { RowOutcomes } from '../records.ts'
 import { NO_ROWS } from '../row-outcomes.ts'
+import type { Lease } from '../sql/imports.ts'
+import { run } from '../sql/program.ts'
+import { addOverlaps, compareRows, identityOf, type RepeatDialect } from '../sql/repeats.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
-import type { Connection, Row } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { DIALECT, execute } from './sql.ts'
 
-export interface RunningImport {
-  readonly store: number
-  /** The `seq` of the import. */
-  readonly seq: number
-  readonly comparison: Comparison
-  /** The line of an appended row. */
-  lineOf(purchase: number): number
+const IDENTITY = ['item', ...PURCHASE_IDENTITIES.names.filter((name) => name !== 'status')]
+const identityColumns = (table: string) => IDENTITY.map((name) => `${table}.${name}`).join(', ')
+
+export const REPEATS: RepeatDialect = {
+  findKnown: `
+    SELECT t.transaction_id, t.purchase AS seq, s.import, ${identityColumns('s')},
+      coalesce(c.status, s.status) AS status, e.is_deleted IS NOT NULL AS is_erased
+    FROM json_each(?) sent
+    CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = sent.value
+    LEFT JOIN purchases s ON s.seq = t.purchase
+    LEFT JOIN purchase_changes c ON c.purchase = s.seq
+    LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id`,
+  *addChanges({ import: seq }, changes) {
+    for (const [{ seq: purchase, import: other }, status] of changes) {
+      const code = PURCHASE_STATUSES.indexOf(status)
+      // Changes a row of this import directly: no read returns it.
+      if (other === seq) yield* run(SET_STATUS, code, purchase)
+      else yield* run(ADD_CHANGE, purchase, seq, code)
+    }
+  },
 }
+
+const SET_STATUS = 'UPDATE purchases SET status = ? WHERE seq = ?'
+const ADD_CHANGE = `
+  INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
+  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`
 
 /**
- * Compares appended rows with the stored purchases that have the same transaction ids. `added` is
- * the number of rows whose ids are new.
+ * Compares appended rows with the stored purchases that have the same transaction ids, and deletes
+ * these rows. `added` is the number of rows whose ids are new. `lineOf` returns the line of a row.
  */
-export function compareRows(
+export function compareAppended(
   db: Connection,
-  { store, seq, comparison, lineOf }: RunningImport,
+  lease: Lease,
+  comparison: Comparison,
   purchases: readonly number[],
   added: number,
+  lineOf: (purchase: number) => number,
 ): RowOutcomes {
-  const identical = deleteIdentical(db, store, seq, purchases)
-  const counts = { skipped: identical, updated: 0 }
-  const conflicts: { line: number; field: PurchaseField }[] = []
-  const unequal: UnequalField[] = []
-  if (added + identical === purchases.length) return { ...NO_ROWS, ...counts, added }
-  // Queries one row at a time: if two rows have the same transaction id, the first may change the
-  // stored purchase with which the second is compared.
-  for (const purchase of purchases) {
-    const stored = db.find(FIND_STORED, store, purchase)
-    if (!stored) continue
-    const sent = identityOf(db.find(FIND_SENT, purchase) as Row)
-    const isDeleted = stored.import === null // with its user
-    const result = isDeleted ? SKIPPED : compareRepeat(identityOf(stored), sent, comparison)
-    if (result.outcome === 'conflict') {
-      conflicts.push({ line: lineOf(purchase), field: result.field })
-    } else {
-      counts[result.outcome]++
-      unequal.push(...result.unequal)
-    }
-    if (result.outcome === 'updated') addChange(db, seq, stored, sent.status)
-    if (result.outcome === 'skipped' && !isDeleted) {
-      addOverlap(db, seq, stored.import as number, 1)
-    }
-    db.run('DELETE FROM purchases WHERE seq = ?', purchase)
-  }
-  return { ...counts, added, conflicts, unknown: [], unequal: countUnequal(unequal) }
+  const appended = JSON.stringify(purchases)
+  const identical = deleteIdentical(db, lease, appended)
+  if (added + identical === purchases.length) return { ...NO_ROWS, added, skipped: identical }
+  const rows = db.all(FIND_REPEATED, appended, lease.store).map((row) => {
+    const { seq, transaction_id } = row as { seq: number; transaction_id: string }
+    return identityOf(row, { seq, transaction_id, line: lineOf(seq) })
+  })
+  const { result } = execute(db, compareRows(DIALECT, REPEATS, lease, rows, comparison))
+  db.run(DELETE_PURCHASES, JSON.stringify(rows.map(({ seq }) => seq)))
+  return { ...result, added, skipped: identical + result.skipped }
 }
-
-/** Adds the later statuses of rows for the commit. Compares only the transaction ids. */
-export function advanceStatuses(
-  db: Connection,
-  store: number,
-  seq: number,
-  rows: readonly StatusRow[],
-): AdvancedRows {
-  const counts = { updated: 0, unknown: 0, notLater: 0 }
-  for (const { transaction_id, status } of rows) {
-    const found = db.find(FIND_STATUS, store, transaction_id)
-    if (!found) counts.unknown++
-    else if (!isLater(PURCHASE_STATUSES[found.status as number] as PurchaseStatus, status))
-      counts.notLater++
-    else {
-      counts.updated++
-      addChange(db, seq, found, status)
-    }
-  }
-  return counts
-}
-
-const FIND_STATUS = `
-  SELECT s.seq, s.import, coalesce(c.status, s.status) AS status FROM transactions t
-  JOIN purchases s ON s.seq = t.purchase LEFT JOIN purchase_changes c ON c.purchase = s.seq
-  WHERE t.store = ? AND t.transaction_id = ?`
 
 /**
  * Deletes the appended rows that are equal to stored purchases. Uses few statements: if a file is
  * imported again, all its rows are equal. `compareRepeat` decides about the other rows.
  */
-function deleteIdentical(
-  db: Connection,
-  store: number,
-  seq: number,
-  purchases: readonly number[],
-): number {
-  const sent = JSON.stringify(purchases)
-  let deleted = 0
-  for (const { earlier, purchases } of db.all(FIND_IDENTICAL, sent, store)) {
-    const rows = db.run(DELETE_PURCHASES, purchases as string)
-    addOverlap(db, seq, earlier as number, rows)
-    deleted += rows
+function deleteIdentical(db: Connection, lease: Lease, appended: string): number {
+  const overlaps = new Map<number, number>()
+  for (const { earlier, purchases } of db.all(FIND_IDENTICAL, appended, lease.store)) {
+    overlaps.set(earlier as number, db.run(DELETE_PURCHASES, purchases as string))
   }
-  return deleted
+  execute(db, addOverlaps(DIALECT, lease, overlaps))
+  return [...overlaps.values()].reduce((sum, rows) => sum + rows, 0)
 }
 
 /**
@@ -123,47 +88,8 @@ const FIND_IDENTICAL = `
   GROUP BY s.import`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
 
-/** Counts rows that this import skips because import `earlier` had added them. */
-function addOverlap(db: Connection, seq: number, earlier: number, rows: number): void {
-  if (earlier !== seq) db.run(ADD_OVERLAP, seq, earlier, rows)
-}
-
-const ADD_OVERLAP = `
-  INSERT INTO import_overlaps (import, earlier, rows) VALUES (?, ?, ?)
-  ON CONFLICT (import, earlier) DO UPDATE SET rows = rows + excluded.rows`
-
-const SKIPPED = { outcome: 'skipped', unequal: [] } as const
-
-const IDENTITY = ['item', ...PURCHASE_IDENTITIES.names.filter((name) => name !== 'status')]
-const identityColumns = (table: string) => IDENTITY.map((name) => `${table}.${name}`).join(', ')
-
-/** Finds the stored purchase, also a deleted one, with the transaction id of an appended row. */
-const FIND_STORED = `
-  SELECT t.purchase AS seq, s.import, ${identityColumns('s')},
-    coalesce(c.status, s.status) AS status, e.is_deleted IS NOT NULL AS is_erased
-  FROM purchases m
+const FIND_REPEATED = `
+  SELECT m.seq, m.transaction_id, ${identityColumns('m')}, m.status FROM json_each(?) e
+  CROSS JOIN purchases m ON m.seq = e.value
   CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
-  LEFT JOIN purchases s ON s.seq = t.purchase
-  LEFT JOIN purchase_changes c ON c.purchase = s.seq
-  LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
-  WHERE m.seq = ? AND t.purchase <> m.seq`
-const FIND_SENT = `
-  SELECT ${identityColumns('m')}, m.status, 0 AS is_erased FROM purchases m WHERE m.seq = ?`
-
-// Uses the item's `seq` in place of its SKU, because it also identifies the item in its store.
-function identityOf(row: Row): StoredIdentity {
-  const known = { sku: String(row.item), is_erased: Boolean(row.is_erased) }
-  return PURCHASE_IDENTITIES.readInto(known, row)
-}
-
-// Adds a new status for the commit. Changes a row of this import directly: no read returns it.
-function addChange(db: Connection, seq: number, stored: Row, status: PurchaseStatus): void {
-  const [code, purchase] = [PURCHASE_STATUSES.indexOf(status), stored.seq as number]
-  if (stored.import === seq) {
-    db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, purchase)
-  } else db.run(ADD_CHANGE, purchase, seq, code)
-}
-
-const ADD_CHANGE = `
-  INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
-  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`
+  WHERE t.purchase <> m.seq ORDER BY m.seq`

@@ -1,9 +1,10 @@
 import type { Comparison } from '../../domain/purchase.ts'
 import type { RowOutcomes } from '../records.ts'
 import { NO_ROWS } from '../row-outcomes.ts'
+import type { Entry } from '../sql/entries.ts'
+import type { Lease } from '../sql/imports.ts'
 import type { Connection } from './connection.ts'
-import { type Numbers, type PackedRows, textAt } from './packed-rows.ts'
-import { compareRows } from './repeats.ts'
+import { compareAppended } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
 
@@ -23,14 +24,10 @@ const SLICE_CHARS = 2 ** 16
  * change another page of the index, and nearly ascending ids would split full pages. Random order
  * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
-export function createRowWriter(
-  db: Connection,
-  store: number,
-  seq: number,
-  first_purchase: number,
-) {
+export function createRowWriter(db: Connection, lease: Lease, first_purchase: number) {
+  const { import: seq, store } = lease
   db.exec('CREATE TEMP TABLE IF NOT EXISTS sorted_ids (purchase INTEGER, transaction_id TEXT)')
-  const users = createUserBlock(db)
+  const users = createUserBlock(db, store)
   /** Rows whose ids are not sorted yet. */
   let waiting: Waiting = { chunks: [], rows: 0, chars: 0 }
   /** The rows of the latest block, and where its ids that are not indexed yet lie in `sorted_ids`. */
@@ -43,6 +40,16 @@ export function createRowWriter(
 
   const isSorted = () => block.first <= block.last || waiting.rows === 0
 
+  /** Compares rows of the chunks, of which only `added` had new ids. */
+  const compare = (chunks: readonly Chunk[], purchases: readonly number[], added: number) => {
+    users.verify(seq)
+    const lineOf = (purchase: number) => {
+      const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
+      return chunk.lines[purchase - chunk.first] as number
+    }
+    return compareAppended(db, lease, comparison, purchases, added, lineOf)
+  }
+
   const indexSlice = (): RowOutcomes => {
     const { chunks, rows, chars, first } = block
     const most = Math.min(SLICE_ROWS, Math.ceil((SLICE_CHARS * rows) / chars))
@@ -53,44 +60,39 @@ export function createRowWriter(
     const slice = isNew ? [] : db.all(FIND_SLICE, first, last)
     db.run(DELETE_SORTED, first, last)
     if (isNew) return { ...NO_ROWS, added }
-    users.verify(seq)
-    const lineOf = (purchase: number) => {
-      const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
-      return chunk.lines[purchase - chunk.first] as number
-    }
     const purchases = slice.map(({ purchase }) => purchase as number)
-    return compareRows(db, { store, seq, comparison, lineOf }, purchases, added)
+    return compare(chunks, purchases, added)
   }
 
   return {
-    /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
-    append(rows: PackedRows): RowOutcomes {
+    /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
+    append(rows: readonly Entry[], compares: Comparison = 'all'): RowOutcomes {
+      comparison = compares
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
-      next = first + rows.size
+      next = first + rows.length
       insertRows(db, seq, first, rows)
-      const isAscending = rows.isAscending && textAt(rows.ids, rows.idEnds, 0) > lastId
-      lastId = textAt(rows.ids, rows.idEnds, rows.size - 1)
-      comparison = rows.comparison
-      if (!isAscending || waitingIds() > 0) {
-        waiting.chunks.push({ first, lines: rows.lines.slice() })
-        waiting.rows += rows.size
-        waiting.chars += rows.ids.length
+      const chunk = { first, lines: rows.map(({ line }) => line) }
+      let isAscending = waitingIds() === 0
+      let chars = 0
+      for (const { transaction_id } of rows) {
+        isAscending &&= transaction_id > lastId
+        lastId = transaction_id
+        chars += transaction_id.length
+      }
+      if (!isAscending) {
+        waiting.chunks.push(chunk)
+        waiting.rows += rows.length
+        waiting.chars += chars
         users.addRows(rows, first)
         return NO_ROWS
       }
       const added = db.run(INDEX_APPENDED, store, first, next - 1)
       if (added > 0) users.addRows(rows, first)
-      if (added === rows.size) return { ...NO_ROWS, added }
-      if (added > 0) users.verify(seq)
-      const purchases = Array.from(rows.lines, (_, i) => first + i)
-      const lineOf = (purchase: number) => rows.lines[purchase - first] as number
-      return compareRows(db, { store, seq, comparison, lineOf }, purchases, added)
-    },
-    /** The `seq` for the next row. No row has this or a higher `seq`. */
-    get next() {
-      return next
+      if (added === rows.length) return { ...NO_ROWS, added }
+      const purchases = rows.map((_, i) => first + i)
+      return compare([chunk], purchases, added)
     },
     /** Whether there are enough pending ids for a full block. */
     get isBlockFull() {
@@ -128,7 +130,7 @@ export function createRowWriter(
 /** The lines of rows whose purchases are numbered from `first`. */
 interface Chunk {
   readonly first: number
-  readonly lines: Numbers
+  readonly lines: readonly number[]
 }
 
 interface Waiting {

@@ -1,7 +1,8 @@
+import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { memoize } from '../memoize.ts'
+import type { Entry } from '../sql/entries.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { NONE, type Numbers, type PackedRows, textAt } from './packed-rows.ts'
 
 // Inserts many rows per statement, because each call of the driver takes 1.4 times as long as
 // writing a row (bench/).
@@ -11,18 +12,28 @@ const ROWS_A_STATEMENT = 32
  * Inserts an import's rows. The first row gets the `seq` `first`, which must be higher than that of
  * each stored row.
  */
-export function insertRows(db: Connection, seq: number, first: number, rows: PackedRows): void {
-  for (let start = 0; start < rows.size; start += ROWS_A_STATEMENT) {
-    const end = Math.min(start + ROWS_A_STATEMENT, rows.size)
-    const varying = end - start < ROWS_A_STATEMENT ? ALL : varyingColumns(rows, start, end)
-    const values: SqliteValue[] = [seq]
-    pushColumns(values, rows, start, ALL & ~varying)
-    values.push(first + start)
-    for (let i = start; i < end; i++) {
-      values.push(textAt(rows.ids, rows.idEnds, i), at(rows.items, i), at(rows.times, i))
-      pushColumns(values, rows, i, varying)
+export function insertRows(
+  db: Connection,
+  seq: number,
+  first: number,
+  rows: readonly Entry[],
+): void {
+  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
+    const sent = rows.slice(start, start + ROWS_A_STATEMENT)
+    const stored = sent.map(valuesOf)
+    const shared = stored[0] as SqliteValue[]
+    let varying = sent.length < ROWS_A_STATEMENT ? ALL : 0
+    for (const each of stored) {
+      for (let i = 0; i < COLUMNS.length; i++) if (each[i] !== shared[i]) varying |= 1 << i
     }
-    db.run(insertionOf((end - start) * END + varying), ...values)
+    const values: SqliteValue[] = [seq]
+    pushValues(values, shared, ~varying)
+    values.push(first + start)
+    for (const [i, { transaction_id, sku, purchased_at }] of sent.entries()) {
+      values.push(transaction_id, sku, purchased_at)
+      pushValues(values, stored[i] as SqliteValue[], varying)
+    }
+    db.run(insertionOf(sent.length * (ALL + 1) + varying), ...values)
   }
 }
 
@@ -30,44 +41,31 @@ export function insertRows(db: Connection, seq: number, first: number, rows: Pac
 // storing it: with five such columns, an insertion takes 0.7 of the time (bench/). A statement with
 // fewer rows binds every value, which limits the number of different statements.
 const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata', 'expires_at']
-const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, EXPIRES, END] = [
-  1, 2, 4, 8, 16, 32, 64, 128,
-] as const
-const ALL = END - 1
+const ALL = 2 ** COLUMNS.length - 1
 
-function varyingColumns(rows: PackedRows, start: number, end: number): number {
-  let varying = 0
-  const compare = (numbers: Numbers, column: number) => {
-    const first = numbers[start]
-    for (let i = start + 1; i < end; i++) if (numbers[i] !== first) varying |= column
-  }
-  if (rows.users !== '') varying |= USER
-  compare(rows.quantities, QUANTITY)
-  compare(rows.prices, PRICE)
-  compare(rows.currencyIndexes, CURRENCY)
-  compare(rows.statuses, STATUS)
-  compare(rows.ends, EXPIRES)
-  if (rows.metadataEnds[end - 1] !== (rows.metadataEnds[start - 1] ?? 0)) varying |= METADATA
-  return varying
+/** The values of `COLUMNS`. */
+function valuesOf(row: Entry): SqliteValue[] {
+  const { user_id, quantity, price, currency, status, metadata, expires_at } = row
+  const code = PURCHASE_STATUSES.indexOf(status)
+  return [
+    user_id ?? null,
+    quantity,
+    price ?? null,
+    currency ?? null,
+    code,
+    metadata,
+    expires_at ?? null,
+  ]
 }
 
-function pushColumns(values: SqliteValue[], rows: PackedRows, i: number, columns: number): void {
-  if (columns & USER)
-    values.push(rows.userKeys[i] === NONE ? null : textAt(rows.users, rows.userEnds, i))
-  if (columns & QUANTITY) values.push(at(rows.quantities, i))
-  if (columns & PRICE) values.push(rows.prices[i] === NONE ? null : at(rows.prices, i))
-  if (columns & CURRENCY) values.push(rows.currencies[at(rows.currencyIndexes, i)] as string | null)
-  if (columns & STATUS) values.push(at(rows.statuses, i))
-  if (columns & METADATA) values.push(textAt(rows.metadata, rows.metadataEnds, i) || null)
-  if (columns & EXPIRES) values.push(rows.ends[i] === NONE ? null : at(rows.ends, i))
+function pushValues(values: SqliteValue[], row: readonly SqliteValue[], columns: number): void {
+  for (let i = 0; i < COLUMNS.length; i++) if (columns & (1 << i)) values.push(row[i] ?? null)
 }
 
-const at = (numbers: Numbers, i: number) => numbers[i] as number
-
-/** The statement for the key `rows * END + varying`. */
+/** The statement for the key `rows * (ALL + 1) + varying`. */
 const insertionOf = memoize((key: number) => {
-  const varying = key % END
-  const rows = Math.floor(key / END)
+  const varying = key & ALL
+  const rows = key >> COLUMNS.length
   let place = 4
   const selected = COLUMNS.map((_, i) => (varying & (1 << i) ? `column${++place}` : '?'))
   const row = `${', ?'.repeat(place - 1)})`

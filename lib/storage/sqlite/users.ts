@@ -1,6 +1,7 @@
 import { memoize } from '../memoize.ts'
+import type { Entry } from '../sql/entries.ts'
 import type { Connection } from './connection.ts'
-import { doubled, NONE, type Numbers, type PackedRows } from './packed-rows.ts'
+import { userKey } from './user-key.ts'
 
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
 // therefore cheaper. A full one takes 16 MiB of memory.
@@ -12,8 +13,8 @@ const ENTRIES_A_SLICE = 1_024
 const PLACES = 2 ** 22
 
 /** Collects the users of purchases, and writes them into the index in sorted blocks. */
-export function createUserBlock(db: Connection) {
-  let keys: Numbers = new Float64Array(2_000)
+export function createUserBlock(db: Connection, store: number) {
+  let keys = new Float64Array(2_000)
   let purchases = keys.slice()
   let size = 0
   let written = 0
@@ -41,13 +42,13 @@ export function createUserBlock(db: Connection) {
       return size >= BLOCK_ROWS || isSorted
     },
     /** Adds the users of rows whose purchases are numbered from `first`. */
-    addRows({ userKeys }: PackedRows, first: number) {
-      userKeys.forEach((key, i) => {
-        if (key === NONE) return
+    addRows(rows: readonly Entry[], first: number) {
+      for (const [i, { user_id }] of rows.entries()) {
+        if (user_id === undefined) continue
         if (size === keys.length) [keys, purchases] = [doubled(keys), doubled(purchases)]
-        keys[size] = key * PLACES + size
+        keys[size] = userKey(store, user_id) * PLACES + size
         purchases[size++] = first + i
-      })
+      }
     },
     /**
      * Call it when a purchase in this block may have been deleted. Another import may then have used
@@ -68,6 +69,12 @@ export function createUserBlock(db: Connection) {
       isSorted = false
     },
   }
+}
+
+function doubled(numbers: Float64Array): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(2 * numbers.length)
+  larger.set(numbers)
+  return larger
 }
 
 const HAS_USER =
