@@ -43,10 +43,13 @@ for (const file of [script, `${script}.LICENSE.txt`, 'swagger-ui.css', 'LICENSE'
   copyFileSync(`node_modules/swagger-ui-dist/${file}`, `dist/reference/${file}`)
 }
 
-// `webhook-thread` is started in a thread. `lib/threads` starts threads from files beside it, so it
-// stays a module of its own.
+// `webhook-thread` and `reader` are started in threads, from files beside the bundle.
 await build({
-  entryPoints: ['cli/main.ts', 'cli/webhook-thread.ts'],
+  entryPoints: {
+    main: 'cli/main.ts',
+    'webhook-thread': 'cli/webhook-thread.ts',
+    reader: 'lib/storage/sqlite/reader.ts',
+  },
   outdir: 'dist/cli',
   bundle: true,
   splitting: true, // a command loads only its own chunks
@@ -54,7 +57,6 @@ await build({
   platform: 'node',
   format: 'esm',
   external: ['better-sqlite3', 'postgres'],
-  plugins: [keepOutside('threads.ts', '../lib/threads.js')],
   logLevel: 'warning',
 })
 chmodSync('dist/cli/main.js', 0o755)
@@ -107,12 +109,3 @@ const licenses = ['preact'].map((name) => {
   return `${name}\n\n${text.trim()}\n`
 })
 writeFileSync('dist/console/LICENSES.txt', licenses.join('\n'))
-
-/** Excludes a module from the bundle, which then imports the file that tsc wrote. */
-function keepOutside(name, path) {
-  const filter = new RegExp(`/${name}$`)
-  return {
-    name: 'keep-outside',
-    setup: (bundle) => bundle.onResolve({ filter }, () => ({ path, external: true })),
-  }
-}

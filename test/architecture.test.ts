@@ -9,8 +9,7 @@ const rooms: { readonly [room: string]: string } = {
   'lib/domain/': 'lib/errors.ts',
   'lib/token/': 'lib/bounded-map.ts lib/errors.ts node:crypto node:buffer',
   'lib/csv/': 'lib/domain/ lib/errors.ts',
-  'lib/storage/':
-    'lib/bounded-map.ts lib/domain/ lib/errors.ts lib/threads.ts node: better-sqlite3 postgres',
+  'lib/storage/': 'lib/bounded-map.ts lib/domain/ lib/errors.ts node: better-sqlite3 postgres',
   'lib/services/':
     'lib/domain/ lib/storage/port.ts lib/storage/open-import.ts lib/storage/pages.ts ' +
     'lib/storage/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts node:crypto ' +
@@ -19,7 +18,6 @@ const rooms: { readonly [room: string]: string } = {
   'lib/errors.ts': '',
   'lib/bounded-map.ts': '',
   'lib/operations.ts': '',
-  'lib/threads.ts': 'node:',
   'lib/index.ts': 'lib/',
   'http/': 'lib/bounded-map.ts lib/index.ts lib/operations.ts node:',
   'cli/': 'http/index.ts lib/index.ts lib/operations.ts node:',

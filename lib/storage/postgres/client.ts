@@ -1,37 +1,23 @@
 import { isConnectionLost, type PostgresClient } from './drivers.ts'
 
-/** One connection. A lost one is never reused: it may have unsent bytes or an open transaction. */
-export interface Client {
-  /** Sends a statement. */
-  send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection: with `now` immediately, else when all sent statements have answers. */
-  lose(when?: 'now'): void
-  /** Waits up to 5 s for the running statements, then closes the connection. */
-  end(): Promise<void>
-  readonly isLost: boolean
-  /** The number of statements on the connection that have no answer yet. */
-  readonly pending: number
-  /** The number of single statements that currently share the connection. */
-  shares: number
-  /** Whether a transaction has the connection for itself. */
-  isReserved: boolean
-  /** The milliseconds without an answer after which the connection is closed. */
-  patience: number
-  /** The inspections since the last answer, or since a statement was sent that waits for none. */
-  inspections: number
-}
+export type Client = ReturnType<typeof openClient>
 
+/**
+ * Opens a connection. A lost one is never reused: it may have unsent bytes or an open transaction.
+ * `onLost` is called when it is closed or lost.
+ */
 export function openClient(
   connect: (onClose: () => void) => PostgresClient,
   patience: number,
-  onLost: (client: Client) => void,
-): Client {
+  onLost: () => void,
+) {
   let isLost = false
   let pending = 0
   const sql = connect(() => client.lose())
 
-  const client: Client = {
-    async send(statement) {
+  const client = {
+    /** Sends a statement. */
+    async send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T> {
       // Does not use a lost connection again: postgres.js would open a new connection and run the
       // rest of a transaction there without BEGIN.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
@@ -47,21 +33,25 @@ export function openClient(
         if (isLost && pending === 0) void sql.end({ timeout: 0 })
       }
     },
-    lose(when) {
-      if (!isLost) onLost(client)
+    /** Closes the connection: with `now` immediately, else when all sent statements have answers. */
+    lose(when?: 'now'): void {
+      if (!isLost) onLost()
       isLost = true
       if (pending === 0 || when === 'now') void sql.end({ timeout: 0 })
     },
-    end: () => sql.end({ timeout: 5 }),
-    get isLost() {
-      return isLost
-    },
-    get pending() {
+    /** Waits up to 5 s for the running statements, then closes the connection. */
+    end: (): Promise<void> => sql.end({ timeout: 5 }),
+    /** The number of statements on the connection that have no answer yet. */
+    get pending(): number {
       return pending
     },
+    /** The number of single statements that currently share the connection. */
     shares: 0,
+    /** Whether a transaction has the connection for itself. */
     isReserved: false,
+    /** The milliseconds without an answer after which the connection is closed. */
     patience,
+    /** The inspections since the last answer, or since the idle connection got a statement. */
     inspections: 0,
   }
   return client

@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import type { PoolState } from '../port.ts'
 import type { Client } from './client.ts'
 import { copyInto } from './copy.ts'
 import {
@@ -30,28 +29,12 @@ export interface Transaction extends Connection {
   copy(into: string, lines: Iterable<string>): Promise<void>
 }
 
-export interface Database extends Connection {
-  /** Runs a statement that writes. Resolves to the rows that it returns. */
-  write(sql: string, ...values: PostgresValue[]): Promise<Row[]>
-  /**
-   * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
-   * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
-   * outcome is unknown. `timeout` is that of each statement in milliseconds, instead of the
-   * `statement_timeout` of the connection.
-   */
-  transaction<T>(work: (tx: Transaction) => Promise<T>, timeout?: number): Promise<T>
-  /** Calls `listener` after each commit of a write. Returns a function that removes it. */
-  onWrite(listener: (isAudited: boolean) => void): () => void
-  /** Calls `listener` whenever a connection is closed or lost. */
-  onLost(listener: () => void): void
-  poolState(): PoolState
-  close(): Promise<void>
-}
+export type Database = ReturnType<typeof databaseOn>
 
 /** The timeout of statements that read or change all purchases of a store, or all tables. */
 export const LONG_MS = 10 * 60_000
 
-export function databaseOn(pool: Pool): Database {
+export function databaseOn(pool: Pool) {
   const listeners = new Set<(isAudited: boolean) => void>()
   const notice = (isAudited: boolean) => {
     for (const listener of listeners) listener(isAudited)
@@ -71,16 +54,24 @@ export function databaseOn(pool: Pool): Database {
   return {
     ...verbsOn(all, write),
     notice,
+    /** Runs a statement that writes. Resolves to the rows that it returns. */
     write,
-    transaction: (work, timeout) =>
+    /**
+     * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
+     * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
+     * outcome is unknown. `timeout` is that of each statement in milliseconds, instead of the
+     * `statement_timeout` of the connection.
+     */
+    transaction: <T>(work: (tx: Transaction) => Promise<T>, timeout?: number) =>
       retried(() => pool.reserve((client) => inTransaction(client, work, notice, timeout))),
-    onWrite(listener) {
+    /** Calls `listener` after each commit of a write. Returns a function that removes it. */
+    onWrite(listener: (isAudited: boolean) => void) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    onLost: (listener) => pool.onLost(listener),
-    poolState: () => pool.state(),
-    close: () => pool.close(),
+    onLost: pool.onLost,
+    poolState: pool.state,
+    close: pool.close,
   }
 }
 

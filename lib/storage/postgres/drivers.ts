@@ -40,7 +40,7 @@ export type PostgresValue = string | number | boolean | null | Uint8Array | obje
 
 export function loadPostgresDriver(): PostgresDriver {
   try {
-    return requireOptional('postgres')
+    return requireOptional<typeof import('postgres')>('postgres')
   } catch (error) {
     if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') throw error
     const message = 'No PostgreSQL driver: install postgres (npm install postgres)'

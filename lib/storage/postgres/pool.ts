@@ -46,11 +46,6 @@ export function createPool(
   let isClosed = false
   let onLost = () => {}
 
-  const remove = (client: Client) => {
-    clients.delete(client)
-    onLost()
-  }
-
   /** Picks an idle connection, a new one, or the one with the fewest running statements. */
   const pick = (): Client | undefined => {
     let found: Client | undefined
@@ -60,7 +55,10 @@ export function createPool(
       if (found.shares === 0) return found
     }
     if (clients.size >= size) return found
-    const opened = openClient(connect, patience, remove)
+    const opened: Client = openClient(connect, patience, () => {
+      clients.delete(opened)
+      onLost()
+    })
     clients.add(opened)
     return opened
   }

@@ -1,4 +1,5 @@
-import { startThread } from '../../threads.ts'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteDriverName, type SqliteValue, translateSqliteError } from './drivers.ts'
 
@@ -39,24 +40,30 @@ async function tryThread(
   sql: string,
   values: readonly SqliteValue[],
 ): Promise<Row[] | undefined> {
-  if (path === undefined) return undefined
-  const query = { path, driver, sql, values } satisfies ThreadQuery
-  const worker = startThread('storage/sqlite/reader', query, YOUNG_MB)
+  const worker = path && startReader({ path, driver, sql, values })
   if (!worker) return undefined
   const found: Row[] = []
-  let hasBegun = false
   return new Promise((resolve, reject) => {
     worker.on('message', (rows: readonly Row[]) => {
-      hasBegun = true
       for (const row of rows) found.push(row)
     })
-    // In Node 20, threads cannot run TypeScript, even with tsx: this thread then runs the query.
-    worker.on('error', (error) => {
-      if (hasBegun) reject(translateSqliteError(error))
-      else resolve(undefined)
-    })
+    worker.on('error', (error) => reject(translateSqliteError(error)))
     worker.on('exit', () => resolve(found)) // `resolve` has no effect after `reject`
   })
 }
 
-const YOUNG_MB = 4
+/**
+ * Starts the thread. Returns undefined if threads are not permitted, if this Node runs no TypeScript
+ * in them, or if `reader` does not exist, as in a bundle of another program.
+ */
+function startReader(workerData: ThreadQuery): Worker | undefined {
+  try {
+    const { url } = import.meta // undefined in a CommonJS bundle
+    const type = url.slice(-3)
+    const file = new URL(`./reader${type}`, url)
+    if (!existsSync(file) || (type === '.ts' && !process.features.typescript)) return undefined
+    return new Worker(file, { workerData, resourceLimits: { maxYoungGenerationSizeMb: 4 } })
+  } catch {
+    return undefined
+  }
+}

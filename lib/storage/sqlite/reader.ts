@@ -8,7 +8,6 @@ const { path, driver, sql, values } = workerData as ThreadQuery
 const BATCH = 200
 
 const db = openSqliteDriver(path, driver)
-parentPort?.postMessage([]) // tells `background.ts` that the thread has begun
 try {
   db.exec('PRAGMA busy_timeout = 5000')
   let batch: unknown[] = []
