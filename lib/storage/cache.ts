@@ -16,10 +16,18 @@ export interface Checked<V> {
   readonly changes: readonly Change[] | undefined
 }
 
+/** A database that reports each commit of a write, and each connection that it has lost. */
+interface Listened {
+  onWrite(listener: (isAudited: boolean) => void): unknown
+  onLost?(listener: () => void): void
+}
+
+const CACHE_BYTES = 32 * 2 ** 20
+
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Adds a read cache of at most `bytes` to a storage. A call returns a cached result only if a
+ * Adds a read cache of at most `bytes` to a storage; none for 0 bytes. A call returns a cached result only if a
  * version check that began after the call finds no change of the result. The cache therefore never
  * returns an outdated result.
  *
@@ -29,11 +37,13 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
  * Records are frozen, and a cached record is always the same object. A caller may use this object
  * as the key of its own cache.
  */
-export function createReadCache<V>(
+export function withReadCache<V>(
   storage: Storage,
+  db: Listened,
   check: (previous?: V) => Checked<V> | Promise<Checked<V>>,
-  bytes: number,
-) {
+  bytes = CACHE_BYTES,
+): Storage {
+  if (bytes === 0) return storage
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   /** The number of changes that version checks have found. The latest change has this number. */
@@ -68,7 +78,7 @@ export function createReadCache<V>(
     cache.clear()
   }
 
-  /** Drops all results and the known version of the data. Call it after a connection was lost. */
+  /** Drops all results and the known version of the data. */
   const forget = () => {
     losses++
     version = undefined
@@ -198,14 +208,16 @@ export function createReadCache<V>(
 
   /**
    * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
-   * cache after a write without an audit entry. Call it after each commit.
+   * cache after a write without an audit entry.
    */
   const notice = (isAudited: boolean) => {
     wroteAt = ++clock
     if (!isAudited) clear()
   }
 
-  const cachedStorage: Storage = {
+  db.onWrite(notice)
+  db.onLost?.(forget)
+  return {
     ...storage,
     ...Object.fromEntries(CACHED_READS.map((name) => [name, cached(name)])),
     revision: { current: () => changes, check: () => checkAfter(clock) },
@@ -216,7 +228,6 @@ export function createReadCache<V>(
     },
     allowStale: (work) => withEarliest(() => -1, work),
   }
-  return { storage: cachedStorage, forget, notice }
 }
 
 interface Entry {

@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { createReadCache } from './cache.ts'
+import { withReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { findProblems } from './postgres/check.ts'
@@ -44,7 +44,7 @@ export async function openPostgresStorage(
     await upgrade(db, options.upgrade)
     await renumberRestored(db)
     await execute(db, assertWhole())
-    return withCache(storageOn(db), db, cacheBytesOf(url, options))
+    return withReadCache(storageOn(db), db, createVersionCheck(db), cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
     if ((error as { code?: string }).code === undefined) throw error
@@ -91,25 +91,15 @@ function connect(url: string, options: PostgresOptions): Database {
   return databaseOn(pool)
 }
 
-const CACHE_BYTES = 32 * 2 ** 20
-
 /**
  * Returns the size of the cache. For a URL with several hosts there is none, unless it selects the
  * primary: the other hosts may be replicas.
  */
-function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES }: PostgresOptions): number {
+function cacheBytesOf(url: string, { cacheBytes }: PostgresOptions): number | undefined {
   const [address = '', query] = url.split('?')
   const wanted = new URLSearchParams(query).get('target_session_attrs') ?? ''
   const isOneServer = !address.includes(',') || /^(read-write|primary)$/.test(wanted)
   return isOneServer ? cacheBytes : 0
-}
-
-function withCache(storage: Storage, db: Database, bytes: number): Storage {
-  if (bytes === 0) return storage
-  const cache = createReadCache(storage, createVersionCheck(db), bytes)
-  db.onLost(cache.forget)
-  db.onWrite(cache.notice)
-  return cache.storage
 }
 
 /**

@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { type Checked, createReadCache } from './cache.ts'
+import { type Checked, withReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Change } from './dependencies.ts'
 import type { Storage } from './port.ts'
@@ -21,8 +21,6 @@ import { recordDialect } from './sqlite/record.ts'
 import { execute, sqlOn } from './sqlite/sql.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
-
-const CACHE_BYTES = 32 * 2 ** 20
 
 /**
  * Opens a storage in a SQLite file. Creates and upgrades the file as needed. Several processes may
@@ -61,11 +59,7 @@ export function createMemoryStorage(
 function storageOn(db: Connection, options: SqliteOptions): Storage {
   const methods = methodsOn(db)
   const storage = db.path === undefined ? methods : { ...methods, ...fileMethods(db, db.path) }
-  const bytes = options.cacheBytes ?? CACHE_BYTES
-  if (bytes === 0) return storage
-  const cache = createReadCache(storage, createVersionCheck(db), bytes)
-  db.onWrite(cache.notice)
-  return cache.storage
+  return withReadCache(storage, db, createVersionCheck(db), options.cacheBytes)
 }
 
 /** If so many audit entries are new, the whole cache is emptied. */

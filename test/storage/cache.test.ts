@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, type Storage } from '../../lib/index.ts'
-import { createReadCache } from '../../lib/storage/cache.ts'
+import { withReadCache } from '../../lib/storage/cache.ts'
 import { bePatient } from '../support/clock.ts'
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
@@ -86,6 +86,9 @@ test('a change in a file is found, also if its audit entry is archived before th
   assert.equal((await cached())?.name, 'New')
 })
 
+/** A database that reports no commits: the tests change its version themselves. */
+const SILENT = { onWrite() {} }
+
 /** A cache above a memory storage. The test counts its reads and changes its version. */
 async function openCached(bytes = 1e6, own: (under: Storage) => Partial<Storage> = () => ({})) {
   const under = createMemoryStorage({ cacheBytes: 0 })
@@ -95,7 +98,7 @@ async function openCached(bytes = 1e6, own: (under: Storage) => Partial<Storage>
     state.checks++
     return { version: state.version, changes: state.version === previous ? [] : undefined }
   }
-  const { storage } = createReadCache({ ...under, ...own(under) }, check, bytes)
+  const storage = withReadCache({ ...under, ...own(under) }, SILENT, check, bytes)
   await storage.revision?.check() // nothing is cached before the first version check
   state.checks = 0
   return { under, state, storage }
@@ -200,8 +203,9 @@ test('the mark of a page that another call reads during a check is not returned'
   await insertStores(under)
   for (const name of ['a', 'b', 'c']) await under.insertItem(newItem(name))
   const checks: ((version: number) => void)[] = []
-  const { storage } = createReadCache<number>(
+  const storage = withReadCache<number>(
     under,
+    SILENT,
     (previous) =>
       new Promise((resolve) => {
         checks.push((version) => {

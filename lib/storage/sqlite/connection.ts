@@ -72,12 +72,6 @@ export function connect(driver: SqliteDriver, path?: string) {
     throw new TillError('storage_unavailable', message)
   }
 
-  /** Begins a transaction. Returns false if another process has the lock. */
-  const begin = (): boolean => {
-    assertInPlace()
-    return withoutWaiting(() => unlessBusy(() => statement('BEGIN IMMEDIATE').run()))
-  }
-
   /**
    * Runs `work` with a busy timeout of 0: SQLite blocks the event loop while it waits for a lock.
    */
@@ -90,32 +84,26 @@ export function connect(driver: SqliteDriver, path?: string) {
     }
   }
 
+  /** Runs a transaction. Returns undefined if another process has the lock. */
   const runAlone = <T>(work: () => T): { readonly result: T } | undefined => {
-    if (!begin()) return undefined
+    assertInPlace()
+    const hasBegun = withoutWaiting(() => unlessBusy(() => statement('BEGIN IMMEDIATE').run()))
+    if (!hasBegun) return undefined
     try {
       const result = work()
-      commit()
+      run('COMMIT')
+      commits++
+      for (const isAudited of notices) for (const listener of listeners) listener(isAudited)
       return { result }
     } catch (error) {
-      rollBack()
+      // After some errors, such as a full disk, SQLite has already rolled back.
+      try {
+        driver.exec('ROLLBACK')
+      } catch {}
       throw error
+    } finally {
+      notices.clear()
     }
-  }
-
-  const commit = () => {
-    run('COMMIT')
-    commits++
-    for (const isAudited of notices) for (const listener of listeners) listener(isAudited)
-    notices.clear()
-  }
-
-  // Ignores a failed ROLLBACK: after some errors, such as a full disk, SQLite has already rolled
-  // back.
-  const rollBack = () => {
-    try {
-      driver.exec('ROLLBACK')
-    } catch {}
-    notices.clear()
   }
 
   /** Repeats `attempt` while another connection has the lock, for at most `GIVE_UP_MS`. */
