@@ -7,8 +7,7 @@ import { describeSystemError } from './system-errors.ts'
 const OPTION = '--skus-template'
 
 /** Creates the writer of a SKU map to fill in. Never overwrites a file. */
-export function createSkusTemplate(file: string, path: string) {
-  if (file === '-') throw new UsageError(`${OPTION} needs a file: standard input is read only once`)
+export function createSkusTemplate(path: string) {
   if (existsSync(path)) throw new UsageError(`${OPTION}: ${path} exists, and is not overwritten`)
   return {
     async write(skus: readonly string[]): Promise<void> {

@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs'
 import {
   type Account,
-  countCells,
   type ErrorDetail,
   excerpt,
   type Item,
@@ -18,41 +16,35 @@ const MAX_NAMED = 20
 const ADVICE = 'Create the missing items, or map SKUs to items: see --skus-template'
 
 /** Collects the unknown SKUs of an import, to name each of them once instead of for each row. */
-export function createUnknownSkus(file: string) {
-  const lines = new Set<number>()
-  let column = ''
+export function createUnknownSkus() {
+  const unknown = new Map<string, { readonly mistake: ErrorDetail; rows: number }>()
+  let total = 0
   let isOfSeveralApps = false
-  const count = () => countCells(createReadStream(file), column, lines)
   return {
-    /** Returns the unknown SKUs; none if the file has several apps. Reads the file again. */
-    async list(): Promise<string[]> {
-      return lines.size === 0 || isOfSeveralApps ? [] : (await count()).map(({ text }) => text)
-    },
-    add(mistake: ErrorDetail): void {
+    /** The unknown SKUs; none if the file has several apps. */
+    list: () => (isOfSeveralApps ? [] : [...unknown.keys()]),
+    add(mistake: ErrorDetail, sku?: string): void {
       if (mistake.code === 'other_app') isOfSeveralApps = true
-      if (mistake.code !== 'unknown_sku') return
-      lines.add(mistake.line ?? 0)
-      column = mistake.column ?? ''
+      if (sku === undefined) return
+      const known = unknown.get(sku) ?? { mistake, rows: 0 }
+      unknown.set(sku, known)
+      known.rows++
+      total++
     },
-    /**
-     * Returns the error of the import with one mistake for each unknown SKU. Reads the file again.
-     */
+    /** Returns the error of the import with one mistake for each unknown SKU. */
     async summarize(error: TillError, till: Till, account: Account, store_id: string) {
-      if (lines.size === 0) return error
-      const unknown = await count()
+      if (total === 0) return error
       const names = await namesOf(till, account, store_id)
-      const named = unknown.slice(0, MAX_NAMED).map(({ text, line, rows }) => {
+      const named = [...unknown].slice(0, MAX_NAMED).map(([text, { mistake, rows }]) => {
         const count = rows === 1 ? '1 row' : `${rows.toLocaleString('en-US')} rows`
-        const hint = hintFor(text, names)
         const sku = JSON.stringify(excerpt(text))
-        const message = `${sku} is not the name of an item of this store, ${count}${hint}`
-        return { line, column, code: 'unknown_sku', message }
+        const hint = hintFor(text, names)
+        return { ...mistake, message: `${sku} ${mistake.message}, ${count}${hint}` }
       })
       const others = error.details.filter(({ code }) => code !== 'unknown_sku')
-      const total = error.total - lines.size + unknown.length
       const sentence = error.message.replace(/, the first .*/, '')
-      const message = `${sentence}. ${ADVICE}`
-      return new TillError(error.code, message, [...named, ...others], total)
+      const left = error.total - total + unknown.size
+      return new TillError(error.code, `${sentence}. ${ADVICE}`, [...named, ...others], left)
     },
   }
 }

@@ -1,4 +1,3 @@
-export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export type { ItemColumnsOptions } from './csv/items.ts'
 export { type LayoutColumns, type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'

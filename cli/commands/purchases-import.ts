@@ -71,11 +71,9 @@ export const purchasesImport = command({
     const { dryRun, store_id } = request
     const report =
       reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db)
-    const template = path === undefined ? undefined : createSkusTemplate(operand, path)
-    // Text output names each unknown SKU once, which takes a second read of the file. JSON output
-    // names the SKU of each row. So does an import from standard input, which cannot be read twice.
-    const isNamed = !output.json || template
-    const unknown = isNamed && operand !== '-' ? createUnknownSkus(operand) : undefined
+    const template = path === undefined ? undefined : createSkusTemplate(path)
+    // Text output names each unknown SKU once, JSON output for each row.
+    const unknown = !output.json || template ? createUnknownSkus() : undefined
     let skus: readonly string[] = []
     const progress = createProgress(io.stderr, size)
     await interruptible(io, 'nothing was imported', async (signal) => {
@@ -89,9 +87,9 @@ export const purchasesImport = command({
           layout: layout as LayoutFile | undefined,
           map: map && Object.fromEntries(map),
           onProgress: progress.update,
-          onMistake(mistake) {
+          onMistake(mistake, sku) {
             report?.add(mistake)
-            unknown?.add(mistake)
+            unknown?.add(mistake, sku)
           },
         })
         progress.finish(result.rows)
@@ -99,7 +97,7 @@ export const purchasesImport = command({
       } catch (error) {
         progress.end()
         if (!unknown || !(error instanceof TillError)) throw error
-        skus = template ? await unknown.list() : []
+        skus = template ? unknown.list() : []
         if (skus.length === 0) throw await unknown.summarize(error, till, account, store_id)
       } finally {
         progress.end()

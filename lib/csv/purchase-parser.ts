@@ -15,23 +15,10 @@ export interface PurchaseFileHandlers {
   /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
-  badRow(row: BadRow): void
   /** Called for a row that is left out. */
   passedOver(reason: PassedOver): void
-  /** Called for an error in the header, in a row as a whole, or in the file as a whole. */
+  /** Called for each error in the header, in a cell or a row, or in the file as a whole. */
   error(error: ErrorDetail): void
-}
-
-/** A row with mistakes in some cells. `purchase` is parsed as if these cells were empty. */
-export interface BadRow {
-  readonly purchase: NewPurchase
-  readonly mistakes: readonly CellMistake[]
-}
-
-export interface CellMistake {
-  readonly field: PurchaseField
-  readonly code: string
-  readonly message: string
 }
 
 export interface PurchaseParser extends CsvParser {
@@ -48,10 +35,10 @@ export function createPurchaseParser(
   let header: readonly string[] = []
   let layout: Layout | undefined
   let isRefused = false
-  let mistakes: CellMistake[] = []
+  let mistakes: ErrorDetail[] = []
 
   const wrong = (field: PurchaseField, code: string, message: string) => {
-    mistakes.push({ field, code, message })
+    mistakes.push({ column: layout?.columns[field] ?? field, code, message })
   }
 
   const parser = createCsvParser({
@@ -69,17 +56,14 @@ export function createPurchaseParser(
     row(cells, line) {
       if (!layout) return
       const canonical = layout.read(cells, wrong)
-      if ('reason' in canonical) {
-        const whole = wholeRowMistake(cells, header)
-        mistakes = []
-        return whole ? handlers.error({ line, ...whole }) : handlers.passedOver(canonical)
-      }
-      const purchase = parsePurchase(canonical, line, rules, wrong)
-      if (mistakes.length === 0) return handlers.purchase(purchase)
-      const whole = wholeRowMistake(cells, header)
-      if (whole) handlers.error({ line, ...whole })
-      else handlers.badRow({ purchase, mistakes })
+      const isLeftOut = 'reason' in canonical
+      const purchase = isLeftOut ? undefined : parsePurchase(canonical, line, rules, wrong)
+      const found = mistakes
       mistakes = []
+      if (purchase && found.length === 0) return handlers.purchase(purchase)
+      const whole = wholeRowMistake(cells, header)
+      if (isLeftOut && !whole) return handlers.passedOver(canonical)
+      for (const mistake of whole ? [whole] : found) handlers.error({ line, ...mistake })
     },
     error(error) {
       if (!isRefused) handlers.error({ ...error })

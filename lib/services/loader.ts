@@ -1,23 +1,23 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
+import { createPurchaseParser } from '../csv/purchase-parser.ts'
 import { copyText } from '../csv/text.ts'
 import type { ImportSummary, ImportTotal, PassedOver } from '../domain/import.ts'
 import {
   countUnequal,
   type NewPurchase,
+  type PurchaseField,
   type PurchaseRules,
   type PurchaseStatus,
   type UnequalCount,
 } from '../domain/purchase.ts'
-import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, RowOutcomes } from '../storage/port.ts'
-import { createBadRows, createMistakes } from './mistakes.ts'
+import { createMistakes, type OnMistake } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
 export interface LoaderOptions {
   readonly layout: LayoutOptions
-  readonly onMistake?: ((mistake: ErrorDetail) => void) | undefined
+  readonly onMistake?: OnMistake | undefined
   /** Throws if the import may not add this many rows. */
   readonly assertAdded: (added: number) => void
   readonly maxMistakes?: number | undefined
@@ -37,7 +37,7 @@ const LARGE_ROW_BYTES = 1024
 
 /**
  * Loads the bytes of a file into an import. Adds the good rows in slices, and collects the mistakes
- * of bad rows.
+ * of bad rows. The storage does not get a row with a bad cell, so its SKU may be unknown as well.
  */
 export function createLoader(
   running: PurchaseImport,
@@ -45,7 +45,6 @@ export function createLoader(
   { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
 ) {
   const mistakes = createMistakes(onMistake, maxMistakes)
-  const badRows = createBadRows()
   const totals = createTotals()
   const passedOver = createPassedOver()
   let unequal: readonly UnequalCount[] = []
@@ -55,25 +54,16 @@ export function createLoader(
   let pendingBytes = 0
   let chunkBytes = CHUNK_BYTES
 
-  const report = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
-    mistakes.add({ line, column: layout?.columns[field] ?? field, code, message })
-
   const parser = createPurchaseParser(rules, options, {
     layout(found) {
       layout = found
     },
     purchase: (purchase) => void pending.push(purchase),
-    badRow(row) {
-      if (badRows.add(row)) return
-      for (const mistake of row.mistakes) report({ line: row.purchase.line, ...mistake })
-    },
     passedOver: (reason) => pass(reason),
     error: (mistake) => void mistakes.add(mistake),
   })
 
-  const addMistake = (line: number, mistake: CellMistake) => {
-    if (!badRows.addMistake(line, mistake)) report({ line, ...mistake })
-  }
+  const columnOf = (field: PurchaseField) => layout?.columns[field] ?? field
 
   const pass = (reason: PassedOver, rows = 1) => {
     counts.passed_over += rows
@@ -86,8 +76,12 @@ export function createLoader(
     counts.skipped += result.skipped
     counts.updated += result.updated
     unequal = countUnequal([...unequal, ...result.unequal])
-    for (const { line } of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
-    for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
+    for (const { line, sku } of unknown) {
+      mistakes.add({ line, column: columnOf('sku'), ...UNKNOWN_SKU }, copyText(sku))
+    }
+    for (const { line, field } of conflicts) {
+      mistakes.add({ line, column: columnOf(field), ...CONFLICT })
+    }
   }
 
   const addRows = async () => {
@@ -113,14 +107,6 @@ export function createLoader(
     counts.updated += updated
     pass(NOT_STORED, unknown)
     pass(NOT_LATER, notLater)
-  }
-
-  /** The import will fail. Adds the bad rows only to find further mistakes in them. */
-  const addBadRows = async () => {
-    const rows = rules.refundsOnly ? [] : badRows.toAdd()
-    for (let start = 0; start < rows.length; start += SLICE_ROWS) {
-      addResult(await running.add(rows.slice(start, start + SLICE_ROWS), layout?.comparison))
-    }
   }
 
   return {
@@ -149,9 +135,7 @@ export function createLoader(
     async end(): Promise<ImportSummary> {
       parser.end()
       await addRows()
-      await addBadRows()
       addResult(await running.finish())
-      for (const mistake of badRows.mistakes()) report(mistake)
       mistakes.assertNone(layout?.fitting_preset)
       return {
         layout: layout?.name ?? '',

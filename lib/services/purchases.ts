@@ -30,7 +30,7 @@ import {
 } from '../domain/query.ts'
 import { type Store, storeId } from '../domain/store.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domain/summary.ts'
-import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
+import { MAX_DETAILS } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { AuditedStorage, Page } from '../storage/port.ts'
@@ -39,6 +39,7 @@ import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, UNKNOWN_SKU } from './loader.ts'
+import type { OnMistake } from './mistakes.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned-purchases.ts'
 import { appOf, rulesOf } from './purchase-rules.ts'
@@ -103,8 +104,8 @@ const importFields = {
   ),
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
   maxMistakes: optional(wholeNumber(1, 1_000), () => MAX_DETAILS),
-  /** Called with every mistake, even if the error does not list it. */
-  onMistake: optional(unchecked<(mistake: ErrorDetail) => void>()),
+  /** Called with every mistake, even if the error does not list it, and with an unknown SKU. */
+  onMistake: optional(unchecked<OnMistake>()),
   /** Aborts the import: it throws the signal's reason and stores nothing. */
   signal: optional(unchecked<AbortSignal>()),
 }

@@ -61,7 +61,8 @@ test('an unknown SKU is named once, with its rows and the nearest name, even an 
   const { run, json, account, write } = await setUp(t)
   await json('item', 'archive', 'gem', '--account', account, '--store', 'main')
   const rows = Array.from({ length: 150 }, (_, i) => `U-${i},golt,2024-01-15T10:00:00Z,,,,\n`)
-  const others = 'U-x,GEM,2024-01-15T10:00:00Z,,,,\nU-y,silver,yesterday,,,,\n'
+  const others =
+    'U-x,GEM,2024-01-15T10:00:00Z,,,,\nU-y,silver,2024-01-15T10:00:00Z,,,,\nU-z,gold,yesterday,,,,\n'
   const { code, stderr } = await run('import', write('bad.csv', GOOD + rows.join('') + others))
   const purchase = ['--transaction-id', 'T-1', '--sku', 'golt', '--purchased-at', AT]
   const recorded = await run('record', ...purchase)
@@ -101,7 +102,7 @@ test('a report has the bad rows with their mistakes and all own cells, and canno
   )
   assert.match(
     first,
-    /^4,"sku; purchased_at; price","unknown_sku; invalid; invalid",".*",1,T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
+    /^4,"purchased_at; price","invalid; invalid",".*",1,T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
   )
   assert.match(second, /^6,,misplaced_quote,/)
   assert.match(narrow, /^7,,wrong_width,".*",1,T-6,gold$/)

@@ -146,7 +146,6 @@ const refused: readonly (readonly [code: number, line: string, said: RegExp])[] 
   [2, 'purchases import - --store main --preset steam', /--preset must be one of google_play_sal/],
   [2, 'purchases import - --store main --price-unit cents', /--price-unit must be one of minor, /],
   [2, 'purchases import - --store main --report x.csv', /--report needs a file/],
-  [2, 'purchases import - --store main --skus-template x.csv', /needs a file/],
   [2, 'purchases import - --store main --layout none', /--layout: none: there is no such file/],
   [2, 'token issue --project PROJECT --scope all', /: --scope must be one of/],
   [2, 'token issue --project PROJECT --lifetime 59', /^tillkit: --lifetime must be .*\nSee /],

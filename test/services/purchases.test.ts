@@ -63,7 +63,7 @@ describe('a file is refused', () => {
     [
       'columns by their other names',
       `Order_ID,Item,Date\nb,silver,now\n,gold,${AT}\nc,silver,${AT}\n`,
-      ...['2 Item unknown_sku', '2 Date invalid', '3 Order_ID required', '4 Item unknown_sku'],
+      ...['2 Date invalid', '3 Order_ID required', '4 Item unknown_sku'],
     ],
     [
       'the same transaction with another quantity',
@@ -91,29 +91,20 @@ describe('a file is refused', () => {
     assert.deepEqual(await shop.all(), before)
   })
 
-  test('with all mistakes of a row together, and none that follow from others', async () => {
+  test('with all bad cells of a row together, and none that follow from others', async () => {
     const shop = await setUp()
     const header = `${HEADER},user_id,quantity,price,currency,status`
     await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
     const file: readonly (readonly [line: string, ...mistakes: string[]])[] = [
-      [`a,silver,${AT},,1,4.99,USD,`, 'sku unknown_sku', 'price invalid'],
-      [`,silver,now,,1,,,`, 'transaction_id required', 'sku unknown_sku', 'purchased_at invalid'],
-      [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'], // not compared: no price
-      [`known,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
+      [`a,silver,${AT},,1,4.99,USD,`, 'price invalid'],
+      [`,silver,now,,1,,,`, 'transaction_id required', 'purchased_at invalid'],
+      [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'],
       [`known,gold,${AT},ann,1,499,usd,paid`, 'currency invalid', 'status invalid'],
       [`b,gold,${AT},ann,1,499,USD,`],
-      // Of a good row's transaction, and of a bad row's.
-      [`b,gem,now,ann,1,499,USD,`, 'sku transaction_conflict', 'purchased_at invalid'],
-      [`c,gold,now,ann,1,499,USD,`, 'purchased_at invalid'],
-      [`c,gold,now,bob,1,499,USD,`, 'purchased_at invalid', 'user_id transaction_conflict'],
-      // With a bad identity field, a row is not compared with others.
-      [`T-1,gold,${AT},ann,1,,EUR,`],
-      [`T-1,gold,${AT},ann,1,4.99,,`, 'price invalid'],
-      [`,gold,${AT},ann,1,499,USD,`, 'transaction_id required'],
-      [`,silver,${AT},bob,2,500,EUR,refunded`, 'transaction_id required', 'sku unknown_sku'],
-      [`T-2,gold,${AT},ann,1,4.99,EUR,refunded`, 'price invalid'],
-      [`T-2,gem,${AT},bob,0,,,cancelled`, 'quantity invalid'],
-      [`T-2,silver,${AT},bob,0,,,`, 'sku unknown_sku', 'quantity invalid'],
+      [`b,gem,${AT},ann,1,499,USD,`, 'sku transaction_conflict'],
+      // A row with a bad cell is not compared with others.
+      [`T-1,gold,${AT},ann,1,4.99,EUR,`, 'price invalid'],
+      [`T-1,gold,${AT},ann,1,,USD,`],
     ]
 
     const lines = [header, ...file.map(([line]) => line)]
@@ -133,8 +124,12 @@ describe('a file is refused', () => {
       index % 10 === 0 ? row(`tx_${index}`).trimEnd() : bad(index + 2),
     )
 
-    const error = await failureOf(shop.import([HEADER, ...lines].join('\n')))
+    const skus: (string | undefined)[] = []
+    const onMistake = (_: unknown, sku?: string) => void skus.push(sku)
+    const error = await failureOf(shop.import([HEADER, ...lines].join('\n'), { onMistake }))
 
+    assert.equal(skus.length, 5400)
+    assert.deepEqual([...new Set(skus)].sort(), ['silver', undefined])
     const expected = Array.from({ length: 112 }, (_, index) => index + 2)
       .filter((line) => (line - 2) % 10 !== 0)
       .slice(0, 100)
@@ -143,12 +138,6 @@ describe('a file is refused', () => {
     assert.equal(error.total, 5400)
     assert.equal(error.message, '5400 mistakes in the file, the first 100 are listed')
 
-    let reported = 0
-    const many = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
-    const { total } = await failureOf(
-      shop.import(`${HEADER}\n${many}`, { onMistake: () => reported++ }),
-    )
-    assert.deepEqual([reported, total], [2_200, 2_200]) // SKUs of the first thousand bad rows
     assert.deepEqual(await shop.all(), [])
   })
 

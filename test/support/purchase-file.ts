@@ -1,4 +1,4 @@
-import type { Layout, LayoutOptions } from '../../lib/csv/layout.ts'
+import type { LayoutOptions } from '../../lib/csv/layout.ts'
 import { createPurchaseParser } from '../../lib/csv/purchase-parser.ts'
 import type { PassedOver } from '../../lib/domain/import.ts'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
@@ -15,21 +15,15 @@ export function read(file: readonly string[] | Uint8Array, options: Partial<Layo
   const errors: ErrorDetail[] = []
   const reasons: PassedOver[] = []
   let name = ''
-  let columns: Layout['columns'] = {}
   const rules = { currency: 'USD' }
   const parser = createPurchaseParser(
     rules,
     { ...STORE, ...options },
     {
       layout: (layout) => {
-        ;({ name, columns } = layout)
+        name = layout.name
       },
       purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
-      badRow: ({ purchase: { line }, mistakes }) => {
-        for (const { field, ...mistake } of mistakes) {
-          errors.push({ line, column: columns[field] ?? field, ...mistake })
-        }
-      },
       passedOver: (reason) => void reasons.push(reason),
       error: (error) => errors.push(error),
     },
