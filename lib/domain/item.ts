@@ -98,8 +98,6 @@ export interface Item extends ItemValues {
   readonly archived_at?: string
 }
 
-/** The fields that an update may change. */
-
 /** The values in an input. */
 export type ItemInputs = {
   readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<unknown, infer I>

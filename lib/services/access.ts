@@ -7,7 +7,7 @@ import type { Scope, Session } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { AuditedStorage, KeyedAccount } from '../storage/port.ts'
+import type { KeyedAccount, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { readTokenId } from './ids.ts'
 
@@ -89,7 +89,7 @@ export function assertActive(project: Project): void {
 }
 
 async function findProjectByFormerKey(
-  storage: AuditedStorage,
+  storage: Storage,
   publicKey: string,
   now: number,
 ): Promise<Project | undefined> {
@@ -102,7 +102,7 @@ async function findProjectByFormerKey(
 
 /** Finds a project of the caller. Another account's project looks the same as an unknown one. */
 export async function findReachableProject(
-  storage: AuditedStorage,
+  storage: Storage,
   caller: Caller,
   id: string,
 ): Promise<Project | undefined> {
@@ -116,7 +116,7 @@ export async function findReachableProject(
  * Calls `work`. Reads that `work` begins synchronously may return outdated records: see
  * `Storage.allowStale`.
  */
-export function allowStale<T>(storage: AuditedStorage, work: () => T): T {
+export function allowStale<T>(storage: Storage, work: () => T): T {
   return storage.allowStale ? storage.allowStale(work) : work()
 }
 
@@ -125,7 +125,7 @@ export function allowStale<T>(storage: AuditedStorage, work: () => T): T {
  * to it.
  */
 export async function getNamedProject(
-  storage: AuditedStorage,
+  storage: Storage,
   caller: Caller,
   id: string,
   field: string,
@@ -137,7 +137,7 @@ export async function getNamedProject(
 
 /** The store that an input names. Throws `invalid_request` if the caller has no access to it. */
 export async function getNamedStore(
-  storage: AuditedStorage,
+  storage: Storage,
   caller: Caller,
   store_id: string,
 ): Promise<Store> {
@@ -156,7 +156,7 @@ export function unknownStore(): TillError {
  * time would show whether it exists.
  */
 export async function findReachableStore(
-  storage: AuditedStorage,
+  storage: Storage,
   caller: Caller,
   store_id: string,
 ): Promise<Store | undefined> {

@@ -1,5 +1,5 @@
 import { PLATFORMS } from '../domain/project.ts'
-import type { AuditedStorage, Storage } from '../storage/port.ts'
+import type { Storage } from '../storage/port.ts'
 import {
   createFixedKeyring,
   createStoredKeyring,
@@ -88,7 +88,7 @@ export function createContext(options: TillOptions) {
     tokenSecret === undefined ? createStoredKeyring(keyStore, now) : createFixedKeyring(tokenSecret)
   const allQuotas = parseQuotas(quotas)
   return {
-    storage: storage as AuditedStorage,
+    storage,
     ...parseRetries(webhooks),
     longCalls: createLongCalls(storage.poolState?.().size),
     keyUses: createKeyUses(storage, now),

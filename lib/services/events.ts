@@ -4,7 +4,7 @@ import { eventOf, type WebhookEventType } from '../domain/event.ts'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
-import type { AuditedStorage, Refund } from '../storage/port.ts'
+import type { Refund, Storage } from '../storage/port.ts'
 
 /** The maximum size of a message body in bytes. */
 const BODY_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ export interface EntryReading {
  * these purchases, so they are read in parts.
  */
 export async function readMessages(
-  storage: AuditedStorage,
+  storage: Storage,
   endpoint_id: string,
   entry: NumberedEntry,
   limits: ReadingLimits,
@@ -54,7 +54,7 @@ export async function readMessages(
 
 /** Reads the import's refunds page by page, and creates a message for each page that is not empty. */
 async function readRefunds(
-  storage: AuditedStorage,
+  storage: Storage,
   import_id: string,
   first: NewMessage,
   type: WebhookEventType,
@@ -121,7 +121,7 @@ type Message = MessageKey & Pick<NewMessage, 'type' | 'part_range'>
  * nothing to report any more: the import with the refunds was undone, for example.
  */
 export async function bodyOf(
-  storage: AuditedStorage,
+  storage: Storage,
   entry: NumberedEntry,
   { type, part, part_range }: Message,
 ): Promise<string | undefined> {
@@ -139,7 +139,7 @@ export async function bodyOf(
   return Buffer.byteLength(body) <= BODY_BYTES ? body : format(shortened(data))
 }
 
-type DataOf = (storage: AuditedStorage, entry: NumberedEntry) => Promise<JsonObject | undefined>
+type DataOf = (storage: Storage, entry: NumberedEntry) => Promise<JsonObject | undefined>
 
 /** Creates the `data` of each kind. */
 const DATA: { readonly [Kind in NonNullable<ReturnType<typeof eventOf>>['data']]: DataOf } = {
@@ -183,7 +183,7 @@ const DATA: { readonly [Kind in NonNullable<ReturnType<typeof eventOf>>['data']]
 }
 
 async function refundsData(
-  storage: AuditedStorage,
+  storage: Storage,
   { subject: import_id, store_id }: NumberedEntry,
   range: string,
 ): Promise<JsonObject | undefined> {

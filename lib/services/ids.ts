@@ -51,13 +51,8 @@ export function createTokenId(watermark: number, issued_by: TokenIssuer): string
  * Reads the revocation watermark and the issuer from a `jti`. If another program issued the token,
  * it has no watermark, and counts as issued with a public key.
  */
-export function readTokenId(jti: string): {
-  readonly watermark: number | undefined
-  readonly issued_by: TokenIssuer
-} {
+export function readTokenId(jti: string) {
   const [, watermark, mark] = /^(\d{1,15})(a?)\.[\w-]{22}$/.exec(jti) ?? []
-  return {
-    watermark: watermark === undefined ? undefined : Number(watermark),
-    issued_by: mark ? 'account' : 'public_key',
-  }
+  const issued_by: TokenIssuer = mark ? 'account' : 'public_key'
+  return { watermark: watermark === undefined ? undefined : Number(watermark), issued_by }
 }

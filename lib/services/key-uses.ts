@@ -1,13 +1,13 @@
 import { BoundedMap } from '../bounded-map.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { AuditedStorage } from '../storage/port.ts'
+import type { Storage } from '../storage/port.ts'
 
 /** The answer to the request does not wait for the write. */
 const DELAY_MS = 1_000
 const DAY_MS = 86_400_000
 
 /** Stores on which day each account key was used last. */
-export function createKeyUses(storage: Pick<AuditedStorage, 'noteKeyUse'>, now: () => number) {
+export function createKeyUses(storage: Pick<Storage, 'noteKeyUse'>, now: () => number) {
   /** The day of the last write, counted from 1970, by key. */
   const days = new BoundedMap<number>(100_000)
   /** The days that wait to be written, by key. */

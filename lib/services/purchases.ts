@@ -33,7 +33,7 @@ import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domai
 import { MAX_DETAILS } from '../errors.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { AuditedStorage, Page } from '../storage/port.ts'
+import type { Page, Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -254,7 +254,7 @@ const ALL_PAGE = 250
  * Throws `invalid_request` with the first lines of a SKU map that name no item of the store. Stops
  * the search then: 9,900 lookups of unknown names took PostgreSQL 3.6 s.
  */
-async function assertItems(storage: AuditedStorage, store: Store, skus: SkuMap = new Map()) {
+async function assertItems(storage: Storage, store: Store, skus: SkuMap = new Map()) {
   const names = [...new Set([...skus.values()].map(({ item }) => item))].filter(Boolean)
   const unknown = new Set<string>()
   for (let start = 0; start < names.length && unknown.size < MAX_DETAILS; start += LOOKUPS) {
@@ -273,7 +273,7 @@ async function assertItems(storage: AuditedStorage, store: Store, skus: SkuMap =
  * Throws `invalid_request` if a query names an import that the account or the store does not have.
  */
 async function assertImport(
-  storage: AuditedStorage,
+  storage: Storage,
   { account_id }: Account,
   { import_id }: PurchaseFilter,
   store_id: string | undefined,

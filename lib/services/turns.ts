@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AuditedStorage, ReadyAccount, ReadyRequest } from '../storage/port.ts'
+import type { ReadyAccount, ReadyRequest, Storage } from '../storage/port.ts'
 
 type TurnRequest = Omit<ReadyRequest, 'after' | 'examined'> & {
   /** The maximum number of endpoints to choose. */
@@ -21,7 +21,7 @@ const GROUPS = 10
  * account. Therefore an account with thousands of endpoints delays the others as little as an
  * account with one endpoint.
  */
-export function createTurns(storage: AuditedStorage) {
+export function createTurns(storage: Storage) {
   /** The account that was served last. */
   let last = ''
   /**

@@ -1,4 +1,3 @@
-import type { AuditEntry } from '../domain/audit.ts'
 import type { sqlMethods } from './sql/methods.ts'
 
 export type * from './records.ts'
@@ -89,37 +88,4 @@ export interface PoolState {
   readonly inUse: number
   /** How many statements and transactions wait for a connection. */
   readonly waiting: number
-}
-
-/**
- * The methods that change records which a cache may hold. On PostgreSQL, a cache finds these
- * changes by their audit entries.
- */
-export type CachedChange =
-  | 'insertAccount'
-  | 'insertAccountKey'
-  | 'revokeAccountKey'
-  | 'insertProject'
-  | 'updateProject'
-  | 'rotatePublicKey'
-  | 'insertStore'
-  | 'updateStore'
-  | 'insertItem'
-  | 'updateItem'
-  | 'applyCatalog'
-  | 'revokeTokens'
-  | 'pseudonymizeWatermark'
-
-/** A method whose last parameter must contain an audit entry. */
-type Audited<Method extends (...args: never[]) => unknown> =
-  Required<Parameters<Method>> extends [...infer Others, infer Write]
-    ? (...args: [...Others, Write & { readonly audit: AuditEntry }]) => ReturnType<Method>
-    : never
-
-/**
- * A storage as the services see it: each change of cached records needs its audit entry. Only a
- * copy into an empty storage writes records without audit entries.
- */
-export type AuditedStorage = Omit<Storage, CachedChange> & {
-  readonly [Name in CachedChange]: Audited<Storage[Name]>
 }
