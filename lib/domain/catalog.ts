@@ -4,8 +4,6 @@ import {
   boolean,
   currency,
   freeForm,
-  type Given,
-  type Input,
   type InputOf,
   isObject,
   type JsonObject,
@@ -14,6 +12,7 @@ import {
   object,
   oneOf,
   optional,
+  optionalFields,
   type ParsedOf,
   parseAt,
   type Rule,
@@ -21,7 +20,7 @@ import {
   text,
   withSchema,
 } from './fields.ts'
-import { ITEM, ITEM_NAMES, type ItemInputs, type ItemValues, REQUIRED_ITEM_FIELDS } from './item.ts'
+import { ITEM } from './item.ts'
 import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
 import { status } from './status.ts'
 import { STORE_TYPES, storeId } from './store.ts'
@@ -58,38 +57,31 @@ function arrayOf<I>({ schema }: Rule<unknown, I>): Rule<readonly unknown[], read
   })
 }
 
-const ITEM_ORDER = [...new Set([...REQUIRED_ITEM_FIELDS, ...ITEM_NAMES])]
-
-const itemFields = {
-  ...Object.fromEntries(ITEM_ORDER.map((name) => [name, optional(itemRule(name))])),
-  name: required(itemRule('name')),
-  archived: optional(note('true archives the item, false restores it.', boolean)),
+const fixed = <T, I>(rule: Rule<T, I>) => {
+  const { description } = rule.schema
+  return note(description ? `${description} ${FIXED}` : FIXED, rule)
 }
 
-function itemRule(name: keyof typeof ITEM): Rule<unknown> {
-  const { rule, isFixed }: { readonly rule: Rule<unknown>; readonly isFixed?: true } = ITEM[name]
-  const { description } = rule.schema
-  return isFixed ? note(description ? `${description} ${FIXED}` : FIXED, rule) : rule
+const { name, type, ...others } = ITEM
+
+const itemFields = {
+  name: required(fixed(name)),
+  ...optionalFields({ ...others, type: fixed(type) }),
+  /** `false` restores an archived item, `true` archives one. */
+  archived: optional(note('true archives the item, false restores it.', boolean)),
 }
 
 /**
  * A field that is left out keeps its stored value. In a new item, it gets its default, but
  * `display_name` is required.
  */
-export interface CatalogFileItem extends Input<Partial<Omit<ItemInputs, 'name'>>> {
-  readonly name: string
-  /** `false` restores an archived item, `true` archives one. */
-  readonly archived?: boolean | undefined
-}
+export interface CatalogFileItem extends InputOf<typeof itemFields> {}
 
-export type ParsedItem = Given<Partial<Omit<ItemValues, 'name'>>> & {
-  readonly name: string
-  readonly archived?: boolean
-}
+export type ParsedItem = ParsedOf<typeof itemFields>
 
-const item: Rule<unknown, CatalogFileItem> = note(
-  `${LEFT_OUT} A new item needs the first four.`,
-  object(itemFields) as Rule<unknown, CatalogFileItem>,
+const item = note(
+  `${LEFT_OUT} A new item needs the name, the display name, the price and the type.`,
+  object<typeof itemFields, CatalogFileItem>(itemFields),
 )
 
 // Checks types and lengths. The parsers of projects and stores check the values later.
@@ -218,7 +210,7 @@ export function parseCatalogItem(
   path: string,
   problems: ErrorDetail[],
 ): ParsedItem | undefined {
-  return parseAt(input, itemFields, path, problems) as ParsedItem | undefined
+  return parseAt(input, itemFields, path, problems)
 }
 
 /** The error for a store or item that is listed twice. */

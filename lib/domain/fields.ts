@@ -171,6 +171,19 @@ export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefin
   )
 }
 
+/** The fields of a change: an input may lack each of them, and they have no defaults. */
+export function optionalFields<F extends Fields>(fields: F) {
+  const entries = Object.entries(fields).map(([field, rule]) => {
+    const { default: _, ...schema } = rule.schema
+    return [field, optional(withSchema(schema, rule))]
+  })
+  return Object.fromEntries(entries) as {
+    readonly [K in keyof F]: F[K] extends Rule<infer T, infer I>
+      ? Rule<T | undefined, I | undefined>
+      : never
+  }
+}
+
 /** Creates a rule from a test, a message that describes the expected value, and its schema. */
 export function rule<T>(
   test: (value: unknown) => value is T,

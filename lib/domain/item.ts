@@ -2,16 +2,16 @@ import { TillError } from '../errors.ts'
 import { differences } from './differences.ts'
 import {
   freeForm,
-  type Given,
-  type Input,
+  type InputOf,
   isSameJson,
   type JsonObject,
   note,
   oneOf,
   optional,
+  optionalFields,
+  type ParsedOf,
   parseObject,
   pattern,
-  type Rule,
   required,
   text,
   wholeNumber,
@@ -44,46 +44,27 @@ export const price = withSchema<number, string>(
   },
 )
 
-interface ItemField {
-  readonly rule: Rule<unknown>
-  /** The value in a new item whose input lacks the field. Without it, the input needs the field. */
-  readonly initial?: () => unknown
-  /** The field never changes. */
-  readonly isFixed?: true
-}
-
 /**
- * The fields that an item has from its inputs. From a row follow the types of items and inputs, their
- * parsers and JSON Schemas, the columns in the database, and the fields of a catalog and of a
+ * The fields that a new item has from its input. From a row follow the types of items and inputs,
+ * their parsers and JSON Schemas, the columns in the database, and the fields of a catalog and of a
  * spreadsheet. A new field is one row, and one step of the schema.
  */
 export const ITEM = {
   /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
-  name: { rule: note('The SKU, unique in the store.', itemName), isFixed: true },
+  name: required(note('The SKU, unique in the store.', itemName)),
   /** The name that players see. */
-  display_name: { rule: text(1, 255) },
+  display_name: required(text(1, 255)),
   /** The description; empty by default. */
-  description: { rule: text(0, 4096), initial: () => '' },
+  description: optional(text(0, 4096), () => ''),
   /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. An input has its digits. */
-  price: { rule: price },
-  type: { rule: oneOf(ITEM_TYPES), isFixed: true },
+  price: required(price),
+  type: required(oneOf(ITEM_TYPES)),
   /** Any data of yours. In an input, its name is `meta`. */
-  metadata: { rule: freeForm, initial: () => ({}) },
-} as const satisfies { readonly [field: string]: ItemField }
-
-type Name = keyof typeof ITEM
-
-/** The names of the fields with a property, such as `isFixed`. */
-type NamesWith<Property extends string> = {
-  [F in Name]: Property extends keyof (typeof ITEM)[F] ? F : never
-}[Name]
+  metadata: optional(freeForm, () => ({})),
+}
 
 /** The values of the fields in `ITEM`. */
-export type ItemValues = {
-  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<infer T, unknown>
-    ? T
-    : never
-}
+export type ItemValues = ParsedOf<typeof ITEM>
 
 /** A product that a store sells. */
 export interface Item extends ItemValues {
@@ -98,84 +79,47 @@ export interface Item extends ItemValues {
   readonly archived_at?: string
 }
 
-/** The values in an input. */
-export type ItemInputs = {
-  readonly [F in keyof typeof ITEM]: (typeof ITEM)[F]['rule'] extends Rule<unknown, infer I>
-    ? I
-    : never
-}
+/** The names of the fields that an item has from its input. */
+export const ITEM_NAMES = Object.keys(ITEM) as (keyof typeof ITEM)[]
 
-export interface NewItem
-  extends Omit<ItemInputs, NamesWith<'initial'>>,
-    Input<Partial<Omit<Pick<ItemInputs, NamesWith<'initial'>>, 'metadata'>>> {
-  readonly store_id: string
+const { metadata, ...others } = ITEM
+
+export const newItemFields = {
+  store_id: required(storeId),
+  ...others,
   /** A free-form object, returned as `metadata` of the item. */
-  readonly meta?: JsonObject | undefined
+  meta: metadata,
 }
 
-/** The input to change an item. The name and the type of an item never change. */
-export interface ItemChange
-  extends Input<Partial<Omit<ItemInputs, NamesWith<'isFixed'> | 'metadata'>>> {
-  readonly id: string
-  /** Replaces the whole `metadata`. */
-  readonly meta?: JsonObject | undefined
+export interface NewItem extends InputOf<typeof newItemFields> {}
+
+export function parseNewItem(input: unknown) {
+  return parseObject(input, newItemFields)
+}
+
+const { name: _, type: __, ...changing } = others
+
+export const itemChangeFields = {
+  id: required(text(1, 64)),
+  ...optionalFields({
+    ...changing,
+    /** Replaces the whole `metadata`. */
+    meta: metadata,
+  }),
   /**
    * The version that the caller has read. If the item has another version by now, throws
    * `version_conflict`.
    */
-  readonly version?: number | undefined
-}
-
-type ParsedItem = Omit<ItemValues, 'metadata'> & {
-  readonly store_id: string
-  readonly meta: JsonObject
-}
-
-const ROWS = Object.entries(ITEM) as [Name, ItemField][]
-
-/** The names of the fields that an item has from its inputs. */
-export const ITEM_NAMES = ROWS.map(([name]) => name)
-
-/** The fields that a new item needs. */
-export const REQUIRED_ITEM_FIELDS = ROWS.filter(([, row]) => !row.initial).map(([name]) => name)
-
-/** The values of the other fields, unless the input has them. */
-export function initialItem(): Pick<ItemValues, NamesWith<'initial'>> {
-  const entries = ROWS.flatMap(([name, { initial }]) => (initial ? [[name, initial()]] : []))
-  return Object.fromEntries(entries)
-}
-
-type InputName = Exclude<Name, 'metadata'> | 'meta'
-
-/** Makes a rule for each field, under its name in an input. */
-function fieldsOf(rows: typeof ROWS, ruleOf: (row: ItemField) => Rule<unknown>) {
-  const nameOf = (name: Name) => (name === 'metadata' ? 'meta' : name)
-  const entries = rows.map(([name, row]) => [nameOf(name), ruleOf(row)])
-  return Object.fromEntries(entries) as { readonly [N in InputName]: Rule<unknown> }
-}
-
-export const newItemFields = {
-  store_id: required(storeId),
-  ...fieldsOf(ROWS, ({ rule, initial }) => (initial ? optional(rule, initial) : required(rule))),
-}
-
-export function parseNewItem(input: unknown): ParsedItem {
-  return parseObject(input, newItemFields) as ParsedItem
-}
-
-type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
-
-export const itemChangeFields = {
-  id: required(text(1, 64)),
-  ...fieldsOf(
-    ROWS.filter(([, row]) => !row.isFixed),
-    ({ rule }) => optional(rule),
-  ),
   version: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
 }
 
+/** The input to change an item. The name and the type of an item never change. */
+export interface ItemChange extends InputOf<typeof itemChangeFields> {}
+
+type ParsedItemChange = ParsedOf<typeof itemChangeFields>
+
 export function parseItemChange(input: unknown): ParsedItemChange {
-  return parseObject(input, itemChangeFields) as ParsedItemChange
+  return parseObject(input, itemChangeFields)
 }
 
 /** Returns the changed item, or `current` if nothing changes. The storage increases the version. */

@@ -7,15 +7,14 @@ import {
   repeated,
 } from '../domain/catalog.ts'
 import { differences } from '../domain/differences.ts'
-import type { JsonObject } from '../domain/fields.ts'
+import type { JsonObject, Rule } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   archiveItem,
   describeItemChange,
+  ITEM,
   type Item,
   type ItemType,
-  initialItem,
-  REQUIRED_ITEM_FIELDS,
   restoreItem,
 } from '../domain/item.ts'
 import type { Store } from '../domain/store.ts'
@@ -162,12 +161,17 @@ export function planNewItems(
 ): void {
   for (const [name, { item: given, path }] of listed) {
     const item = type && !given.type ? { ...given, type } : given
-    for (const field of REQUIRED_ITEM_FIELDS.filter((each) => item[each] === undefined)) {
-      const message = 'is required for a new item'
-      draft.problems.push({ field: `${path}.${field}`, code: 'required', message })
+    const defaults: JsonObject = {}
+    for (const [field, rule] of Object.entries<Rule<unknown>>(ITEM)) {
+      if (field in item) continue
+      if (!rule.isRequired) defaults[field] = rule(undefined, field, draft.problems)
+      else {
+        const message = 'is required for a new item'
+        draft.problems.push({ field: `${path}.${field}`, code: 'required', message })
+      }
     }
-    const { archived, ...fields } = item as Required<ParsedItem>
-    const created = newItem(context, store, { ...initialItem(), ...fields })
+    const { archived, ...fields } = { ...defaults, ...item } as Required<ParsedItem>
+    const created = newItem(context, store, fields)
     const record = archived ? archiveItem(created, created.created_at) : created
     draft.newItems.push(record)
     addChange(

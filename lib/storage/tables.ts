@@ -121,7 +121,7 @@ const COLUMN_OF: { readonly [type: string]: Column<unknown> } = {
 
 const itemColumns = {
   ...Object.fromEntries(
-    ITEM_NAMES.map((name) => [name, COLUMN_OF[String(ITEM[name].rule.schema.type)]]),
+    ITEM_NAMES.map((name) => [name, COLUMN_OF[String(ITEM[name].schema.type)]]),
   ),
   price: integer,
 } as Columns<ItemValues>
