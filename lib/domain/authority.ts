@@ -26,27 +26,23 @@ export interface TokenOrigin {
 }
 
 /**
- * The stored facts that decide whether the conditions of an `Authority` are met. A fact is present
- * only if the `Authority` has a condition that needs it.
- */
-export interface AuthorityState {
-  /** Whether the account key exists and is not revoked. */
-  readonly has_key?: boolean
-  /** The status of the token's project; missing for an unknown project. */
-  readonly project_status?: string | undefined
-  /** The current revocation watermark for the token's project and user. */
-  readonly watermark?: number
-  /** The status of the store; missing for an unknown store. */
-  readonly store_status?: string | undefined
-}
-
-/**
  * Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. Each
- * write of a storage calls it in its transaction.
+ * write of a storage calls it in its transaction, with the stored facts that the conditions need. The
+ * statuses are those of the token's project and of the store, if they exist.
  */
 export function assertAuthority(
   { key_id, token, store }: Authority,
-  { has_key = false, project_status, watermark = 0, store_status }: AuthorityState,
+  {
+    has_key = false,
+    project_status,
+    watermark = 0,
+    store_status,
+  }: {
+    readonly has_key?: boolean
+    readonly project_status?: string | undefined
+    readonly watermark?: number
+    readonly store_status?: string | undefined
+  },
 ): void {
   if (key_id !== undefined && !has_key) throw keyRequired()
   if (token && (!isActiveStatus(project_status) || isRevoked(token, watermark))) {

@@ -154,15 +154,15 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   }
   const added = configured.map(([before, after]) => configBytes(after) - configBytes(before))
   const addedBytes = added.reduce((sum, bytes) => sum + bytes, 0)
-  const limits = {
+  const quota = {
+    ...{ account_id, project_id },
     ...(addedBytes > 0 && { config_bytes: quotas.configBytes }),
     ...(newStores.length > 0 && { stores: quotas.storesPerProject }),
   }
-  const quota = Object.keys(limits).length > 0 && { account_id, project_id, ...limits }
   const changes = configured.map((change) => writesOfChange(context, ...change))
   const endpoints = changes.flatMap((each) => each.endpoints)
   const keyChecks = changes.flatMap((each) => each.keyChecks).slice(0, 1)
-  return { plan, writes, checks: { endpoints, keyChecks, ...(quota && { quota }) } }
+  return { plan, writes, checks: { endpoints, keyChecks, quota } }
 }
 
 /** The items of a catalog, each list with the `store_id` of the store that gets it. */

@@ -15,7 +15,7 @@ import {
   type TokenIssuer,
   type TokenRevocation,
 } from '../domain/session.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { recordsOf } from '../storage/pages.ts'
 import type { StoreSummary } from '../storage/port.ts'
 import type { Claims } from '../token/claims.ts'
 import { LEEWAY } from '../token/claims.ts'
@@ -82,8 +82,8 @@ export function createSessions(context: Context): Sessions {
 
   const allStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
     const stores: StoreSummary[] = []
-    const all = pagesOf((page) => storage.listStoreSummaries(project_id, page))
-    for await (const { records } of all) stores.push(...records)
+    const all = recordsOf((page) => storage.listStoreSummaries(project_id, page))
+    for await (const store of all) stores.push(store)
     return stores
   }
 

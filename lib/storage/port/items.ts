@@ -2,10 +2,14 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
 import type { Store } from '../../domain/store.ts'
-import type { StoreOfProject } from './stores.ts'
+import type { StoreKey } from './stores.ts'
 
-/** The items to list: all, only the archived ones (`true`), or only the active ones (`false`). */
-export type ItemSelection = StoreOfProject & { readonly archived?: boolean }
+/**
+ * The items of a store to list: all, only the archived ones (`true`), or only the active ones
+ * (`false`). If `project_id` is given, the store must be in that project.
+ */
+export type ItemSelection = StoreKey &
+  Partial<Pick<Item, 'project_id'>> & { readonly archived?: boolean }
 
 export interface ItemPage {
   readonly items: readonly Item[]

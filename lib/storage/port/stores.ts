@@ -7,8 +7,5 @@ export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 export type StoresOfAccount = Pick<Store, 'account_id'> &
   Partial<Pick<Store, 'is_sandbox'>> & { readonly store_id?: string | undefined }
 
-/** Identifies a store. If `project_id` is given, the store must be in that project. */
-export type StoreOfProject = StoreKey & { readonly project_id?: string }
-
 /** The fields of a store that a client gets with its session. */
 export type StoreSummary = Pick<Store, 'store_id' | 'store_type' | 'is_sandbox' | 'status'>

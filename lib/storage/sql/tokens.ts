@@ -1,6 +1,6 @@
 import { numberOf } from '../columns.ts'
 import { pseudonymOf } from '../pseudonym.ts'
-import type { Revocation, StoredSigningKey, UserKey, Watermark, WriteOptions } from '../records.ts'
+import type { Revocation, StoredSigningKey, UserKey, WriteOptions } from '../records.ts'
 import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { FIND_WATERMARK, lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import type { Sql } from './dialect.ts'
@@ -24,8 +24,6 @@ export function tokenMethods(sql: Sql) {
   function* listKeys(): Program<StoredSigningKey[]> {
     return (yield* all(listSigningKeys)).map(SIGNING_KEYS.read)
   }
-
-  const raise = (watermark: Watermark) => run(raiseWatermark, ...WATERMARKS.values(watermark))
 
   /** Locks the watermarks of a project until the transaction ends, and verifies the authority. */
   function* lockWatermarks(project_id: string, { authority }: WriteOptions): Program<void> {
@@ -97,8 +95,8 @@ export function tokenMethods(sql: Sql) {
         yield* lockWatermarks(project_id, options)
         const row = yield* find(FIND_OWN_WATERMARK, project_id, user_id)
         if (row) {
-          const not_after = numberOf(row.not_after)
-          yield* raise({ project_id, user_id: pseudonymOf(user), not_after })
+          const moved = { ...user, user_id: pseudonymOf(user), not_after: numberOf(row.not_after) }
+          yield* run(raiseWatermark, ...WATERMARKS.values(moved))
           yield* run(DELETE_WATERMARK, project_id, user_id)
         }
         yield* recordWrite(sql, options)
