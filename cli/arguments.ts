@@ -33,15 +33,16 @@ export function parseArguments(
   if (missing.length > 0) throw new UsageError(formatMissing(missing))
   const unexpected = command.operand ? extra[0] : positionals[0]
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
-  return { options: parseValues(values, specs), operand }
+  return { options: parseValues(values, given, specs), operand }
 }
 
 function defaultsOf(specs: OptionSpecs, environment: Environment): Given {
-  const set = Object.entries(specs).map(([name, { variable = '' }]) => [
-    name,
-    environment[variable] || undefined,
-  ])
-  return Object.fromEntries(set.filter(([, value]) => value !== undefined))
+  const set = Object.entries(specs).flatMap(([name, { variable = '', multiple }]) => {
+    const text = environment[variable]
+    if (!text) return []
+    return [[name, multiple ? text.split(',').map((each) => each.trim()) : text] as const]
+  })
+  return Object.fromEntries(set)
 }
 
 function formatMissing(missing: readonly string[]): string {
@@ -116,11 +117,13 @@ function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
   })
 }
 
-function parseValues(given: Given, specs: OptionSpecs): ParsedArguments['options'] {
-  const parsed = Object.entries(given).map(([name, value]) => {
-    const parse = specs[name]?.parse
+/** Parses the values. An error names the option, or the variable that stands for it. */
+function parseValues(values: Given, given: Given, specs: OptionSpecs): ParsedArguments['options'] {
+  const parsed = Object.entries(values).map(([name, value]) => {
+    const { parse, variable = '' } = specs[name] ?? {}
     if (!parse) return [name, value]
-    const parseOne = (text: string | boolean) => parse(String(text), `--${name}`)
+    const source = given[name] === undefined ? variable : `--${name}`
+    const parseOne = (text: string | boolean) => parse(String(text), source)
     return [name, Array.isArray(value) ? value.map(parseOne) : parseOne(value ?? '')]
   })
   return Object.fromEntries(parsed)

@@ -13,7 +13,10 @@ export interface OptionSpec {
   /** The value to use when the option is given without one. */
   readonly bare?: string
   readonly required?: boolean
-  /** The environment variable that is used when the option is left out. */
+  /**
+   * The environment variable that is used when the option is left out. It has the values of a
+   * repeatable option separated by commas.
+   */
   readonly variable?: string
   /** Names the account that the command acts for; found in the database when left out. */
   readonly isCaller?: true

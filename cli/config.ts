@@ -4,7 +4,7 @@ import { milliseconds, oneOf, type ValueParser, wholeNumber } from './option-val
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/** The settings from the environment. A command-line option overrides its environment variable. */
+/** The options of `createTill` that the environment sets. */
 export type Config = ReturnType<typeof readConfig>
 
 /** Every environment variable that tillkit reads, with its help text. */
@@ -46,14 +46,10 @@ export function readConfig(environment: Environment) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
   }
   return {
-    db: set('TILLKIT_DB') ?? 'tillkit.db',
-    host: set('HOST') ?? '127.0.0.1',
-    port: set('PORT') ?? '3000',
     tokenSecret: secret,
     /** The lifetime of a token in milliseconds. */
     tokenLifetime: parse('TILLKIT_TOKEN_LIFETIME', milliseconds(60, 86_400)),
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
-    corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     /** The master keys, newest first. */
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
     lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
@@ -76,10 +72,8 @@ const seconds = milliseconds(1, MAX_SECONDS)
 const secondsList: ValueParser<number[]> = (text, name) =>
   text.split(',').map((each) => seconds(each.trim(), name))
 
-const listOf = (text: string | undefined) => text?.split(',').map((each) => each.trim())
-
 function platformsOf(text: string | undefined): string[] | undefined {
-  const names = listOf(text)
+  const names = text?.split(',').map((each) => each.trim())
   const known: readonly string[] = PLATFORMS
   // Rejects unknown names: a mistyped one would leave its platform out of the allowed list.
   if (names?.every((name) => known.includes(name)) ?? true) return names

@@ -4,10 +4,8 @@ import {
   openSqliteStorage,
   type SqliteOptions,
   type Storage,
-  type TillOptions,
 } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
-import type { Config } from './config.ts'
 import { explainPermissions } from './file-permissions.ts'
 
 /** Opens the storage that a path or URL names. */
@@ -34,18 +32,4 @@ export function isPostgres(db: string): boolean {
 /** Whether a database is a file, not a database server or memory. */
 export function isFile(db: string): boolean {
   return db !== 'memory:' && !isPostgres(db)
-}
-
-/** Returns the options of `createTill` that the environment sets. */
-export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
-  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas, webhooks } = config
-  return {
-    masterKeys,
-    lockdown,
-    quotas,
-    webhooks,
-    ...(tokenSecret === undefined ? {} : { tokenSecret }),
-    ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
-    ...(platforms === undefined ? {} : { platforms }),
-  }
 }

@@ -9,7 +9,11 @@ export const STATUSES = ['active', 'disabled', 'archived']
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS = {
-  db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
+  db: {
+    value: 'DB',
+    variable: 'TILLKIT_DB',
+    help: 'a file, postgres://…, or memory: (default tillkit.db)',
+  },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
   help: { short: 'h', help: 'print this help' },
 } satisfies OptionSpecs

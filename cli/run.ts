@@ -6,7 +6,7 @@ import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
 import { COMPLETE, complete } from './completion.ts'
 import { type Environment, readConfig } from './config.ts'
-import { isFile, openStorage, tillOptions } from './database.ts'
+import { isFile, openStorage } from './database.ts'
 import { DONE, reportFailure } from './failure.ts'
 import { explainPermissions } from './file-permissions.ts'
 import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
@@ -38,10 +38,11 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const { options, operand } = parseArguments(command, args.slice(words), env)
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
-  const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = named ?? set.db
+  const { [command.databaseOption ?? 'db']: db = 'tillkit.db' } = options as {
+    [name: string]: string
+  }
   const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
-  const config = { ...set, db, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
+  const config = { ...set, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
   const output = createOutput(io, options.json === true)
   const given = { operand, args, config, env, io, output, db }
   if (command.needsNoDatabase) {
@@ -51,7 +52,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const { makesDatabase: create = false, upgradesDatabase: upgrade = false } = command
   const storage = await openStorage(db, { create, upgrade })
   const isNew = !wasThere && existsSync(db)
-  const till = createTill({ storage, ...tillOptions(config) })
+  const till = createTill({ storage, ...config })
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     assertChange(command, options)

@@ -6,9 +6,14 @@ const LOG_FORMATS = ['text', 'json'] as const
 
 /** The options of `serve`. */
 export const serveOptions = {
-  host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
+  host: {
+    value: 'ADDRESS',
+    variable: 'HOST',
+    help: 'the address to listen on (default 127.0.0.1)',
+  },
   port: {
     value: 'N',
+    variable: 'PORT',
     parse: wholeNumber(0, 65_535),
     help: 'the port, 0 for any free one (default 3000)',
   },
@@ -21,6 +26,7 @@ export const serveOptions = {
   demo: { help: 'create a demo account with sales in an empty database and print its keys' },
   'cors-origin': {
     value: 'ORIGIN',
+    variable: 'TILLKIT_CORS_ORIGIN',
     multiple: true,
     help: 'an origin whose scripts may call the API, "*" for any; may be repeated',
   },

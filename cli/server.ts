@@ -14,7 +14,6 @@ import { watchDatabase } from './database-watch.ts'
 import { createDemo, formatDemo } from './demo.ts'
 import { formatLogLine, type LogFormat } from './log-format.ts'
 import { createLogWriter } from './log-writer.ts'
-import { type ValueParser, wholeNumber } from './option-values.ts'
 import { watchQuotas } from './quota-watch.ts'
 import type { ServeInvocation } from './serve-options.ts'
 import { stopSignal } from './signals.ts'
@@ -28,13 +27,6 @@ import { isWorker, startWorkerPool } from './worker-pool.ts'
  * changes to it.
  */
 const WORKERS_POLL_MS = 200
-
-const portNumber = wholeNumber(0, 65_535)
-
-const origin: ValueParser<string> = (text, name) => {
-  if (isOrigin(text)) return text
-  throw new UsageError(`${name}: '${text}' is no origin: https://shop.example, or *`)
-}
 
 /** Serves the API over HTTP until SIGTERM or SIGINT. */
 export async function runServer({
@@ -71,21 +63,23 @@ export async function runServer({
     output.line(options['log-format'] === 'json' ? formatMessage('info', text) : text)
   /** The part of a rate limit that one worker counts. */
   const shareOf = (limit: number | undefined) => limit && Math.ceil(limit / workers)
-  const accountShare = options['account-share']
-  const keepAlive = options['keep-alive']
+  const { host = '127.0.0.1', port, 'cors-origin': corsOrigins = [] } = options
+  const noOrigin = corsOrigins.find((each) => !isOrigin(each))
+  if (noOrigin !== undefined) {
+    throw new UsageError(`'${noOrigin}' is no origin: https://shop.example, or *`)
+  }
+  const milliseconds = (seconds: number | undefined) => seconds && seconds * 1000
   const settings: ServeOptions = {
-    host: options.host ?? config.host,
-    port: options.port ?? portNumber(config.port, 'PORT'),
-    corsOrigins:
-      options['cors-origin']?.map((each) => origin(each, '--cors-origin')) ??
-      config.corsOrigins.map((each) => origin(each, 'TILLKIT_CORS_ORIGIN')),
+    host,
+    port,
+    corsOrigins,
     rateLimit: shareOf(options['rate-limit']),
     rateLimitAddress: shareOf(options['rate-limit-address']),
     trustProxy: options['trust-proxy'],
     limits: {
-      drainDelay: (options['drain-delay'] ?? 0) * 1000,
-      ...(accountShare === undefined ? {} : { accountShare }),
-      ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
+      drainDelay: milliseconds(options['drain-delay']),
+      accountShare: options['account-share'],
+      keepAliveTimeout: milliseconds(options['keep-alive']),
     },
     docs: options.docs,
     console: options.console,
@@ -113,7 +107,7 @@ export async function runServer({
   const start = async (): Promise<Served> => {
     if (!isPool) return listen(till, { ...settings, webhooks })
     if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
-    return startWorkers(workers, args, settings.host, (message) => log('error', message))
+    return startWorkers(workers, args, host, (message) => log('error', message))
   }
   const server = await start().catch(async (error) => {
     await webhooks?.close()
@@ -133,7 +127,7 @@ export async function runServer({
   // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
   // expected.
   if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
-  for (const message of findStartupWarnings(config, options.host ?? config.host)) {
+  for (const message of findStartupWarnings(db, config, host)) {
     log('warn', message)
   }
   const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
@@ -165,7 +159,7 @@ interface Served {
 async function startWorkers(
   workers: number,
   args: readonly string[],
-  host = '',
+  host: string,
   onDeath: (message: string) => void,
 ): Promise<Served> {
   const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')

@@ -7,7 +7,11 @@ import { STATUSES } from './options.ts'
 import { formatValue } from './text.ts'
 
 /** Finds the security warnings for a server with these settings. */
-export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: string): string[] {
+export function findStartupWarnings(
+  db: string,
+  { lockdown, masterKeys }: Config,
+  host: string,
+): string[] {
   const mode = isFile(db) ? sharedMode(db) : undefined
   return [
     ...(lockdown

@@ -7,7 +7,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { startWebhooks } from '../http/index.ts'
 import { createTill } from '../lib/index.ts'
 import { readConfig } from './config.ts'
-import { openStorage, tillOptions } from './database.ts'
+import { openStorage } from './database.ts'
 import type { FromThread, ThreadData, ToThread } from './webhook-sender.ts'
 
 const REPORT_MS = 100
@@ -18,7 +18,7 @@ lowerPriority()
 const port = parentPort as MessagePort
 const { db, env, allowPrivate } = workerData as ThreadData
 const storage = await openStorage(db, { create: false })
-const till = createTill({ storage, ...tillOptions(readConfig(env)) })
+const till = createTill({ storage, ...readConfig(env) })
 
 /** The main thread reports changes of the database to these listeners. */
 const listeners = new Set<() => void>()

@@ -21,7 +21,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
    */
   readonly authenticateAccount?: AccountHook<Request> | undefined
   /** Limits that differ from the defaults: see docs/operations.md. */
-  readonly limits?: Partial<Limits>
+  readonly limits?: { readonly [L in keyof Limits]?: number | undefined }
   /** The origins whose scripts may call the routes for public keys and tokens; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined
   /** The maximum number of requests a minute for each credential. */

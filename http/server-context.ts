@@ -56,7 +56,7 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
   }
 }
 
-function completeLimits(given: Partial<Limits> = {}): Limits {
+function completeLimits(given: HandlerOptions['limits'] = {}): Limits {
   const set = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...defaultLimits, ...Object.fromEntries(set) }
 }

@@ -16,9 +16,9 @@ import { createServerContext, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
   /** The address to listen on; 127.0.0.1 by default. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** The port to listen on; 3000 by default. 0 chooses a free port. */
-  readonly port?: number
+  readonly port?: number | undefined
 }
 
 export interface RunningServer extends AsyncDisposable {

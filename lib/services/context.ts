@@ -17,9 +17,9 @@ const DAY_MS = MAX_LIFETIME * 1000
 export interface TillOptions {
   readonly storage: Storage
   /** A secret of at least 32 bytes that signs the tokens, instead of the keys in the storage. */
-  readonly tokenSecret?: string | Uint8Array
+  readonly tokenSecret?: string | Uint8Array | undefined
   /** Milliseconds that a token is valid, one minute to one day; default one hour. */
-  readonly tokenLifetime?: number
+  readonly tokenLifetime?: number | undefined
   /** The `iss` of tokens; default `tillkit`. */
   readonly issuer?: string
   /**
@@ -30,7 +30,7 @@ export interface TillOptions {
   /** Whether tokens that clients get with a public key can only read items; default false. */
   readonly lockdown?: boolean
   /** The platforms that a project may have; default: all platforms in the specification. */
-  readonly platforms?: readonly string[]
+  readonly platforms?: readonly string[] | undefined
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
   readonly webhooks?: WebhookOptions
