@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
+import { type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Connections, isOver } from './connections.ts'
-import { connectionAddress, readHeaders, requestIdOf } from './head.ts'
+import { connectionAddress } from './head.ts'
 import { TransportFault } from './problems.ts'
 import { problemReply, type Reply } from './reply.ts'
 import type { ServerContext } from './server-context.ts'
@@ -12,11 +12,10 @@ const faults: { readonly [code: string]: TransportFault } = {
   ERR_HTTP_REQUEST_TIMEOUT: new TransportFault('request_timeout', 'The request took too long'),
 }
 const malformed = new TransportFault('malformed_request', 'The request is not well-formed HTTP/1.1')
-const tunnel = new TransportFault('method_not_allowed', 'This server is not a proxy', { allow: '' })
 
 /**
  * Answers requests for which Node creates no response, then closes the connection: malformed
- * requests, requests that arrive too slowly, and CONNECT.
+ * requests, and requests that arrive too slowly.
  */
 export function handleClientErrors(
   server: Server,
@@ -33,13 +32,8 @@ export function handleClientErrors(
     }
     refused.add(socket)
     afterEarlierAnswers(connections, socket, () =>
-      answer(faults[error.code ?? ''] ?? malformed, socket, context, randomUUID()),
+      answer(faults[error.code ?? ''] ?? malformed, socket, context),
     )
-  })
-  server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    socket.on('error', () => {})
-    const request_id = requestIdOf(readHeaders(request))
-    afterEarlierAnswers(connections, socket, () => answer(tunnel, socket, context, request_id))
   })
 }
 
@@ -61,13 +55,9 @@ function afterEarlierAnswers(connections: Connections, socket: Socket, act: () =
   }
 }
 
-function answer(
-  fault: TransportFault,
-  socket: Socket,
-  { record, limits }: ServerContext,
-  request_id: string,
-): void {
+function answer(fault: TransportFault, socket: Socket, { record, limits }: ServerContext): void {
   if (!socket.writable) return
+  const request_id = randomUUID()
   const reply = problemReply(fault, request_id)
   socket.end(format(reply))
   const client = connectionAddress(socket)
