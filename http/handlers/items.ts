@@ -6,7 +6,6 @@ import {
   MAX_PAGE,
   type NewItem,
   type Session,
-  TillError,
 } from '../../lib/index.ts'
 import { runWhenFree } from '../in-flight.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
@@ -46,19 +45,18 @@ export async function listItems({
   const pageLimit = Math.ceil(items.length / 8)
   const { account_id } = caller
   const { limits, concurrency } = context
-  const read = (cursor?: string) => till.items.list(caller, { ...asked, limit: pageLimit, cursor })
-  const readNext = (cursor: string) =>
-    runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () => read(cursor))
-  const chunks = chunksOf(account_id, () => read(cursor), readNext)
-  return { body: new StreamedBody(chunks, etagOf(revision)) }
+  const read = async (cursor?: string) => {
+    await waitForTurn(account_id)
+    return runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () =>
+      till.items.list(caller, { ...asked, limit: pageLimit, cursor }),
+    )
+  }
+  return { body: new StreamedBody(chunksOf(read, cursor), etagOf(revision)) }
 }
 
 /** `GET /items/{item_id}` */
 export async function getItem({ till, caller, params }: Call<Session, undefined>): Promise<Result> {
-  const { item_id } = params
-  if (item_id === undefined) {
-    throw new TillError('invalid_request', 'The item_id in the path is not valid percent-encoding')
-  }
+  const { item_id = '' } = params
   return { body: represent(await till.items.get(caller, item_id), itemDto) }
 }
 
@@ -80,20 +78,15 @@ function nextLink(
   return `<${prefix}/api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
-/**
- * Yields the JSON of the whole list, page by page. Each page is read and formatted in its own turn of
- * the event loop.
- */
+/** Yields the JSON of the whole list, page by page. */
 async function* chunksOf(
-  account: string,
-  readFirst: () => Promise<ItemPage>,
-  readNext: (cursor: string) => Promise<ItemPage>,
+  read: (cursor?: string) => Promise<ItemPage>,
+  start: string | undefined,
 ): AsyncGenerator<Buffer> {
   let opening = '{"items":['
-  let cursor: string | undefined
+  let cursor = start
   do {
-    await waitForTurn(account)
-    const { items, next } = await (cursor === undefined ? readFirst() : readNext(cursor))
+    const { items, next } = await read(cursor)
     yield Buffer.from(opening + items.map((item) => JSON.stringify(itemDto(item))).join())
     opening = ','
     cursor = next
