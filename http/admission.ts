@@ -1,4 +1,4 @@
-import type { Account, Project, Scope, Session, Till, Together } from '../lib/index.ts'
+import type { Account, Project, Scope, Session, Till } from '../lib/index.ts'
 import { noBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { networkOf, type RequestHeaders, type Target } from './head.ts'
@@ -11,12 +11,6 @@ export interface AdmissionRule<Caller> {
   readonly readBody: unknown
   /** Selects the concurrency limit of the route. */
   readonly kind: RequestKind | ((query: Target['query']) => RequestKind)
-}
-
-/** A read whose answer is cached, and its verified caller. */
-interface CachedRead {
-  readonly route: AdmissionRule<unknown>
-  readonly caller: Session
 }
 
 export function createAdmission(till: Till, context: ServerContext) {
@@ -44,9 +38,9 @@ export function createAdmission(till: Till, context: ServerContext) {
   return {
     /**
      * Verifies the credential of a request, and counts the request in all limits until `release`.
-     * Throws 401, 429 or 503. `together` runs the library calls.
+     * Throws 401, 429 or 503.
      */
-    async admit(exchange: Exchange, route: AdmissionRule<unknown>, together: Together) {
+    async admit(exchange: Exchange, route: AdmissionRule<unknown>) {
       const { credential, readBody } = route
       if (!credential.isProbe) consumeByAddress(exchange)
       if (!credential.bucketOf) return { caller: undefined, memory: noMemory, release: ignore }
@@ -59,7 +53,7 @@ export function createAdmission(till: Till, context: ServerContext) {
       let caller: unknown
       try {
         const ask = hostAccount && (() => hostAccount(exchange))
-        caller = await together(() => credential.verify(till, exchange.headers, ask))
+        caller = await exchange.together(() => credential.verify(till, exchange.headers, ask))
       } finally {
         concurrency.verifications.release(address)
       }
@@ -81,9 +75,9 @@ export function createAdmission(till: Till, context: ServerContext) {
     },
 
     /** Consumes from the rate limits for a read whose answer is cached. */
-    admitCached(exchange: Exchange, { route, caller }: CachedRead) {
+    admitCached(exchange: Exchange, credential: Credential<unknown>, caller: Session) {
       consumeByAddress(exchange)
-      identify(exchange, route.credential, caller)
+      identify(exchange, credential, caller)
     },
 
     consumeByAddress,

@@ -75,12 +75,8 @@ export function isOver({ request, response }: Exchange): boolean {
   return request.complete && response.writableFinished
 }
 
-interface Deferred {
-  readonly response: ServerResponse
-  readonly shouldKeepAlive: boolean
-}
-
-const deferred = new WeakMap<IncomingMessage, Deferred>()
+/** The requests that wait for `100 Continue`, and whether their connections may stay open. */
+const deferred = new WeakMap<IncomingMessage, boolean>()
 
 /**
  * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the handler
@@ -88,17 +84,17 @@ const deferred = new WeakMap<IncomingMessage, Deferred>()
  * Caddy, send the body anyway, and the server could take it for the next request.
  */
 export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
-  deferred.set(request, { response, shouldKeepAlive: response.shouldKeepAlive })
+  deferred.set(request, response.shouldKeepAlive)
   response.shouldKeepAlive = false
 }
 
 /** Sends `100 Continue` when the client waits for it. */
-export function sendContinue(request: IncomingMessage): void {
-  const waiting = deferred.get(request)
-  if (!waiting) return
+export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
+  const shouldKeepAlive = deferred.get(request)
+  if (shouldKeepAlive === undefined) return
   deferred.delete(request)
-  waiting.response.shouldKeepAlive = waiting.shouldKeepAlive
-  waiting.response.writeContinue()
+  response.shouldKeepAlive = shouldKeepAlive
+  response.writeContinue()
 }
 
 /**

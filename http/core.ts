@@ -1,4 +1,4 @@
-import type { Session, Till, Together } from '../lib/index.ts'
+import { type Session, type Till, TillError } from '../lib/index.ts'
 import { createAdmission } from './admission.ts'
 import { json, noBody, optionalJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
@@ -30,15 +30,10 @@ export function createCore(till: Till, context: ServerContext) {
   ])
 
   /**
-   * Answers a request. Throws an error that becomes a problem document. `together` runs this
-   * request's library calls. These calls share one check for changes of the database. `remember` is
-   * called with the answer of a read that may be cached.
+   * Answers a request. Throws an error that becomes a problem document. `remember` is called with
+   * the answer of a read that may be cached.
    */
-  const respond = async (
-    exchange: Exchange,
-    together: Together,
-    remember?: Remember,
-  ): Promise<Reply> => {
+  const respond = async (exchange: Exchange, remember?: Remember): Promise<Reply> => {
     const { method, target, answer, headers } = exchange
     if (method === 'OPTIONS' && target.path !== '') {
       return answerOptions(exchange, router.on(target.path))
@@ -48,7 +43,7 @@ export function createCore(till: Till, context: ServerContext) {
     if (found.route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
     // `handle` stops counting the request before the answer is sent. A client that reads its answer
     // slowly therefore uses no part of the concurrency limit.
-    return replyTo(await handle(exchange, found, together, remember), exchange)
+    return replyTo(await handle(exchange, found, remember), exchange)
   }
 
   /** Finds the route of a request. A request without a route counts by its address too. */
@@ -65,17 +60,17 @@ export function createCore(till: Till, context: ServerContext) {
 
   const handle = async (
     exchange: Exchange,
-    { route, params, fields }: FoundRoute,
-    together: Together,
+    { route, sentParams, fields }: FoundRoute,
     remember: Remember | undefined,
   ): Promise<Result> => {
     const { credential, readBody, handler, description } = route
-    const { headers, request_id, target } = exchange
-    const { caller, memory, release } = await admission.admit(exchange, route, together)
+    const { headers, request_id, target, together } = exchange
+    const { caller, memory, release } = await admission.admit(exchange, route)
     try {
       const idempotencyKey = singleValueOf(headers['idempotency-key'], 'Idempotency-Key')
       const ifMatch = description.takesIfMatch && { ifMatch: exchange.header('if-match') }
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
+      const params = decodeParams(sentParams)
       assertSentOnce(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
@@ -106,7 +101,7 @@ export function createCore(till: Till, context: ServerContext) {
     if (till.sessions.isExpired(caller)) return undefined
     exchange.route = route
     cors?.expose(exchange.answer, exchange.headers.origin)
-    admission.admitCached(exchange, read)
+    admission.admitCached(exchange, route.credential, caller)
     return replyTo(answer, exchange) as Reply
   }
 
@@ -144,10 +139,13 @@ function pick(fields: readonly string[], sent: Body): Body {
   return Object.fromEntries(fields.map((field) => [field, sent[field]]))
 }
 
-/** A route, the parameters of the path, and the fields of the route's JSON body, if it has one. */
+/**
+ * A route, the parameters of the path as they were sent, and the fields of the route's JSON body, if
+ * it has one.
+ */
 interface FoundRoute {
   readonly route: AnyRoute
-  readonly params: Params
+  readonly sentParams: Params
   readonly fields: readonly string[] | undefined
 }
 
@@ -178,7 +176,7 @@ function createRouter(routes: readonly AnyRoute[]) {
       const wanted = method === 'HEAD' ? 'GET' : method
       for (const { route, pattern, fields } of compiled) {
         const match = route.method === wanted ? pattern.exec(path) : null
-        if (match) return { route, fields, params: paramsOf(match) }
+        if (match) return { route, fields, sentParams: match.groups ?? {} }
       }
       const allow = methodsOf(on(path))
       throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
@@ -208,17 +206,16 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`)
 }
 
-function paramsOf({ groups = {} }: RegExpExecArray): Params {
-  const params: { [name: string]: string | undefined } = {}
-  for (const name in groups) params[name] = decode(groups[name] as string)
-  return params
-}
-
-function decode(value: string): string | undefined {
-  if (!value.includes('%')) return value
-  try {
-    return decodeURIComponent(value)
-  } catch {
-    return undefined
+/** Percent-decodes the parameters of a path. */
+function decodeParams(sent: Params): Params {
+  const params: { [name: string]: string } = {}
+  for (const name in sent) {
+    try {
+      params[name] = decodeURIComponent(sent[name] as string)
+    } catch {
+      const message = `The ${name} in the path is not valid percent-encoding`
+      throw new TillError('invalid_request', message)
+    }
   }
+  return params
 }

@@ -1,3 +1,4 @@
+import type { Together } from '../lib/index.ts'
 import type { RequestBody } from './body.ts'
 import type { AnswerHeaders, RequestHeaders, Target } from './head.ts'
 
@@ -10,6 +11,8 @@ export interface Exchange extends RequestBody {
   readonly target: Target
   readonly headers: RequestHeaders
   readonly request_id: string
+  /** Runs the library calls of the request, which share one check for changes of the database. */
+  readonly together: Together
   /** The address of the client. */
   readonly client: string
   route: { readonly path: string; readonly kind: unknown } | undefined

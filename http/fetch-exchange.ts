@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { Together } from '../lib/index.ts'
 import type { Exchange } from './exchange.ts'
 import { below, forwardedAddress, parseTarget, readFetchHeaders, requestIdOf } from './head.ts'
 import type { Limits } from './limits.ts'
@@ -11,6 +12,7 @@ export class FetchExchange implements Exchange {
   readonly target: Exchange['target']
   readonly headers: Exchange['headers']
   readonly request_id: string
+  readonly together: Together
   readonly client: string
   route: Exchange['route'] = undefined
   account_id: string | undefined = undefined
@@ -18,8 +20,9 @@ export class FetchExchange implements Exchange {
   #stream: Readable | undefined
   #hangUp: Error | undefined
 
-  constructor(request: Request, client = '', basePath = '', trustProxy = 0) {
+  constructor(request: Request, together: Together, client = '', basePath = '', trustProxy = 0) {
     this.request = request
+    this.together = together
     this.method = request.method
     this.target = below(basePath, parseTarget(request.url.replace(/#.*/s, '')))
     this.headers = readFetchHeaders(request.headers)

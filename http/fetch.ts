@@ -43,7 +43,7 @@ export function createFetchHandler(
       throw new TypeError('createFetchHandler needs a Request: use createHandler for node:http')
     }
     const connection = typeof info.client === 'string' ? info.client : ''
-    const exchange = new FetchExchange(request, connection, basePath, trustProxy)
+    const exchange = new FetchExchange(request, till.together(), connection, basePath, trustProxy)
     if (info.next && !has(exchange.target.path)) return info.next()
     const started = performance.now()
 
@@ -60,7 +60,7 @@ export function createFetchHandler(
     let reply: Reply
     let failure: unknown
     try {
-      reply = await respond(exchange, till.together())
+      reply = await respond(exchange)
     } catch (error) {
       failure = error
       reply = problemReply(error, exchange.request_id)

@@ -82,11 +82,11 @@ function createListener(
   const { has, respond, repeat } = createCore(till, context)
   const repeated = till.revision && createRepeatedReads(till.revision)
 
-  const answer = async (exchange: NodeExchange, together: Together) => {
+  const answer = async (exchange: NodeExchange) => {
     const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
     try {
       assertHost(exchange.request, exchange.headers)
-      const reply = await respond(exchange, together, remember)
+      const reply = await respond(exchange, remember)
       const sending = send(exchange, reply)
       if (sending) await sending
     } catch (error) {
@@ -94,15 +94,15 @@ function createListener(
     }
   }
 
-  const run = (exchange: NodeExchange, together: Together) => {
-    answer(exchange, together).catch(() => exchange.request.socket.destroy?.())
+  const run = (exchange: NodeExchange) => {
+    answer(exchange).catch(() => exchange.request.socket.destroy?.())
   }
 
   /** Sends a cached answer. Not async: that would take 0.3 µs more. */
-  const answerAgain = (exchange: NodeExchange, together: Together, known: CacheableRead) => {
+  const answerAgain = (exchange: NodeExchange, known: CacheableRead) => {
     try {
       const reply = repeat(exchange, known)
-      if (!reply) return run(exchange, together)
+      if (!reply) return run(exchange)
       send(exchange, reply)
     } catch (error) {
       fail(exchange, error)
@@ -135,25 +135,22 @@ function createListener(
 
   const start = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', ignore) // the error means that the client reset the connection
-    if (!response.socket) {
-      const later = () =>
-        run(new NodeExchange(request, response, read(request), context), till.together())
-      return startPipelined(request.socket, response, later)
-    }
-    const exchange = new NodeExchange(request, response, read(request), context)
-    const together = till.together()
+    const create = () =>
+      new NodeExchange(request, response, read(request), context, till.together())
+    if (!response.socket) return startPipelined(request.socket, response, () => run(create()))
+    const exchange = create()
     const known = isRead(exchange) ? repeated?.find(exchange) : undefined
     if (!repeated || !known || !reads.hasRoom(known.caller.account_id)) {
-      return run(exchange, together)
+      return run(exchange)
     }
     const account = known.caller.account_id
     // The read counts in the concurrency limit while the server checks its cached answer.
     reads.acquire(account)
     repeated.check((isCurrent) => {
       reads.release(account)
-      if (!isCurrent) return run(exchange, together)
+      if (!isCurrent) return run(exchange)
       try {
-        answerAgain(exchange, together, known)
+        answerAgain(exchange, known)
       } catch {
         request.socket.destroy?.()
       }
@@ -178,6 +175,7 @@ class NodeExchange implements Exchange {
   readonly method: string
   readonly headers: RequestHeaders
   readonly request_id: string
+  readonly together: Together
   readonly client: string
   /**
    * The request target, as a cache key. Undefined if Express or Connect calls the handler: they may
@@ -197,11 +195,13 @@ class NodeExchange implements Exchange {
     response: ServerResponse,
     headers: RequestHeaders,
     { trustProxy, basePath, record }: ServerContext,
+    together: Together,
   ) {
     this.request = request
     this.answer = response
     this.method = request.method ?? 'GET'
     this.headers = headers
+    this.together = together
     this.request_id = requestIdOf(headers)
     this.client = forwardedAddress(headers, trustProxy) ?? connectionAddress(request.socket)
     this.url = 'originalUrl' in request ? undefined : request.url
@@ -233,7 +233,7 @@ class NodeExchange implements Exchange {
   }
 
   openBody(): Readable {
-    sendContinue(this.request)
+    sendContinue(this.request, this.answer)
     return this.request
   }
 }

@@ -115,7 +115,7 @@ export type RequestHeaders = { readonly [N in (typeof NAMES)[number]]?: HeaderVa
  * values or keep the first, while a proxy in front may have checked another value. Only the values
  * of `X-Forwarded-For` are joined with a comma, because each proxy may add its own header.
  */
-export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
+export function readHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): RequestHeaders {
   const headers: { [name: string]: HeaderValue } = {}
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const sent = rawHeaders[i] as string
@@ -140,7 +140,13 @@ export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
     ...headers,
     host: headers.host ?? headers[':authority'],
   }
-  return Object.fromEntries(NAMES.map((name) => [name, changed(sent[name], given[name])]))
+  return Object.fromEntries(
+    NAMES.map((name) => {
+      const value = given[name]
+      const isRepeated = value !== undefined && (sent[name] === null || typeof value !== 'string')
+      return [name, isRepeated ? null : value]
+    }),
+  )
 }
 
 /**
@@ -149,17 +155,9 @@ export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
  * key with a comma counts as repeated.
  */
 export function readFetchHeaders(headers: Headers): RequestHeaders {
-  const read = (name: string) => headers.get(name) ?? undefined
-  const isRepeated = read('idempotency-key')?.includes(', ')
-  return {
-    ...Object.fromEntries(NAMES.map((name) => [name, read(name)])),
-    ...(isRepeated && { 'idempotency-key': null }),
-  }
-}
-
-function changed(sent: HeaderValue, value: string | string[] | undefined): HeaderValue {
-  if (value === undefined) return undefined
-  return sent === null || typeof value !== 'string' ? null : value
+  const read = readHeaders({ rawHeaders: [...headers].flat() })
+  const isRepeated = read['idempotency-key']?.includes(', ')
+  return isRepeated ? { ...read, 'idempotency-key': null } : read
 }
 
 /** The client's request id if it sent a well-formed one, else a new id. */

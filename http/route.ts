@@ -84,5 +84,5 @@ export interface RouteDescription {
   readonly errors?: readonly (ErrorCode | FaultCode)[]
 }
 
-/** The parameters of a path, percent-decoded; undefined if the encoding is malformed. */
-export type Params = { readonly [name: string]: string | undefined }
+/** The parameters of a path. */
+export type Params = { readonly [name: string]: string }

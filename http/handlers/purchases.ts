@@ -7,7 +7,7 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { decodedParams, invalidOption } from '../manage/options.ts'
+import { invalidOption } from '../manage/options.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
 import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
@@ -37,7 +37,7 @@ const MAX_MISTAKES = 1_000
  */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
   const { dryRun, result } = await importForm(call, 'ManagedImportForm', (fields) => ({
-    store_id: decodedParams(call.params).store_id,
+    store_id: call.params.store_id,
     priceUnit: parseUnit(fields),
     map: parseJson(fields, 'map'),
     maxMistakes: MAX_MISTAKES,

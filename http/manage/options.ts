@@ -1,5 +1,4 @@
 import { TillError } from '../../lib/index.ts'
-import type { Call } from '../route.ts'
 
 /**
  * Creates the error for an invalid option. The library's error would name the option differently.
@@ -21,13 +20,4 @@ export function textOf(input: object, field: string): string | undefined {
   const value = (input as { readonly [field: string]: unknown })[field]
   if (value === undefined || typeof value === 'string') return value
   throw invalidOption(field, 'must be a string')
-}
-
-/** The path parameters. Throws for one with malformed percent-encoding. */
-export function decodedParams(params: Call<unknown, unknown>['params']): {
-  readonly [name: string]: string
-} {
-  const bad = Object.keys(params).find((name) => params[name] === undefined)
-  if (bad === undefined) return params as { readonly [name: string]: string }
-  throw new TillError('invalid_request', `The ${bad} in the path is not valid percent-encoding`)
 }

@@ -16,7 +16,6 @@ import { type AnyRoute, type Call, type Result, type RouteDescription, route } f
 import { waitForTurn } from '../scheduler.ts'
 import { form } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
-import { decodedParams } from './options.ts'
 
 /** An operation whose names the compiler has checked. */
 type CheckedOperation = Operation & RouteDescription & { readonly name: OperationName }
@@ -81,14 +80,13 @@ function createHandler(
   const run = handlers[name] ?? libraryMethod(name)
   const schema = queryName ?? bodyName
   return async ({ till, caller, params, query, body, options }: AnyCall) => {
-    const decoded = decodedParams(params)
-    const path = Object.entries(decoded).map(([name, value]) => [fieldOf(name), value])
+    const path = Object.entries(params).map(([name, value]) => [fieldOf(name), value])
     const picked = isRead && schema ? parseQuery(query, fieldsOf(schema)) : body
     const [[, id = ''] = []] = path
     const isId = !schema && path.length === 1
     const input = (isId ? id : { ...picked, ...Object.fromEntries(path) }) as never
     if (Number(picked?.limit) > LARGE_PAGE) await waitForTurn(caller.account_id)
-    const result = run({ till, caller, params: decoded, id, input, options })
+    const result = run({ till, caller, params, id, input, options })
     if (file) return streamFile(caller, file, result as AsyncIterable<string>)
     const answer = await (result as Promise<object>)
     if (!etag) return { body: answer }

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { receiveBody } from '../../http/body.ts'
 import { FetchExchange } from '../../http/fetch-exchange.ts'
 import { createFetchHandler, type HandlerOptions, type LogEntry } from '../../http/index.ts'
-import { createMemoryStorage } from '../../lib/index.ts'
+import { createMemoryStorage, type Together } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { assertProblem, createClient, createSignal } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
@@ -177,6 +177,8 @@ test('the body of a polyfilled ReadableStream is read', async () => {
   assert.equal((await handler(request)).headers.get('import-rows'), '2000')
 })
 
+const together: Together = (work) => work()
+
 test('a body is not read ahead while a chunk is written', async () => {
   let pulls = 0
   const pull = (controller: ReadableStreamDefaultController) => {
@@ -188,7 +190,7 @@ test('a body is not read ahead while a chunk is written', async () => {
   const written = createSignal()
 
   const limits = { bytes: 100, timeout: 60_000 }
-  const received = receiveBody(new FetchExchange(request), limits, () => written.given)
+  const received = receiveBody(new FetchExchange(request, together), limits, () => written.given)
   await setTimeout(20)
   assert.equal(pulls, 1)
   written.give()
@@ -201,7 +203,7 @@ test('a large chunk is split, because a form is parsed with copies of a chunk', 
   const sizes: number[] = []
 
   await receiveBody(
-    new FetchExchange(new Request(ORIGIN, init)),
+    new FetchExchange(new Request(ORIGIN, init), together),
     { bytes: 150_000, timeout: 60_000 },
     ({ length }) => void sizes.push(length),
   )

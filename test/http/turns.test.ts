@@ -15,7 +15,8 @@ interface ReadPage {
 
 /** A server with 64 items of 32 KiB, which notes each page of items that it reads. */
 async function startWatched(t: TestContext) {
-  const shop = await serveShop(t, { options: { manage: true } })
+  const limits = { accountShare: 100 } // twelve exports at once are within the limit
+  const shop = await serveShop(t, { limits, options: { manage: true } })
   const { till, account, storage } = shop
   const { listItems } = storage
   const pages: ReadPage[] = []
