@@ -95,14 +95,10 @@ export function createTill(options: TillOptions): Till {
     operations: createOperations(context),
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
-    together: () => options.storage.together?.() ?? callOnly,
+    together: () => options.storage.together(),
     ...(revision && { revision }),
     on: changes.on,
     close,
     [Symbol.asyncDispose]: close,
   }
-}
-
-function callOnly<T>(call: () => T): T {
-  return call()
 }

@@ -113,14 +113,6 @@ export async function findReachableProject(
 }
 
 /**
- * Calls `work`. Reads that `work` begins synchronously may return outdated records: see
- * `Storage.allowStale`.
- */
-export function allowStale<T>(storage: Storage, work: () => T): T {
-  return storage.allowStale ? storage.allowStale(work) : work()
-}
-
-/**
  * The project that an input names in `field`. Throws `invalid_request` if the caller has no access
  * to it.
  */

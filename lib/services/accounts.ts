@@ -14,7 +14,7 @@ import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/qu
 import { TillError } from '../errors.ts'
 import { listAll } from '../storage/pages.ts'
 import type { AuditPage, KeyedAccount } from '../storage/port.ts'
-import { allowStale, assertAccount } from './access.ts'
+import { assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashText } from './ids.ts'
@@ -99,7 +99,7 @@ export function createAccounts(context: Context): Accounts {
 
     async authenticate(account_key, { isForWrite = false } = {}) {
       const find = () => storage.findAccountByKeyHash(hashText(account_key as string))
-      const account = account_key && (await (isForWrite ? allowStale(storage, find) : find()))
+      const account = account_key && (await (isForWrite ? storage.allowStale(find) : find()))
       if (!account) throw keyRequired()
       keyUses.note(account.key_id)
       return account

@@ -28,7 +28,6 @@ import { TillError } from '../errors.ts'
 import { listAll } from '../storage/pages.ts'
 import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
 import {
-  allowStale,
   assertAccount,
   assertScope,
   type Caller,
@@ -135,7 +134,7 @@ export function createItems(context: Context): Items {
       const fields = { ...rest, metadata }
       // The store's record may be outdated. Only its ids are used, and they never change.
       const find = () => getNamedStore(storage, account, fields.store_id)
-      const store = await allowStale(storage, find)
+      const store = await storage.allowStale(find)
       const item = newItem(context, store, fields)
       const created = await createOnce(
         context,

@@ -6,7 +6,7 @@ import {
   namesOfChange,
   sourceOf,
 } from './dependencies.ts'
-import type { Page, Storage } from './port.ts'
+import type { Page, Storage, Together } from './port.ts'
 
 /** The result of a version check. `V` is the state of the database. */
 export interface Checked<V> {
@@ -21,6 +21,11 @@ interface Listened {
   onWrite(listener: (isAudited: boolean) => void): unknown
   onLost?(listener: () => void): void
 }
+
+/** A storage to which a cache is added. */
+export type Uncached = Omit<Storage, 'together' | 'allowStale' | 'revision'>
+
+const callOnly: Together = (work) => work()
 
 const CACHE_BYTES = 32 * 2 ** 20
 
@@ -38,12 +43,12 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
  * as the key of its own cache.
  */
 export function withReadCache<V>(
-  storage: Storage,
+  storage: Uncached,
   db: Listened,
   check: (previous?: V) => Checked<V> | Promise<Checked<V>>,
   bytes = CACHE_BYTES,
 ): Storage {
-  if (bytes === 0) return storage
+  if (bytes === 0) return { ...storage, together: () => callOnly, allowStale: callOnly }
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   /** The number of changes that version checks have found. The latest change has this number. */

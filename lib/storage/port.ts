@@ -38,15 +38,14 @@ export interface Storage extends SqlMethods {
   poolState?(): PoolState
   /**
    * Begins a request. Returns a function that runs the calls of this request: see `Till.together`.
-   * Missing without a cache.
    */
-  together?(): Together
+  together(): Together
   /**
    * Calls `work`. Reads that `work` begins synchronously may return cached records without a check
    * whether they have changed. Use it only for records that the caller's write verifies again in
-   * its transaction, or for fields that never change. Missing without a cache.
+   * its transaction, or for fields that never change.
    */
-  allowStale?<T>(work: () => T): T
+  allowStale<T>(work: () => T): T
   /** Helps callers to cache answers. Missing in a storage that does not check for changes. */
   readonly revision?: Revision
   close(): Promise<void>

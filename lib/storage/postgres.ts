@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { withReadCache } from './cache.ts'
+import { type Uncached, withReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { findProblems } from './postgres/check.ts'
@@ -112,7 +112,7 @@ function isPooled(inUrl: URLSearchParams): boolean {
 
 const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock'
 
-function storageOn(db: Database): Storage {
+function storageOn(db: Database): Uncached {
   const sql = sqlOn(db)
   const { methods, clearAbandoned } = sqlMethods(sql, {
     items: { ...listingOfItems(db), insertAlone: createItemQueue(db) },

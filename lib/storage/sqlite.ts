@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { type Checked, withReadCache } from './cache.ts'
+import { type Checked, type Uncached, withReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Change } from './dependencies.ts'
 import type { Storage } from './port.ts'
@@ -99,7 +99,7 @@ function createVersionCheck(db: Connection): (previous?: number) => Checked<numb
   }
 }
 
-function methodsOn(db: Connection): Storage {
+function methodsOn(db: Connection): Uncached {
   const { methods, clearAbandoned } = sqlMethods(sqlOn(db), {
     items: listingOfItems(db),
     purchases: purchaseDialect(db),

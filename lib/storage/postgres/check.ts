@@ -1,19 +1,9 @@
-import { CHECKS, type Check } from '../sql/check.ts'
+import { type Check, findBroken } from '../sql/check.ts'
 import type { Database } from './connection.ts'
+import { execute } from './sql.ts'
 
 /** Finds rows that break references without a foreign key, and invalid indexes. */
 const PROBLEMS: readonly Check[] = [
-  ...CHECKS,
-  [
-    'purchases name an import that is not there',
-    `SELECT count(*) AS n FROM purchases p
-     WHERE NOT EXISTS (SELECT 1 FROM imports i WHERE i.seq = p.import AND i.store = p.store)`,
-  ],
-  [
-    'purchases name an item that is not there',
-    `SELECT count(*) AS n FROM purchases p
-     WHERE NOT EXISTS (SELECT 1 FROM items t WHERE t.seq = p.item AND t.store = p.store)`,
-  ],
   [
     'stores have purchases behind their last one, and no import under way',
     `SELECT count(*) AS n FROM stores s
@@ -41,11 +31,6 @@ const TIMEOUT_MS = 60 * 60_000
 export function findProblems(db: Database): Promise<string[]> {
   return db.transaction(async (tx) => {
     await tx.exec('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    const found: string[] = []
-    for (const [sentence, sql] of PROBLEMS) {
-      const count = Number((await tx.find(sql))?.n)
-      if (count > 0) found.push(`${count} ${sentence}`)
-    }
-    return found
+    return execute(tx, findBroken(PROBLEMS, 'r.store = p.store'))
   }, TIMEOUT_MS)
 }

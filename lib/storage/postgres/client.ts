@@ -45,10 +45,8 @@ export function openClient(
     get pending(): number {
       return pending
     },
-    /** The number of single statements that currently share the connection. */
-    shares: 0,
-    /** Whether a transaction has the connection for itself. */
-    isReserved: false,
+    /** The number of single statements on the connection. A transaction counts as all it may have. */
+    load: 0,
     /** The milliseconds without an answer after which the connection is closed. */
     patience,
     /** The inspections since the last answer, or since the idle connection got a statement. */

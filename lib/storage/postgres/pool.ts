@@ -43,6 +43,7 @@ export function createPool(
   // Keeps one of several connections for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
+  const loadOf = { share: 1, reserve: pipeline }
   let isClosed = false
   let onLost = () => {}
 
@@ -50,9 +51,9 @@ export function createPool(
   const pick = (): Client | undefined => {
     let found: Client | undefined
     for (const client of clients) {
-      if (client.isReserved || client.shares >= pipeline) continue
-      if (!found || client.shares < found.shares) found = client
-      if (found.shares === 0) return found
+      if (client.load >= pipeline) continue
+      if (!found || client.load < found.load) found = client
+      if (found.load === 0) return found
     }
     if (clients.size >= size) return found
     const opened: Client = openClient(connect, patience, () => {
@@ -67,19 +68,15 @@ export function createPool(
     if (mode === 'reserve' && reserved >= reservable) return undefined
     const client = pick()
     if (!client) return undefined
-    if (mode === 'share') client.shares++
-    else {
-      client.isReserved = true
-      reserved++
-    }
+    client.load += loadOf[mode]
+    if (mode === 'reserve') reserved++
     return client
   }
 
   const release = (client: Client, mode: Mode) => {
-    if (mode === 'share') client.shares--
-    else {
+    client.load -= loadOf[mode]
+    if (mode === 'reserve') {
       client.patience = patience
-      client.isReserved = false
       reserved--
     }
     serve()
@@ -126,7 +123,7 @@ export function createPool(
     for (const client of clients) {
       const quiet = ++client.inspections * WATCH_MS
       if (client.pending > 0 && quiet > client.patience) client.lose('now')
-      if (client.pending === 0 && !client.isReserved && quiet > idle) client.lose()
+      if (client.load === 0 && quiet > idle) client.lose()
     }
   }
   const watch = setInterval(inspect, WATCH_MS).unref()
@@ -141,7 +138,7 @@ export function createPool(
       onLost = listener
     },
     state(): PoolState {
-      const used = [...clients].filter((client) => client.isReserved || client.shares > 0)
+      const used = [...clients].filter(({ load }) => load > 0)
       return { size, open: clients.size, inUse: used.length, waiting: waiting.size }
     },
     async close() {

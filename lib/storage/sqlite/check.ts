@@ -1,19 +1,11 @@
 import { TillError } from '../../errors.ts'
-import { CHECKS, type Check } from '../sql/check.ts'
+import { type Check, findBroken } from '../sql/check.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
+import { execute } from './sql.ts'
 
 /** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly Check[] = [
-  ...CHECKS,
-  [
-    'purchases name an import that is not there',
-    'SELECT count(*) AS n FROM purchases WHERE import NOT IN (SELECT seq FROM imports)',
-  ],
-  [
-    'purchases name an item that is not there',
-    'SELECT count(*) AS n FROM purchases WHERE item NOT IN (SELECT seq FROM items)',
-  ],
   [
     'purchases of imports that are done are missing from the index of transactions',
     `SELECT count(*) AS n FROM purchases p JOIN imports i ON i.seq = p.import
@@ -75,9 +67,5 @@ function checkAll(db: Connection): string[] {
   const foreign = db
     .all('PRAGMA foreign_key_check')
     .map(({ table, rowid, parent }) => `row ${rowid} of ${table} names a missing row of ${parent}`)
-  const references = REFERENCES.flatMap(([sentence, sql]) => {
-    const count = db.find(sql)?.n as number
-    return count === 0 ? [] : [`${count} ${sentence}`]
-  })
-  return [...foreign, ...references]
+  return [...foreign, ...execute(db, findBroken(REFERENCES))]
 }
