@@ -10,7 +10,6 @@ import {
   parseBuyersQuery,
   parseOverviewQuery,
 } from '../domain/overview.ts'
-import type { StoreTotals } from '../storage/port.ts'
 import { assertAccount, getNamedStore } from './access.ts'
 import type { Context } from './context.ts'
 
@@ -53,7 +52,10 @@ export function createOverview({ storage, longCalls }: Context): Overview {
   }
 }
 
-function overviewOf({ currencies, periods, items }: StoreTotals, by: Period): PurchaseOverview {
+function overviewOf(
+  { currencies, periods, items }: Pick<PurchaseOverview, 'currencies' | 'periods' | 'items'>,
+  by: Period,
+): PurchaseOverview {
   if (periods.length > MOST_PERIODS) {
     const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
     throw invalidField('by', 'too_many', message)

@@ -1,9 +1,7 @@
 import { parseObject } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { OwnedItem, OwnedPage } from '../domain/purchase.ts'
+import type { OwnedPage } from '../domain/purchase.ts'
 import { type OwnedQuery, ownedListFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import type { OwnedRow } from '../storage/port.ts'
 import { assertScope, type Caller, getNamedStore, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
@@ -16,13 +14,9 @@ export async function listOwned(
   const { store_id, user_id, limit, cursor } = parseObject(query, ownedListFields)
   assertOwnUser(caller, user_id)
   const store = await getNamedStore(storage, caller, store_id)
-  const { records, ...further } = await storage.listOwned(
-    store,
-    user_id,
-    pageFor({ limit, cursor }),
-    now(),
-  )
-  return { owned: records.map(ownedItem), ...further }
+  const page = pageFor({ limit, cursor })
+  const { records: owned, ...further } = await storage.listOwned(store, user_id, page, now())
+  return { owned, ...further }
 }
 
 /**
@@ -34,13 +28,4 @@ function assertOwnUser(caller: Caller, user_id: string): void {
   if (caller.issued_by === 'account' && caller.user_id === user_id) return
   const message = 'Only a token that the account issued to this user shows what the user owns'
   throw new TillError('insufficient_scope', message)
-}
-
-function ownedItem({ sku, quantity, first_purchased_at, last_purchased_at }: OwnedRow): OwnedItem {
-  return {
-    sku,
-    quantity,
-    first_purchased_at: formatInstant(first_purchased_at),
-    last_purchased_at: formatInstant(last_purchased_at),
-  }
 }

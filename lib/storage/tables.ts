@@ -3,10 +3,12 @@ import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
 import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../domain/endpoint.ts'
 import type { WebhookEventType } from '../domain/event.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
+import { formatInstant } from '../domain/instant.ts'
 import { ITEM, ITEM_NAMES, type Item, type ItemValues } from '../domain/item.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import type { Project } from '../domain/project.ts'
 import {
+  type OwnedItem,
   PURCHASE_STATUSES,
   type PurchaseIdentity,
   type PurchaseStatus,
@@ -175,15 +177,15 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   expires_at: optional(integer),
 })
 
-/**
- * The rows of a query that groups the purchases `p` of a user by item `t`: the sum of the quantities,
- * and the times of the first and the last purchase in Unix milliseconds.
- */
-export const OWNED = table('purchases', {
+/** The column of a time in Unix milliseconds that a record has as text. */
+const instant: Column<string> = { ...integer, read: (stored) => formatInstant(numberOf(stored)) }
+
+/** The rows of a query that groups the purchases of a user by item. */
+export const OWNED = table<OwnedItem>('purchases', {
   sku: text(),
   quantity: integer,
-  first_purchased_at: integer,
-  last_purchased_at: integer,
+  first_purchased_at: instant,
+  last_purchased_at: instant,
 })
 
 /** The columns of `purchases` that `compareRepeat` compares. The SKU is in the table `items`. */

@@ -12,6 +12,10 @@ import { FOREIGN, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 const ACCOUNT = { account_id: 'acc_1' }
 const LARGEST = Number.MAX_SAFE_INTEGER
 
+const timesOf = (first: number, last: number) => ({
+  first_purchased_at: new Date(first).toISOString(),
+  last_purchased_at: new Date(last).toISOString(),
+})
 const at = (time: string): Partial<NewPurchase> => ({ purchased_at: Date.parse(time) })
 
 const test = testsOn(insertShops)
@@ -57,9 +61,8 @@ test('a user owns the purchases that are neither pending, refunded, cancelled no
   ])
   const last = newRow(8, { ...ann, sku: 'gem', purchased_at: -5 })
   await storage.recordPurchase(MAIN, 'rec_1', last)
-  const gem = { sku: 'gem', quantity: 1, first_purchased_at: -5, last_purchased_at: -5 }
-  const times = { first_purchased_at: 1_000, last_purchased_at: 3_000 }
-  const gold = { sku: 'gold', quantity: 1_000_003, ...times }
+  const gem = { sku: 'gem', quantity: 1, ...timesOf(-5, -5) }
+  const gold = { sku: 'gold', quantity: 1_000_003, ...timesOf(1_000, 3_000) }
   const owned = (limit: number, after?: string) =>
     storage.listOwned(MAIN, 'ann', after === undefined ? { limit } : { limit, after }, 5_000)
 

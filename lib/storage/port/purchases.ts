@@ -1,6 +1,5 @@
 import type { Authority } from '../../domain/authority.ts'
 import type { ImportDetails } from '../../domain/import.ts'
-import type { ItemTotal, PurchaseTotal } from '../../domain/overview.ts'
 import type {
   Comparison,
   NewPurchase,
@@ -8,20 +7,7 @@ import type {
   StoredPurchase,
   UnequalCount,
 } from '../../domain/purchase.ts'
-import type { OWNED } from '../tables.ts'
 import type { WriteOptions } from './write.ts'
-
-export interface StoreTotals {
-  /** Totals by currency. The one with the most `purchased` purchases comes first. */
-  readonly currencies: readonly PurchaseTotal[]
-  /**
-   * Totals by period and currency, sorted by both. Contains only the `MOST_CHARTS` currencies with
-   * the most `purchased` purchases, and at most `MOST_PERIODS` + 1 totals.
-   */
-  readonly periods: readonly PurchaseTotal[]
-  /** Totals by SKU and currency: the 100 with the most `purchased` purchases. */
-  readonly items: readonly ItemTotal[]
-}
 
 /** Which groups of a summary to return; default all. */
 export interface MostGroups {
@@ -100,9 +86,6 @@ export type RecordedRow =
    * for recorded purchases are used up.
    */
   | { readonly outcome: 'busy' }
-
-/** The purchases of one SKU by one user. */
-export type OwnedRow = ReturnType<typeof OWNED.read>
 
 export interface ImportUndo {
   readonly import_id: string

@@ -48,10 +48,6 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
       ],
     }
   },
-  owned: ({ account_id, store_id }, user_id, after, now) => ({
-    sql: LIST_OWNED,
-    values: [account_id, store_id, account_id, store_id, user_id, after, now],
-  }),
 })
 
 /**
@@ -81,11 +77,3 @@ function withinImport({ import_id }: PurchaseFilter): Query {
   if (import_id === undefined) return { sql: '', values: [] }
   return { sql: WITHIN_IMPORT, values: [import_id, import_id] }
 }
-
-const LIST_OWNED = `
-  SELECT t.name AS sku, sum(p.quantity) AS quantity, min(p.purchased_at) AS first_purchased_at,
-    max(p.purchased_at) AS last_purchased_at
-  FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-  WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.user_id = ? AND p.status = 0 AND t.name > ?
-    AND (p.expires_at IS NULL OR p.expires_at > ?)
-  GROUP BY t.name ORDER BY t.name`

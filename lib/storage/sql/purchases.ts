@@ -1,8 +1,8 @@
-import type { Period } from '../../domain/overview.ts'
+import type { BuyerCount, Period } from '../../domain/overview.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus, type StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
-import type { SummaryKey } from '../../domain/summary.ts'
-import type { Row } from '../columns.ts'
+import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
+import { numberOf, type Row } from '../columns.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, recordPage } from '../pages.ts'
 import { IS_LISTED } from '../recorded.ts'
@@ -19,13 +19,12 @@ import type { Query, Sql } from './dialect.ts'
 import { findRecord, listBySeq } from './pages.ts'
 import { all, type Program } from './program.ts'
 import {
-  buyerCounts,
   buyersStatement,
   type SummaryDialect,
   storesWhere,
   storeTotals,
-  summaryOf,
   summaryStatement,
+  totalOf,
   totalsStatement,
 } from './summaries.ts'
 
@@ -52,8 +51,6 @@ export interface PurchaseDialect extends SummaryDialect {
   countPurchases(account_id: string, most: number): Promise<number>
   /** Removes the user and the metadata of purchases, or deletes the purchases. */
   eraseRows(store: number, user_id: string, rows: readonly Row[], deletes: boolean): Program<void>
-  /** The query of `listOwned`, without its LIMIT. */
-  owned(store: StoreKey, user_id: string, after: string, now: number): Query
 }
 
 /** The purchases to list: with a `seq` from `first` to `last`, in the order `ASC` or `DESC`. */
@@ -145,8 +142,15 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   }
 
   function* listOwned(store: StoreKey, user_id: string, page: Page, now: number) {
-    const owned = dialect.owned(store, user_id, page.after ?? '', now)
-    const rows = yield* all(`${owned.sql} LIMIT ?`, ...owned.values, page.limit + 1)
+    const filter = { user_id, status: 'purchased' } as const
+    const found = dialect.listed(OWNED_COLUMNS, store, filter, ALL)
+    const rows = yield* all(
+      `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
+         max(purchased_at) AS last_purchased_at
+       FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
+       GROUP BY name ORDER BY name LIMIT ?`,
+      ...[...found.values, page.after ?? '', now, page.limit + 1],
+    )
     return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
   }
 
@@ -196,23 +200,28 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       const rows = await sql.readLong(stores, (wanted) =>
         summaryStatement(dialect, wanted, filter, by, most),
       )
-      return rows.map((row) => summaryOf(row, by))
+      return rows.map(totalOf<PurchaseSummary>)
     },
     /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
     async readTotals({ account_id, store_id }: StoreKey, times: Times, by: Period) {
       const rows = await sql.readLong({ account_id, store_id }, (store) =>
         totalsStatement(dialect, store, times, by),
       )
-      return storeTotals(rows, by)
+      return storeTotals(rows)
     },
     /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
     async countBuyers({ account_id, store_id }: StoreKey, from: number) {
-      const values = [from, from, from, account_id, store_id]
-      const query = { sql: countBuyers, values }
-      return buyerCounts(await sql.readLong({ account_id, store_id }, () => query))
+      const query = { sql: countBuyers, values: [account_id, store_id, from, from, from] }
+      const rows = await sql.readLong({ account_id, store_id }, () => query)
+      return rows.map((row): BuyerCount => {
+        const { currency, new: first, former } = row
+        return { currency: currency as string, new: numberOf(first), returning: numberOf(former) }
+      })
     },
   }
 }
+
+const OWNED_COLUMNS = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
 
 type Times = Pick<PurchaseFilter, 'from' | 'to'>
 

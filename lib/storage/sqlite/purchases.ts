@@ -2,7 +2,7 @@ import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsAfter } from '../filter.ts'
 import type { Query } from '../sql/dialect.ts'
 import { find } from '../sql/program.ts'
-import { ALL, type PurchaseDialect, type Span } from '../sql/purchases.ts'
+import type { PurchaseDialect, Span } from '../sql/purchases.ts'
 import { readInThread, type ThreadQueue } from './background.ts'
 import type { Connection } from './connection.ts'
 import { eraseRows } from './erasure.ts'
@@ -46,18 +46,6 @@ export function purchaseDialect(db: Connection): PurchaseDialect {
       const seq = seqOfStore(db, store)
       if (user_id === undefined) return purchasesOfStore(columns, seq, span, filter, DETAILS)
       return purchasesOfUser(columns, seq, user_id, span, filter)
-    },
-    owned(store, user_id, after, now) {
-      const filter = { status: 'purchased' } as const
-      const columns = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
-      const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, ALL, filter)
-      return {
-        sql: `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
-             max(purchased_at) AS last_purchased_at
-           FROM (${found.sql}) WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
-           GROUP BY name ORDER BY name`,
-        values: [...found.values, after, now],
-      }
     },
   }
 }
