@@ -40,8 +40,8 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
     return {
       sql: `SELECT ${columns}
         FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-        WHERE ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}
-        ORDER BY p.seq ${order}`,
+        WHERE ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}`,
+      order: `ORDER BY p.seq ${order}`,
       values: [
         ...[account_id, store_id, account_id, store_id],
         ...[first, last, ...within.values, ...conditions.values],

@@ -43,7 +43,7 @@ export interface PurchaseDialect extends SummaryDialect {
     examine: number,
   ): Program<string | undefined>
   /** The query of `listPurchases`, without its LIMIT. */
-  listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Query
+  listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Listing
   /**
    * Counts the purchases of an account, up to `most` of them. May return more, but then at most
    * half of `most`.
@@ -51,6 +51,11 @@ export interface PurchaseDialect extends SummaryDialect {
   countPurchases(account_id: string, most: number): Promise<number>
   /** Removes the user and the metadata of purchases, or deletes the purchases. */
   eraseRows(store: number, user_id: string, rows: readonly Row[], deletes: boolean): Program<void>
+}
+
+/** A query of purchases, and the SQL of its ORDER BY. */
+export interface Listing extends Query {
+  readonly order: string
 }
 
 /** The purchases to list: with a `seq` from `first` to `last`, in the order `ASC` or `DESC`. */
@@ -104,7 +109,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       : undefined
     const end = last !== undefined && { [newestFirst ? 'first' : 'last']: last }
     const listed = dialect.listed(columns, store, filter, { ...span, ...end })
-    const rows = yield* all(`${listed.sql} LIMIT ?`, ...listed.values, limit + 1)
+    const rows = yield* all(`${listed.sql} ${listed.order} LIMIT ?`, ...listed.values, limit + 1)
     const { store_id } = store
     const { records, ...further } = recordPage(
       rows,
