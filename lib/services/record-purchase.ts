@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
@@ -9,7 +8,7 @@ import {
   parsePurchaseCells,
   parsePurchaseInput,
 } from '../domain/purchase-input.ts'
-import { TillError } from '../errors.ts'
+import { afterImport } from '../storage/open-import.ts'
 import { assertAccount, authorityOf, getNamedStore } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -17,7 +16,6 @@ import { createId } from './ids.ts'
 import { UNKNOWN_SKU } from './loader.ts'
 import { currencyRefusal, rulesOf } from './purchase-rules.ts'
 
-const PAUSE_MS = 50
 /**
  * How long a call waits for a running import. Most imports take less. If the call fails, a payment
  * provider sends its webhook again.
@@ -65,27 +63,16 @@ export async function recordPurchase(
     ...auditedWrite(context, account, 'purchases.record', about, options),
     authority,
   }
-  const latest = performance.now() + MAX_WAIT_MS
-  for (;;) {
-    const result = await storage.recordPurchase(store, import_id, row, write)
-    if (result.outcome === 'unknown') {
-      throw invalidField('sku', UNKNOWN_SKU.code, UNKNOWN_SKU.message)
-    }
-    if (result.outcome === 'conflict') {
-      const message = 'differs from the stored purchase with the same transaction_id'
-      throw invalidField(result.field, 'transaction_conflict', message)
-    }
-    if (result.outcome !== 'busy') {
-      const { outcome, purchase } = result
-      if (outcome === 'added') rowQuotas.purchases.add(account_id, 1)
-      return purchase ? { outcome, purchase: withTimeText(purchase) } : { outcome }
-    }
-    if (performance.now() > latest) {
-      const message = 'An import under way has this transaction_id: repeat the call later'
-      throw new TillError('storage_unavailable', message)
-    }
-    await setTimeout(PAUSE_MS)
+  const attempt = () => storage.recordPurchase(store, import_id, row, write)
+  const result = await afterImport(attempt, undefined, MAX_WAIT_MS)
+  if (result.outcome === 'unknown') throw invalidField('sku', UNKNOWN_SKU.code, UNKNOWN_SKU.message)
+  if (result.outcome === 'conflict') {
+    const message = 'differs from the stored purchase with the same transaction_id'
+    throw invalidField(result.field, 'transaction_conflict', message)
   }
+  const { outcome, purchase } = result
+  if (outcome === 'added') rowQuotas.purchases.add(account_id, 1)
+  return purchase ? { outcome, purchase: withTimeText(purchase) } : { outcome }
 }
 
 export function withTimeText({ purchased_at, expires_at, ...purchase }: StoredPurchase): Purchase {

@@ -6,14 +6,15 @@ const MAX_WAIT_MS = 10 * 60_000
 
 /**
  * Repeats `attempt` until it resolves to a value. It resolves to undefined while another import
- * into the same store runs. Throws `storage_unavailable` after ten minutes. If the signal aborts,
- * throws its reason.
+ * into the same store runs. Throws `storage_unavailable` after `maxWait` milliseconds. If the signal
+ * aborts, throws its reason.
  */
 export async function afterImport<T>(
   attempt: () => Promise<T | undefined>,
   signal?: AbortSignal,
+  maxWait = MAX_WAIT_MS,
 ): Promise<T> {
-  const latest = performance.now() + MAX_WAIT_MS
+  const latest = performance.now() + maxWait
   for (;;) {
     signal?.throwIfAborted()
     const result = await attempt()
@@ -21,5 +22,8 @@ export async function afterImport<T>(
     if (performance.now() > latest) break
     await setTimeout(PAUSE_MS)
   }
-  throw new TillError('storage_unavailable', 'Another import into this store takes too long')
+  throw new TillError(
+    'storage_unavailable',
+    'An import into this store takes too long: try again later',
+  )
 }

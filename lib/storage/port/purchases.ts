@@ -81,11 +81,6 @@ export type RecordedRow =
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }
-  /**
-   * A running import contains the same `transaction_id`, or the sequence numbers that it left free
-   * for recorded purchases are used up.
-   */
-  | { readonly outcome: 'busy' }
 
 export interface ImportUndo {
   readonly import_id: string

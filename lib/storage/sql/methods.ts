@@ -42,6 +42,8 @@ export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy 
      * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
      * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
      * outcome is `skipped`, undoing the file import that added the purchase then needs `force`.
+     * Resolves to undefined while a running import has the same `transaction_id`, or when the sequence
+     * numbers that it left free for recorded purchases are used up.
      */
     recordPurchase: recordMethod(sql, records, imports, clearAbandoned),
     /** Starts an import. Resolves to undefined while another import into the same store runs. */

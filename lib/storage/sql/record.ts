@@ -62,7 +62,7 @@ export function recordMethod(
     import_id: string,
     row: NewPurchase,
     options: WriteOptions,
-  ): Program<RecordedRow> {
+  ): Program<RecordedRow | undefined> {
     const item = yield* find(FIND_ITEM, row.transaction_id, store, row.sku)
     if (!item) return { outcome: 'unknown' }
     const { is_deleted } = item
@@ -70,13 +70,13 @@ export function recordMethod(
     const found = yield* find(dialect.findTransaction, store, row.transaction_id)
     if (!found) {
       const seq = yield* dialect.nextPurchase(store)
-      if (seq === undefined) return { outcome: 'busy' }
+      if (seq === undefined) return undefined
       const details = recordedDetails(row, 'added', options)
       const added = yield* insertImport(store, import_id, seq, details)
       yield* dialect.insertRow(store, added, seq, row, item.seq as number)
       return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
     }
-    if (found.is_busy) return { outcome: 'busy' }
+    if (found.is_busy) return undefined
     const stored = PURCHASES.readInto({ store_id }, found)
     const repeat = compareRepeat({ ...stored, is_erased: is_deleted !== null }, row)
     if (repeat.outcome === 'conflict') return repeat
@@ -96,17 +96,17 @@ export function recordMethod(
     import_id: string,
     row: NewPurchase,
     options: WriteOptions = {},
-  ): Promise<RecordedRow> => {
-    const result = await sql.write(function* (): Program<RecordedRow> {
+  ): Promise<RecordedRow | undefined> => {
+    const result = await sql.write(function* (): Program<RecordedRow | undefined> {
       const store = yield* dialect.lockStore(key, options.authority)
-      if (store === undefined) return { outcome: 'busy' }
+      if (store === undefined) return undefined
       const recorded = yield* recordRow(key, store, import_id, row, options)
-      const { outcome } = recorded
+      const outcome = recorded?.outcome
       if (outcome === 'added' || outcome === 'updated') yield* recordWrite(sql, options)
       return recorded
     })
     // An import whose process died blocks this purchase until that import is deleted.
-    if (result.outcome === 'busy') clearAbandoned().catch(() => {})
+    if (!result) clearAbandoned().catch(() => {})
     return result
   }
 }
