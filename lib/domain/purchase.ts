@@ -91,23 +91,20 @@ export interface OwnedItem {
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
-export type PurchaseField = Exclude<keyof NewPurchase, 'line'>
-
-const fields: { readonly [F in PurchaseField]: true } = {
-  transaction_id: true,
-  sku: true,
-  purchased_at: true,
-  user_id: true,
-  quantity: true,
-  price: true,
-  currency: true,
-  status: true,
-  metadata: true,
-  expires_at: true,
-}
-
 /** The columns of the canonical file format, in order. */
-export const PURCHASE_FIELDS = Object.keys(fields) as readonly PurchaseField[]
+export const PURCHASE_FIELDS = [
+  'transaction_id',
+  'sku',
+  'purchased_at',
+  'user_id',
+  'quantity',
+  'price',
+  'currency',
+  'status',
+  'metadata',
+  'expires_at',
+] as const
+export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
 
 /** The text of each field in a row; '' if the row has no value for the field. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }

@@ -1,7 +1,7 @@
 import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
 import { lockAuthority, lockOf, verifyAuthority } from '../sql/authority.ts'
-import { find, run } from '../sql/program.ts'
+import { find, run, type Value } from '../sql/program.ts'
 import type { RecordDialect } from '../sql/record.ts'
 import { purchaseColumns } from '../tables.ts'
 import { COLUMNS } from './row-writer.ts'
@@ -30,23 +30,13 @@ export const recordDialect = (): RecordDialect => ({
     return next && numberOf(next.last_purchase)
   },
   *insertRow(store, added, seq, row, item) {
-    const { metadata } = row
-    yield* run(
-      INSERT,
-      store,
-      added,
-      seq,
-      row.purchased_at,
-      row.price ?? null,
-      item,
-      row.quantity,
-      PURCHASE_STATUSES.indexOf(row.status),
-      row.expires_at ?? null,
-      row.transaction_id,
-      row.user_id ?? null,
-      row.currency ?? null,
-      Object.keys(metadata).length > 0 ? metadata : null,
-    )
+    const isEmpty = Object.keys(row.metadata).length === 0
+    const values: { readonly [column: string]: Value | undefined } = {
+      ...{ ...row, store, seq, item, import: added },
+      status: PURCHASE_STATUSES.indexOf(row.status),
+      metadata: isEmpty ? null : row.metadata,
+    }
+    yield* run(INSERT, ...NAMES.map((name) => values[name] ?? null))
   },
   *changeStatus(store, updated, purchase, status) {
     yield* run(RECORD_CHANGE, updated, status, store, purchase)
@@ -80,5 +70,6 @@ const NEXT_PURCHASE = `
     SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
   RETURNING last_purchase`
 
+const NAMES = COLUMNS.split(', ')
 const INSERT = `
-  INSERT INTO purchases (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO purchases (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()})`
