@@ -46,7 +46,7 @@ const OTHERS = `
   INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id)
-    SELECT '', '', '', '', account_id, '', '', '' FROM accounts;
+    SELECT '', '', '', '', account_id, '', '', '' FROM accounts, generate_series(1, 20);
   ANALYZE;
 `
 
