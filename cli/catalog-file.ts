@@ -61,9 +61,9 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
     const request: CatalogRequest = {
       ...file,
       project_id: project,
-      archiveMissing: options['archive-missing'],
-      createStores: options['create-stores'],
-      itemsOnly: options['items-only'],
+      archive_missing: options['archive-missing'],
+      create_stores: options['create-stores'],
+      items_only: options['items-only'],
       as: options.as && Object.fromEntries(options.as),
       type: options.type as ItemType | undefined, // the library validates the type
       env,

@@ -1,6 +1,6 @@
 import { createCalls } from './calls.ts'
 import { bodyOf } from './errors.ts'
-import { JSON_TYPE } from './message.ts'
+import { JSON_TYPE, withQuery } from './message.ts'
 import {
   type CallOptions,
   type ClientOptions,
@@ -27,7 +27,7 @@ export function createClient(options: ClientOptions) {
   const calls = createCalls(parseClientOptions(options))
 
   const list = async (query: api.ItemQuery, options?: CallOptions): Promise<api.ItemPage> => {
-    const { body, link } = await calls.read<api.ItemPage>(pathOf('/items', query), options)
+    const { body, link } = await calls.read<api.ItemPage>(withQuery('/items', query), options)
     const next = cursorOf(link)
     return { items: body.items, ...(next !== undefined && { next }) }
   }
@@ -102,9 +102,16 @@ export function createClient(options: ClientOptions) {
        * Imports all rows of a CSV file or none. Throws `invalid_purchases`, whose `details` name the
        * lines.
        */
-      async import(file: api.PurchaseFile, options: CallOptions = {}): Promise<api.ImportResult> {
-        const { timeout = LONG_TIMEOUT } = options
-        const answer = await calls.send(createUpload(file), { ...options, timeout })
+      async import(
+        { store_id, ...file }: api.PurchaseFile,
+        { timeout = LONG_TIMEOUT, ...options }: CallOptions = {},
+      ): Promise<api.ImportResult> {
+        const request = createUpload(
+          '/purchases/import',
+          file,
+          store_id === undefined ? {} : { store_id },
+        )
+        const answer = await calls.send(request, { ...options, timeout })
         bodyOf(answer)
         const count = (name: string) => Number(answer.header(`import-${name}`))
         return {
@@ -120,16 +127,11 @@ export function createClient(options: ClientOptions) {
        * `till.sessions.issue`: with any other, throws `insufficient_scope`.
        */
       async owned(query: api.OwnedQuery, options?: CallOptions): Promise<api.OwnedPage> {
-        const request = { method: 'GET', path: pathOf('/purchases/owned', query), headers: {} }
+        const request = { method: 'GET', path: withQuery('/purchases/owned', query), headers: {} }
         return bodyOf(await calls.send({ ...request, repeat: 'always' }, options))
       },
     },
   }
-}
-
-function pathOf(path: string, query: object): string {
-  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
-  return `${path}?${new URLSearchParams(given)}`
 }
 
 /** The cursor of the `Link` header (RFC 8288). The rest of the URL may belong to a proxy. */

@@ -19,7 +19,7 @@ export interface Methods {
     create(project: api.NewProject): api.Project
     get(id: string): api.Project
     update(change: api.ProjectChange): api.Project
-    rotateKey(id: string, input?: { readonly grace_period?: number | undefined }): api.Project
+    rotateKey(rotation: api.ProjectKeyRotation): api.Project
   }
   stores: {
     list(query: api.StoreQuery): api.Page<'stores', api.Store>
@@ -40,11 +40,8 @@ export interface Methods {
   }
   catalog: {
     export(project_id: string): api.JsonObject
-    plan(project_id: string, request: api.CatalogRequest): api.CatalogPlan
-    apply(
-      project_id: string,
-      request: api.CatalogRequest & { readonly digest?: string | undefined },
-    ): api.CatalogPlan
+    plan(request: api.CatalogRequest): api.CatalogPlan
+    apply(request: api.CatalogRequest): api.CatalogPlan
   }
   purchases: {
     /** Lists the purchases of a store, or with a `transaction_id` those of all stores. */
@@ -61,12 +58,12 @@ export interface Methods {
   imports: {
     list(query: api.ImportQuery): api.Page<'imports', api.ImportRecord>
     get(id: string): api.ImportRecord
-    undo(import_id: string, input?: { force?: boolean }): api.ImportRecord
+    undo(request: api.ImportUndoRequest): api.ImportRecord
   }
   users: {
     export(user: api.UserQuery): api.JsonObject
     /** With `delete`, also deletes the purchases. */
-    erase(user: api.UserQuery, input?: { readonly delete?: boolean }): api.ErasedUser
+    erase(user: api.UserErasure): api.ErasedUser
   }
   webhooks: {
     list(query?: api.WebhookQuery): api.Page<'endpoints', api.WebhookEndpoint>
@@ -78,7 +75,7 @@ export interface Methods {
     pause(id: string): api.WebhookEndpoint
     resume(id: string): api.WebhookEndpoint
     /** Give one of `from`, a sequence number, and `since`, a time. */
-    replay(id: string, input: Omit<api.WebhookReplay, 'endpoint_id'>): api.WebhookEndpoint
-    confirm(id: string, input?: { url?: string; unconfirmed_at?: string }): api.WebhookEndpoint
+    replay(request: api.WebhookReplay): api.WebhookEndpoint
+    confirm(seen: api.WebhookConfirmation): api.WebhookEndpoint
   }
 }

@@ -3,6 +3,7 @@ import type {
   NewAccountKey as KeyInput,
   AccountKey as StoredKey,
 } from '../lib/domain/account.ts'
+import type { PlanOptions } from '../lib/domain/catalog.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportSummary } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
@@ -12,7 +13,12 @@ import type { PurchaseFile } from './types.ts'
 export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { CatalogPlan, PlannedChange as CatalogChange } from '../lib/domain/catalog.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
-export type { ImportRecord, ImportTotal, PassedOverCount } from '../lib/domain/import.ts'
+export type {
+  ImportRecord,
+  ImportTotal,
+  ImportUndoRequest,
+  PassedOverCount,
+} from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
 export type {
   Buyers,
@@ -22,7 +28,7 @@ export type {
   PurchaseOverview,
   PurchaseTotal,
 } from '../lib/domain/overview.ts'
-export type { NewProject, ProjectChange } from '../lib/domain/project.ts'
+export type { NewProject, ProjectChange, ProjectKeyRotation } from '../lib/domain/project.ts'
 export type {
   Purchase,
   PurchaseStatus,
@@ -39,6 +45,7 @@ export type {
   PurchaseKey,
   PurchaseQuery,
   StoreQuery,
+  WebhookConfirmation,
   WebhookDeliveryKey,
   WebhookLogQuery,
   WebhookQuery,
@@ -46,7 +53,7 @@ export type {
 } from '../lib/domain/query.ts'
 export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
-export type { ErasedUser, UserQuery } from '../lib/domain/user.ts'
+export type { ErasedUser, UserErasure, UserQuery } from '../lib/domain/user.ts'
 export type {
   WebhookDelivery,
   WebhookDeliveryState,
@@ -84,24 +91,16 @@ interface WithETag {
   readonly etag?: string
 }
 
-export interface CatalogRequest {
+export interface CatalogRequest extends PlanOptions {
+  readonly project_id: string
   readonly catalog: JsonObject
-  readonly archive_missing?: boolean | undefined
-  readonly create_stores?: boolean | undefined
-  /** Ignores the project and the store settings of the catalog. */
-  readonly items_only?: boolean | undefined
-  /** With `items_only`: the store of the project for a store of the catalog. */
-  readonly as?: { readonly [store_id: string]: string } | undefined
 }
 
-/** How to read a purchase file. */
-export interface ImportOptions
-  extends Pick<PurchaseFile, 'fileName' | 'dryRun' | 'preset' | 'layout' | 'skus' | 'refundsOnly'> {
+export interface ImportFile extends PurchaseFile {
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   /** The name of the file's column for each field. */
   readonly map?: { readonly [field: string]: string } | undefined
-  readonly onProgress?: PurchaseFile['onProgress']
 }
 
 /** `import_id` is missing after a dry run. */

@@ -1,8 +1,8 @@
 import { fieldOf, type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
-import type { ImportOptions, ImportResult, KeyInput, ListQuery } from './manage-types.ts'
-import { type Answer, JSON_TYPE } from './message.ts'
+import type { ImportFile, ImportResult } from './manage-types.ts'
+import { type Answer, JSON_TYPE, withQuery } from './message.ts'
 import {
   assertOptions,
   type CallOptions,
@@ -16,8 +16,7 @@ import {
 } from './options.ts'
 import { randomHex } from './random.ts'
 import { createSender, LONG_TIMEOUT, type Request } from './retry.ts'
-import type { PurchaseFile } from './types.ts'
-import { createForm, readingFields } from './upload.ts'
+import { createUpload } from './upload.ts'
 
 export { type ErrorDetail, TillError } from './errors.ts'
 export type * from './manage-types.ts'
@@ -68,37 +67,18 @@ export function createManageClient(options: ManageOptions) {
   return {
     ...calls,
     account: calls.account.get,
-    keys: {
-      ...calls.keys,
-      list: ({ limit, cursor, ...options }: ListQuery & CallOptions = {}) =>
-        calls.keys.list({ limit, cursor }, options),
-      add: ({ name, ...options }: KeyInput & CallOptions = {}) => calls.keys.add({ name }, options),
-    },
-    projects: {
-      ...calls.projects,
-      /** `gracePeriod` is in milliseconds. */
-      rotateKey: (id: string, input: { gracePeriod?: number } = {}, options?: CallOptions) =>
-        calls.projects.rotateKey(id, { grace_period: input.gracePeriod }, options),
-    },
     imports: {
       ...calls.imports,
       /** Imports a file. Rejects with `invalid_purchases` and up to 1,000 mistakes of the file. */
-      create: async (
-        store_id: string,
-        file: PurchaseFile['file'],
-        options: ImportOptions & CallOptions = {},
-      ) => {
-        const { dryRun, preset, layout, skus, refundsOnly, ...others } = options
-        const { priceUnit, map, fileName, onProgress, ...rest } = others
-        assertOptions(rest, callRules)
-        const fields = {
-          ...readingFields({ dryRun, preset, layout, skus, refundsOnly }),
+      create: async (input: ImportFile, options: CallOptions = {}) => {
+        assertOptions(options, callRules)
+        const { store_id, priceUnit, map, ...file } = input
+        const { path } = fill('POST /stores/:store_id/imports', store_id)
+        const request = createUpload(path, file, {
           ...(priceUnit !== undefined && { price_unit: priceUnit }),
           ...(map !== undefined && { map: JSON.stringify(map) }),
-        }
-        const { path } = fill('POST /stores/:store_id/imports', store_id)
-        const request = createForm(path, fields, { file, fileName, onProgress })
-        return bodyOf<ImportResult>(await send(request, { timeout: LONG_TIMEOUT, ...rest }))
+        })
+        return bodyOf<ImportResult>(await send(request, { timeout: LONG_TIMEOUT, ...options }))
       },
     },
   }
@@ -111,16 +91,12 @@ type Fields = { readonly [field: string]: unknown }
 function createCalls(send: SendRequest): Calls {
   const calls: { [noun: string]: { [verb: string]: unknown } } = {}
   // The compiler finds an operation without a method, and a method without an operation.
-  const add = (name: MethodName) => {
+  const add = (name: MethodName, operation: Operation) => {
     const [noun = '', verb = ''] = name.split('.')
-    calls[noun] = { ...calls[noun], [verb]: createCall(operationsNamed(name), send) }
+    calls[noun] = { ...calls[noun], [verb]: createCall(operation, send) }
   }
-  for (const each of operations) if (!('isUpload' in each)) add(each.name)
+  for (const each of operations) if (!('isUpload' in each)) add(each.name, each)
   return calls as unknown as Calls
-}
-
-function operationsNamed(name: JsonOperation['name']): readonly Operation[] {
-  return operations.filter((each) => each.name === name)
 }
 
 /** The tag without the mark of a proxy that compresses answers (RFC 9110 section 8.8.1). */
@@ -128,22 +104,18 @@ function strongTag(tag: string | null): string | undefined {
   return tag?.replace(/^W\//, '')
 }
 
-/** Creates a method from the operations with its name. */
-function createCall(variants: readonly Operation[], send: SendRequest) {
-  const [first] = variants as [Operation]
-  const { query, body, etag, hasOwnBody, isLong, repeat, http } = first
-  const count = hasOwnBody ? 2 : query || body || http.includes(':') ? 1 : 0
+function createCall({ query, body, etag, isLong, repeat, http }: Operation, send: SendRequest) {
+  const count = query || body || http.includes(':') ? 1 : 0
   const takesKey = repeat === 'with key'
   const rules = etag === 'matched' ? changeRules : takesKey ? createRules : callRules
   const answerOf = (answer: Answer) =>
     etag ? { ...bodyOf<object>(answer), etag: strongTag(answer.header('etag')) } : bodyOf(answer)
   return (...given: readonly unknown[]) => {
-    const [input = {}, ownBody = {}] = given.slice(0, count) as readonly Fields[]
+    const [input = {}] = given.slice(0, count) as readonly Fields[]
     const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]
     assertOptions(options, rules)
     const { idempotencyKey = randomHex(), ifMatch, ...others } = options
     const rest = isLong ? { timeout: LONG_TIMEOUT, ...others } : others
-    const { http } = variants.find(({ http }) => isFilled(http, input)) ?? first
     const { method, path, fields } = fill(http, input)
     if (method === 'GET') {
       const url = withQuery(path, fields)
@@ -154,19 +126,11 @@ function createCall(variants: readonly Operation[], send: SendRequest) {
       ...(takesKey && { 'idempotency-key': idempotencyKey }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
     }
-    const text = JSON.stringify(hasOwnBody ? ownBody : fields)
+    const text = JSON.stringify(fields)
     // Without `repeat`, only what the server refused: an answer may be lost after the change.
     const request = { method, path, headers, body: text, repeat: repeat ? 'always' : 'refused' }
     return send(request as Request, rest).then(answerOf)
   }
-}
-
-function parametersOf(http: string): string[] {
-  return [...http.matchAll(/:(\w+)/g)].map(([, name = '']) => fieldOf(name))
-}
-
-function isFilled(http: string, input: Fields | string): boolean {
-  return typeof input === 'string' || parametersOf(http).every((name) => input[name] !== undefined)
 }
 
 /**
@@ -175,12 +139,10 @@ function isFilled(http: string, input: Fields | string): boolean {
  * even encoded.
  */
 function fill(http: string, input: Fields | string) {
-  const [id = ''] = parametersOf(http)
-  const fields: { [field: string]: unknown } =
-    typeof input === 'string' ? { [id]: input } : { ...input }
+  const fields: { [field: string]: unknown } = typeof input === 'string' ? {} : { ...input }
   const [method = '', template = ''] = http.split(' ')
   const path = template.replaceAll(/:(\w+)/g, (_, name) => {
-    const value = String(fields[fieldOf(name)])
+    const value = typeof input === 'string' ? input : String(fields[fieldOf(name)])
     if (/^\.\.?$/.test(value)) {
       throw new TypeError(`The id ${value} can not be part of a URL: use the CLI`)
     }
@@ -188,9 +150,4 @@ function fill(http: string, input: Fields | string) {
     return encodeURIComponent(value)
   })
   return { method, path, fields }
-}
-
-function withQuery(path: string, fields: Fields): string {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return given.length > 0 ? `${path}?${new URLSearchParams(given as [string, string][])}` : path
 }

@@ -3,15 +3,18 @@ import { streamForm } from './multipart.ts'
 import type { Request } from './retry.ts'
 import type { Chunks, PurchaseFile } from './types.ts'
 
-/** Creates the request of an import. */
-export function createUpload({ store_id, ...input }: PurchaseFile): Request {
-  const { file, fileName, onProgress, ...reading } = input
-  const fields = { ...(store_id !== undefined && { store_id }), ...readingFields(reading) }
-  return createForm('/purchases/import', fields, { file, fileName, onProgress })
+/** Creates the request of an import, with further parts of its form. */
+export function createUpload(
+  path: string,
+  { file, fileName, onProgress, ...reading }: Omit<PurchaseFile, 'store_id'>,
+  parts: { readonly [name: string]: string },
+): Request {
+  const fields = { ...parts, ...readingFields(reading) }
+  return createForm(path, fields, { file, fileName, onProgress })
 }
 
 /** The parts of the form that say how to read the file. Throws a TypeError for an unknown field. */
-export function readingFields({
+function readingFields({
   dryRun,
   preset,
   layout,
@@ -34,7 +37,7 @@ export function readingFields({
  * Creates the request that sends a file with other fields as a form. Browsers send it with
  * XMLHttpRequest, because their `fetch` reports no progress. Other runtimes stream it.
  */
-export function createForm(
+function createForm(
   path: string,
   fields: { readonly [name: string]: string },
   input: Pick<PurchaseFile, 'file' | 'fileName' | 'onProgress'>,

@@ -3,12 +3,11 @@ import { createAdmission } from './admission.ts'
 import { json, noBody, optionalJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf, type Target } from './head.ts'
-import { invalidOption } from './manage/options.ts'
 import { manageRoutes } from './manage/routes.ts'
 import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
 import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
-import { TransportFault } from './problems.ts'
+import { invalidOption, TransportFault } from './problems.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, replyTo } from './reply.ts'
 import type { AnyRoute, Params, Result } from './route.ts'
@@ -68,7 +67,7 @@ export function createCore(till: Till, context: ServerContext) {
     const { caller, memory, release } = await admission.admit(exchange, route)
     try {
       const idempotencyKey = singleValueOf(headers['idempotency-key'], 'Idempotency-Key')
-      const ifMatch = description.takesIfMatch && { ifMatch: exchange.header('if-match') }
+      const ifMatch = description.etag === 'matched' && { ifMatch: exchange.header('if-match') }
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       const params = decodeParams(sentParams)
       assertSentOnce(target, route)
@@ -80,7 +79,7 @@ export function createCore(till: Till, context: ServerContext) {
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))
       // A public document is cached elsewhere, and has no caller.
-      if (description.isCached && credential.scope) {
+      if (description.etag === 'cached' && credential.scope) {
         remember?.({ route, caller: caller as Session, answer: result })
       }
       return result

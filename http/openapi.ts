@@ -18,7 +18,7 @@ export const openApiRoute = route('GET', '/openapi.json', anyone, noBody, getOpe
   id: 'getOpenApi',
   summary: 'Return the OpenAPI document',
   answer: 'Document',
-  isCached: true,
+  etag: 'cached',
 })
 
 async function getOpenApi({ prefix, context: { manage } }: Call<undefined, undefined>) {

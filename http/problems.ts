@@ -18,6 +18,14 @@ export function overloaded(message: string, retryAfter = '1'): TransportFault {
   return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
 }
 
+/**
+ * Creates the error for an invalid option. The library's error would name the option differently.
+ */
+export function invalidOption(field: string, message: string): TillError {
+  const details = [{ field, code: 'invalid', message }]
+  return new TillError('invalid_request', `${field} ${message}`, details)
+}
+
 export type ResponseHeaders = { readonly [name: string]: string }
 
 // Each 401 needs a challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1). RFC 6750 section 3

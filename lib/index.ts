@@ -84,6 +84,7 @@ export {
   type PurchaseQuery,
   type PurchaseSelection,
   type StoreQuery,
+  type WebhookConfirmation,
   type WebhookDeliveryKey,
   type WebhookLogQuery,
   type WebhookQuery,
@@ -108,7 +109,7 @@ export {
   type StoreType,
 } from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
-export type { ErasedUser, UserQuery } from './domain/user.ts'
+export type { ErasedUser, UserErasure, UserQuery } from './domain/user.ts'
 export {
   WEBHOOK_DELIVERY_STATES,
   type WebhookBody,
@@ -137,7 +138,7 @@ export type {
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { Backlog } from './services/backlog.ts'
-export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export type { CatalogExport, Catalogs } from './services/catalog.ts'
 export { readCatalog } from './services/catalog-file.ts'
 export type {
   CatalogFile,
@@ -171,7 +172,6 @@ export type { InitializedSession, IssuedToken, Sessions } from './services/sessi
 export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'
 export type {
-  ExpectedTarget,
   WebhookLogPage,
   WebhookPage,
   Webhooks,

@@ -16,8 +16,8 @@ export interface Operation {
   readonly body?: string
   /** Without the error of a path parameter, such as `item_not_found` for `:item_id`. */
   readonly errors?: readonly string[]
-  /** Whether the answer has an ETag; `matched` if the request may have `If-Match` too. */
-  readonly etag?: 'sent' | 'matched'
+  /** Whether the answer has an ETag. The request may have `If-None-Match` or `If-Match`. */
+  readonly etag?: 'sent' | 'cached' | 'matched'
   /** The answer is a file with this name, which is sent while it is read. */
   readonly file?: string
   /** The body is a form with a file. */
@@ -29,19 +29,14 @@ export interface Operation {
    * `Idempotency-Key`. Otherwise it repeats only reads, and what the server refused.
    */
   readonly repeat?: 'always' | 'with key'
-  /** The client's method takes the path parameters and the body as two arguments. */
-  readonly hasOwnBody?: true
   /** The client waits up to an hour for the answer. */
   readonly isLong?: true
-  /** A command that calls the method with the id, and its summary. */
-  readonly cli?: readonly [command: string, summary: string]
 }
 
 /**
  * All operations of the management API. From a row follow the HTTP route with its OpenAPI entry and
  * the client's method. The route calls the library's method of the same name, unless
- * `http/manage/handlers.ts` has a function for it. Of two rows with the same name, the client takes
- * the first whose path parameters it was given.
+ * `http/manage/handlers.ts` has a function for it.
  */
 export const operations = [
   op('account.get', 'GET /account', 'getAccount', 'Account', {
@@ -91,7 +86,6 @@ export const operations = [
     summary: 'Give a project a new public key',
     body: 'KeyRotation',
     etag: 'sent',
-    hasOwnBody: true,
   }),
 
   op('stores.list', 'GET /projects/:project_id/stores', 'listStores', 'ManagedStorePage', {
@@ -134,7 +128,7 @@ export const operations = [
   op('items.update', 'PATCH /items/:item_id', 'changeItem', 'ManagedItem', {
     summary: 'Change the given fields of an item',
     description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
-    body: 'ManagedItemChange',
+    body: 'ItemChange',
     errors: ['version_conflict'],
   }),
   op('items.history', 'GET /items/:item_id/history', 'getItemHistory', 'AuditPage', {
@@ -144,12 +138,10 @@ export const operations = [
   }),
   op('items.archive', 'POST /items/:item_id/archive', 'archiveItem', 'ManagedItem', {
     summary: 'Archive an item, so that lists leave it out',
-    cli: ['item archive', 'Take an item out of the list of its store'],
     repeat: 'always',
   }),
   op('items.restore', 'POST /items/:item_id/restore', 'restoreItem', 'ManagedItem', {
     summary: 'Restore an archived item, so that lists have it again',
-    cli: ['item restore', 'Put an archived item back into the list of its store'],
     repeat: 'always',
   }),
 
@@ -162,27 +154,22 @@ export const operations = [
   op('catalog.plan', 'POST /projects/:project_id/catalog/plan', 'planCatalog', 'CatalogPlan', {
     summary: 'Compare a catalog with the stored one, and change nothing',
     body: 'CatalogRequest',
-    hasOwnBody: true,
     repeat: 'always',
     isReport: true,
+    errors: ['catalog_changed'],
   }),
   op('catalog.apply', 'POST /projects/:project_id/catalog/apply', 'applyCatalog', 'CatalogPlan', {
     summary: 'Make all changes that a catalog describes, or none',
-    body: 'CatalogApplication',
-    hasOwnBody: true,
+    body: 'CatalogRequest',
     isReport: true,
     errors: ['catalog_changed', 'quota_exceeded', 'master_key_mismatch'],
   }),
 
-  op('purchases.list', 'GET /stores/:store_id/purchases', 'listPurchases', 'PurchasePage', {
-    summary: 'List the purchases of a store, in order of import',
+  op('purchases.list', 'GET /purchases', 'listPurchases', 'PurchasePage', {
+    summary:
+      'List the purchases of a store in order of import, or find one in all stores by its id',
     query: 'PurchaseQuery',
     isReport: ['transaction_id', 'user_id', 'sku', 'status', 'import_id', 'from', 'to'],
-  }),
-  op('purchases.list', 'GET /purchases', 'findPurchases', 'PurchasePage', {
-    summary: 'Find the purchases with a transaction id in all stores of the account',
-    description: 'The answer has at most one purchase of each store.',
-    query: 'TransactionQuery',
   }),
   op(
     'purchases.changes',
@@ -198,7 +185,7 @@ export const operations = [
     summary: 'Record one purchase',
     description:
       'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
-    body: 'ManagedPurchaseInput',
+    body: 'PurchaseInput',
     repeat: 'always',
     errors: ['store_inactive', 'quota_exceeded'],
   }),
@@ -206,20 +193,9 @@ export const operations = [
     summary: 'List the items that a user owns',
     query: 'OwnedQuery',
   }),
-  op(
-    'purchases.summarize',
-    'GET /stores/:store_id/summary',
-    'summarizePurchases',
-    'PurchaseSummaryList',
-    {
-      summary: 'Count purchases and add up their amounts',
-      query: 'SummaryQuery',
-      isReport: true,
-    },
-  ),
-  op('purchases.summarize', 'GET /summary', 'summarizeAccount', 'PurchaseSummaryList', {
-    summary: 'Count the purchases of all stores of the account and add up their amounts',
-    query: 'AccountSummaryQuery',
+  op('purchases.summarize', 'GET /summary', 'summarizePurchases', 'PurchaseSummaryList', {
+    summary: 'Count the purchases of a store or of all stores, and add up their amounts',
+    query: 'SummaryQuery',
     isReport: true,
   }),
   op('purchases.overview', 'GET /stores/:store_id/overview', 'getOverview', 'PurchaseOverview', {
@@ -254,7 +230,6 @@ export const operations = [
   op('imports.undo', 'POST /imports/:import_id/undo', 'undoImport', 'ImportRecord', {
     summary: 'Remove the rows that an import added, and restore the statuses that it changed',
     body: 'ImportUndo',
-    hasOwnBody: true,
     repeat: 'always',
     isLong: true,
     isReport: true,
@@ -269,7 +244,6 @@ export const operations = [
   op('users.erase', 'POST /projects/:project_id/users/:user_id/erase', 'eraseUser', 'ErasedUser', {
     summary: 'Remove a user from the purchases of a project',
     body: 'UserErasure',
-    hasOwnBody: true,
     repeat: 'always',
     isLong: true,
     isReport: true,
@@ -309,18 +283,15 @@ export const operations = [
   }),
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
     summary: 'Stop the deliveries to an endpoint',
-    cli: ['webhooks pause', 'Stop sending to an endpoint, until resume'],
     repeat: 'always',
   }),
   op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
     summary: 'Continue the deliveries to an endpoint',
-    cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
     repeat: 'always',
   }),
   op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
     summary: 'Send again the events since the `sequence` number `from` or the time `since`',
     body: 'WebhookReplay',
-    hasOwnBody: true,
   }),
   op(
     'webhooks.confirm',
@@ -330,7 +301,6 @@ export const operations = [
     {
       summary: 'Activate a webhook URL that `PUT /api/v1/projects` has set',
       body: 'WebhookConfirmation',
-      hasOwnBody: true,
     },
   ),
 ]

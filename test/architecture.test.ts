@@ -20,7 +20,7 @@ const rooms: { readonly [room: string]: string } = {
   'lib/operations.ts': '',
   'lib/index.ts': 'lib/',
   'http/': 'lib/bounded-map.ts lib/index.ts lib/operations.ts node:',
-  'cli/': 'http/index.ts lib/index.ts lib/operations.ts node:',
+  'cli/': 'http/index.ts lib/index.ts node:',
   // Not the index files: their types need those of Node, which a browser's program does not have.
   'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
   // The build bundles the two packages.

@@ -88,13 +88,13 @@ export const projectCommands = [
       ...PROJECT_OPTIONS,
       grace: {
         value: 'SECONDS',
-        field: 'gracePeriod',
+        field: 'grace_period',
         parse: milliseconds(0, 2_592_000),
         help: 'how long the previous keys stay valid (default 86400, a day)',
       },
     },
     async run({ till, account, options: { project, grace } }) {
-      const rotation = { id: project, gracePeriod: grace }
+      const rotation = { id: project, grace_period: grace }
       const { id, public_key } = await till.projects.rotateKey(account, rotation)
       return { id, public_key }
     },

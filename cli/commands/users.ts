@@ -35,12 +35,10 @@ export const userCommands = [
         await confirm(io, 'An erasure can not be undone', question, operand)
       }
       const line = createStatusLine(io.stderr)
-      const user = { project_id: project, user_id: operand }
+      const user = { project_id: project, user_id: operand, delete: deletes }
       const onProgress = (purchases: number) =>
         line.update(() => `purchases erased: ${purchases.toLocaleString('en-US')}`)
-      const erased = await till.users
-        .erase(account, user, { delete: deletes, onProgress })
-        .finally(line.end)
+      const erased = await till.users.erase(account, user, { onProgress }).finally(line.end)
       output.record({ ...erased, deleted: Boolean(deletes) })
       if (!erased.found)
         io.stderr.write('Nothing is stored of this user. Check the id and --project\n')

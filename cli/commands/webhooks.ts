@@ -6,11 +6,12 @@ import {
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { ENDPOINT, operationCommands } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { quote } from '../text.ts'
 import { warnOfUnsigned } from '../warnings.ts'
+
+const ENDPOINT = 'PROJECT[/STORE]'
 
 export const webhookCommands = [
   command({
@@ -122,7 +123,8 @@ export const webhookCommands = [
     },
   }),
 
-  ...operationCommands('webhooks'),
+  endpointCommand('pause', 'Stop sending to an endpoint, until resume'),
+  endpointCommand('resume', 'Continue after a pause, or after an endpoint was disabled'),
 
   command({
     name: 'webhooks confirm',
@@ -139,12 +141,24 @@ export const webhookCommands = [
     },
     async run({ till, account, operand, options, output, io }) {
       const { url, 'set-at': unconfirmed_at } = options
-      const endpoint = await till.webhooks.confirm(account, operand, { url, unconfirmed_at })
+      const seen = { endpoint_id: operand, url, unconfirmed_at }
+      const endpoint = await till.webhooks.confirm(account, seen)
       output.record(endpoint)
       warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
     },
   }),
 ]
+
+function endpointCommand(verb: 'pause' | 'resume', summary: string) {
+  return command({
+    name: `webhooks ${verb}`,
+    summary,
+    example: `tillkit webhooks ${verb} prj_1/main`,
+    operand: ENDPOINT,
+    options: ACCOUNT_OPTION,
+    run: ({ till, account, operand }) => till.webhooks[verb](account, operand),
+  })
+}
 
 function endpointRow(endpoint: WebhookEndpoint): object {
   const { reason, state, is_signed, last_failure } = endpoint

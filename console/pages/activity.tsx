@@ -6,7 +6,7 @@ import { client } from '../session.ts'
 
 export function Activity() {
   const { value: names } = useLoad(async (signal) => {
-    const { keys } = await client.keys.list({ limit: 1000, signal })
+    const { keys } = await client.keys.list({ limit: 1000 }, { signal })
     return new Map(keys.flatMap(({ key_id, name }) => (name ? [[key_id, name]] : [])))
   }, [])
   const nameOf = (actor: string) => names?.get(actor.replace('key:', '')) ?? <code>{actor}</code>

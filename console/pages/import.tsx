@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
+import { type ImportFile, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
@@ -60,16 +60,18 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
     controller.current = new AbortController()
     const layout = helpers.layout && parseJson(await helpers.layout.text())
     if (helpers.layout && !layout) throw new Error('The layout is not a JSON object')
-    const sending = client.imports.create(store_id, file, {
+    const input: ImportFile = {
+      ...{ store_id, file },
       preset: settings.preset || undefined,
       priceUnit: settings.isMajor ? 'major' : undefined,
       refundsOnly: settings.refundsOnly === 'true',
       skus: await helpers.skus?.text(),
       layout,
       dryRun: step === 'check',
-      signal: controller.current.signal,
       onProgress: ({ bytes }) => setProgress({ step, sent: bytes, checked }),
-    })
+    }
+    const { signal } = controller.current
+    const sending = client.imports.create(input, { signal })
     if (step === 'import') sending.catch(reloadAll) // the rows may be stored all the same
     const result = await sending
     const results = step === 'check' ? { checked: result } : { checked, done: result }

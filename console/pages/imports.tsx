@@ -54,7 +54,7 @@ function UndoButton({ record }: { readonly record: ImportRecord }) {
     <FormButton
       {...{ label: 'Undo', title: `Undo the import of ${file_name || import_id}?` }}
       {...{ submit: 'Undo the import', isDangerous: true, fields: FIELDS }}
-      send={(options) => client.imports.undo(import_id, options)}
+      send={(options) => client.imports.undo({ import_id, ...options })}
     >
       <p>
         Purchases to remove: {countOf(added)}. Statuses to restore: {countOf(updated)}. Players no

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { AccountKey, ListQuery, NewAccountKey } from '../../client/manage.ts'
+import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
@@ -32,7 +32,7 @@ export function Keys() {
       )}
       <List
         label="Account keys"
-        list={(query: ListQuery, options) => client.keys.list({ ...query, ...options })}
+        list={client.keys.list}
         query={{}}
         keyOf={({ key_id }) => key_id}
         columns={[

@@ -83,7 +83,7 @@ function EraseButton({ project_id, user_id, onErased }: EraseProps) {
         },
       ]}
       send={async ({ delete: deletes }) =>
-        onErased(await client.users.erase({ project_id, user_id }, { delete: deletes }))
+        onErased(await client.users.erase({ project_id, user_id, delete: deletes }))
       }
     >
       <p>

@@ -68,7 +68,7 @@ function RotateButton({ id }: { readonly id: string }) {
     <FormButton
       {...{ label: 'Change the public key', title: 'Change the public key?', isDangerous: true }}
       submit="Change the key"
-      send={() => client.projects.rotateKey(id)}
+      send={() => client.projects.rotateKey({ id })}
     >
       <p>
         The project gets a new public key. Clients with the former key open no more sessions after

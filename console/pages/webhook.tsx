@@ -89,7 +89,7 @@ function Endpoint({ endpoint }: EndpointProps) {
             {...{ label: 'Replay', title: 'Replay events?' }}
             fields={[{ label: 'Since', name: 'since', kind: 'date' }]}
             values={{ since: new Date().toISOString().slice(0, 10) }}
-            send={({ since }) => client.webhooks.replay(id, { since })}
+            send={({ since }) => client.webhooks.replay({ endpoint_id: id, since })}
           >
             <p>
               Sends all events since this day (UTC) to <code>{url}</code> again. The receiver knows
@@ -105,14 +105,14 @@ function Endpoint({ endpoint }: EndpointProps) {
 /** A URL or a secret that a session has set. It is not active until the account confirms it. */
 function Unconfirmed({ endpoint }: EndpointProps) {
   const { endpoint_id, unconfirmed_url = '', unconfirmed_at, unconfirmed_is_signed } = endpoint
-  const seen = { url: unconfirmed_url, ...(unconfirmed_at && { unconfirmed_at }) }
+  const seen = { endpoint_id, url: unconfirmed_url, unconfirmed_at }
   return (
     <Notice tone="warning" title="A session made a change that is not active yet">
       <p>
         {unconfirmed_url === endpoint.url ? 'Same URL' : 'New URL'},{' '}
         {unconfirmed_is_signed ? 'new secret' : 'no secret'}: <code>{unconfirmed_url}</code>
       </p>
-      <ActionButton act={() => client.webhooks.confirm(endpoint_id, seen)} isPrimary>
+      <ActionButton act={() => client.webhooks.confirm(seen)} isPrimary>
         Confirm this URL
       </ActionButton>
     </Notice>

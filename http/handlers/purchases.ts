@@ -7,8 +7,8 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { invalidOption } from '../manage/options.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
+import { invalidOption } from '../problems.ts'
 import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
 

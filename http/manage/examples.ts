@@ -5,10 +5,9 @@ export const manageExamples = {
   AccountKeyInput: { name: 'Game server' },
   KeyRotation: { grace_period: 86_400_000 },
   ManagedStoreChange: { store_config: { currency: 'USD' } },
-  ManagedItemChange: { price: '599' },
+  ItemChange: { price: '599' },
   CatalogRequest: { catalog: { stores: [] }, archive_missing: false },
-  CatalogApplication: { catalog: { stores: [] } },
-  ManagedPurchaseInput: {
+  PurchaseInput: {
     transaction_id: 'T-1002',
     sku: 'sword',
     purchased_at: '2026-01-31T12:00:00Z',

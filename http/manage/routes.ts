@@ -46,17 +46,13 @@ const NOT_FOUND = [
 export const manageRoutes = (operations satisfies readonly CheckedOperation[]).map(createRoute)
 
 function createRoute(operation: CheckedOperation): AnyRoute {
-  const { errors = [], etag, file, isReport, repeat } = operation
+  const { errors = [], isReport } = operation
   const [method = '', path = ''] = operation.http.split(' ')
   const isRead = method === 'GET'
   const missing = NOT_FOUND.flatMap(([name, code]) => (path.includes(name) ? [code] : []))
   const description = {
     ...operation,
     errors: [...missing, ...errors, ...(isRead ? ['invalid_request' as const] : [])],
-    ...(repeat === 'with key' && { takesIdempotencyKey: true as const }),
-    ...(etag && { headers: ['ETag' as const] }),
-    ...(etag === 'matched' && { takesIfMatch: true as const }),
-    ...(file && { headers: ['Content-Disposition' as const] }),
   }
   if (operation.isUpload)
     return route(method, BASE + path, keyOnly, form, createImport, description)
@@ -86,12 +82,16 @@ function createHandler(
     const isId = !schema && path.length === 1
     const input = (isId ? id : { ...picked, ...Object.fromEntries(path) }) as never
     if (Number(picked?.limit) > LARGE_PAGE) await waitForTurn(caller.account_id)
-    const result = run({ till, caller, params, id, input, options })
+    const result = run({ till, caller, input, options })
     if (file) return streamFile(caller, file, result as AsyncIterable<string>)
     const answer = await (result as Promise<object>)
     if (!etag) return { body: answer }
-    const { secrets: _, ...record } = answer as (Project | Store) & { readonly secrets?: object }
-    return { body: answer, headers: { etag: etagOf(record) } }
+    // A project or a store. The result of a change has the secrets that were sent: reads it again.
+    const { get, listSecrets } = till[name.split('.')[0] as 'projects' | 'stores']
+    const { store_id, id: key = store_id } = answer as { readonly [F in 'id' | 'store_id']: string }
+    const record = isRead ? (answer as Project | Store) : await get(caller, key)
+    const secrets = await listSecrets(caller, key)
+    return { body: { ...record, secrets }, headers: { etag: etagOf(record) } }
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type JsonSchema,
   UNEQUAL_FIELDS,
 } from '../../lib/index.ts'
+import { fieldOf, operations } from '../../lib/operations.ts'
 import {
   count,
   importParts,
@@ -31,61 +32,12 @@ const amounts = { currency: text, ...statuses, revenue: digits, refunded_total: 
  */
 export function createManagedSchemas() {
   const { records } = createSchemas()
-  const { ImportUndo, WebhookReplay, ...inputs } = createManageSchemas()
   const { account_id, ...project } = records.project
   const { project_id } = records.store
   const secrets = { ...texts, description: 'The names of the secrets that are set.' }
   return {
-    ...inputs,
-    ManagedProjectChange: without(inputs.ManagedProjectChange, 'id'),
-    ManagedStoreChange: optional({
-      is_sandbox: flag,
-      status: records.store.status,
-      store_config: {
-        ...object,
-        description:
-          'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
-      },
-    } satisfies { [F in Exclude<keyof lib.StoreChange, 'store_id'>]-?: JsonSchema }),
-    ManagedItemChange: without(inputs.ItemChange, 'id'),
-    ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
+    ...withoutPathFields(createManageSchemas()),
     ManagedImportForm: importForm,
-    ImportUndo: without(ImportUndo, 'import_id'),
-    UserErasure: optional({
-      delete: { ...flag, description: 'Whether to delete the purchases of the user.' },
-    }),
-    KeyRotation: optional({
-      grace_period: {
-        ...{ type: 'integer', minimum: 0, maximum: MAX_GRACE_MS, default: 86_400_000 },
-        description: 'How long former public keys still work, in milliseconds.',
-      },
-    }),
-    CatalogRequest: { ...optional(catalogFields), required: ['catalog'] },
-    CatalogApplication: {
-      ...optional({
-        ...catalogFields,
-        digest: {
-          ...text,
-          description: 'The `digest` of a plan. Fails if the stored catalog has another digest.',
-        },
-      }),
-      required: ['catalog'],
-    },
-    WebhookReplay: without(WebhookReplay, 'endpoint_id'),
-    WebhookConfirmation: optional({
-      url: {
-        ...text,
-        description: 'The URL to confirm. The request fails unless it is the `unconfirmed_url`.',
-      },
-      unconfirmed_at: {
-        ...time,
-        description: 'The request fails if a session has set the URL or the secret since.',
-      },
-    }),
-    PurchaseKey: without(inputs.PurchaseKey, 'store_id'),
-    TransactionQuery: { ...inputs.PurchaseQuery, required: ['transaction_id'] },
-    SummaryQuery: without(inputs.SummaryQuery, 'sandbox'),
-    AccountSummaryQuery: without(inputs.SummaryQuery, 'store_id'),
 
     Account: record<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,
@@ -206,33 +158,10 @@ export function createManagedSchemas() {
   } satisfies Properties
 }
 
-/** The longest grace period of a former public key: 30 days. */
-export const MAX_GRACE_MS = 30 * 86_400_000
-
 type WithSecrets<R> = R & { readonly secrets?: readonly string[] }
 
 const accountKey = { key_id: text, account_id: text, created_at: time, 'name?': text }
 const day = { type: 'string', format: 'date' }
-
-const catalogFields = {
-  catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
-  archive_missing: {
-    ...{ ...flag, default: false },
-    description: 'Whether to archive stored items that a store in the catalog does not list.',
-  },
-  create_stores: {
-    ...{ ...flag, default: false },
-    description: 'Whether to create the stores that the project does not have.',
-  },
-  items_only: {
-    ...{ ...flag, default: false },
-    description: 'Whether to ignore the project and the store settings of the catalog.',
-  },
-  as: {
-    ...{ ...object, additionalProperties: text },
-    description: 'With `items_only`: the `store_id` of the project by that of the catalog.',
-  },
-}
 
 const importForm = {
   type: 'object',
@@ -253,13 +182,16 @@ const purchase = {
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
 const totals = { type: 'array', items: ref('ImportTotal') }
 
-function optional(properties: Properties) {
-  return { type: 'object', properties }
-}
-
-/** The schema of an input without one field, which is in the path of the route instead. */
-function without({ properties, required = [], ...rest }: JsonSchema, field: string) {
-  const { [field]: _, ...others } = properties as Properties
-  const needed = (required as readonly string[]).filter((name) => name !== field)
-  return { ...rest, properties: others, ...(needed.length > 0 && { required: needed }) }
+/** The schemas without the fields that are in the path of the route that takes the body. */
+function withoutPathFields<S extends { readonly [name: string]: JsonSchema }>(schemas: S): S {
+  const entries = Object.entries(schemas).map(([name, schema]) => {
+    const { http = '' } = operations.find((each) => 'body' in each && each.body === name) ?? {}
+    const inPath = [...http.matchAll(/:(\w+)/g)].map(([, parameter = '']) => fieldOf(parameter))
+    const { properties, required = [], ...rest } = schema
+    const others = Object.entries(properties as Properties).filter(([f]) => !inPath.includes(f))
+    const needed = (required as readonly string[]).filter((field) => !inPath.includes(field))
+    const shown = { ...rest, properties: Object.fromEntries(others) }
+    return [name, { ...shown, ...(needed.length > 0 && { required: needed }) }]
+  })
+  return Object.fromEntries(entries)
 }

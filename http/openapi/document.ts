@@ -162,9 +162,9 @@ function operation(route: AnyRoute, schemas: Schemas): object {
     parameters: [
       ...pathParameters(route.path),
       ...(about.query ? queryParameters(route.path, schemas[about.query]) : []),
-      ...(about.takesIdempotencyKey ? [{ $ref: '#/components/parameters/idempotencyKey' }] : []),
-      ...(about.takesIfMatch ? [{ $ref: '#/components/parameters/ifMatch' }] : []),
-      ...(about.isCached ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
+      ...(about.repeat === 'with key' ? [{ $ref: '#/components/parameters/idempotencyKey' }] : []),
+      ...(about.etag === 'matched' ? [{ $ref: '#/components/parameters/ifMatch' }] : []),
+      ...(about.etag === 'cached' ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
       { $ref: '#/components/parameters/requestId' },
     ],
     ...(about.body && { requestBody: requestBody(route, about.body) }),

@@ -17,14 +17,19 @@ const HEADERS_OF_STATUS: { readonly [status: number]: readonly HeaderName[] } = 
 
 /** All responses of a route, by status. */
 export function responsesOf(route: AnyRoute): object {
-  const { answer, isCached, headers: own = [] } = route.description
+  const { answer, etag, file, headers: own = [] } = route.description
   const limits = route.credential.isProbe ? [] : RATE_LIMITS
-  const headers = headersOf([...own, ...(isCached ? (['ETag'] as const) : []), ...limits])
+  const headers = headersOf([
+    ...own,
+    ...(etag ? (['ETag'] as const) : []),
+    ...(file ? (['Content-Disposition'] as const) : []),
+    ...limits,
+  ])
   const type = answer === 'Text' ? METRICS_CONTENT_TYPE : 'application/json'
   const unchanged = { description: 'The client has the current answer already.', headers }
   return {
     200: { description: 'OK', headers, content: contentOf(type, answer) },
-    ...(isCached && { 304: unchanged }),
+    ...(etag === 'cached' && { 304: unchanged }),
     ...problemsOf(errorsOf(route)),
   }
 }

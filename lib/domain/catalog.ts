@@ -17,6 +17,7 @@ import {
   parseAt,
   type Rule,
   required,
+  rule,
   text,
   withSchema,
 } from './fields.ts'
@@ -149,6 +150,45 @@ export interface ParsedCatalog {
   readonly project?: ParsedOf<typeof projectFields>
   readonly stores: readonly ParsedOf<typeof storeFields>[]
 }
+
+const storeNames = rule(
+  (value): value is { readonly [store_id: string]: string } =>
+    isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
+  'must be an object of store ids',
+  { type: 'object', additionalProperties: { type: 'string' } },
+)
+
+/** How a catalog is compared with the stored one. */
+export const planFields = {
+  /** Archives items of the listed stores that the catalog does not have; default false. */
+  archive_missing: optional(
+    note('Archives stored items that a store in the catalog does not list.', boolean),
+    () => false,
+  ),
+  /** Creates the stores that the project does not have; default false, which rejects them. */
+  create_stores: optional(
+    note('Creates the stores that the project does not have.', boolean),
+    () => false,
+  ),
+  /**
+   * Plans only the items, for an existing project: ignores the project and the settings of stores in
+   * the catalog. Default false.
+   */
+  items_only: optional(
+    note('Ignores the project and the store settings of the catalog.', boolean),
+    () => false,
+  ),
+  /** With `items_only`: the stored `store_id` for a `store_id` of the catalog; default the same. */
+  as: optional(
+    note('With `items_only`: the `store_id` of the project by that of the catalog.', storeNames),
+  ),
+  /** The `digest` of an earlier plan. Fails if the stored catalog has changed since. */
+  digest: optional(
+    note('The `digest` of a plan. Fails if the stored catalog has another digest.', text(1, 1024)),
+  ),
+}
+
+export interface PlanOptions extends InputOf<typeof planFields> {}
 
 export interface CatalogPlan {
   readonly project_id: string

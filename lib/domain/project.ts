@@ -129,11 +129,14 @@ export function parseProjectChange(
 
 const DAY = 86_400_000
 
-const rotationFields = {
+export const rotationFields = {
   /** The id of the project. */
   id: required(text(1, 64)),
   /** How long replaced public keys still work, in milliseconds: 0 to 30 days; default one day. */
-  gracePeriod: optional(wholeNumber(0, 30 * DAY), () => DAY),
+  grace_period: optional(
+    note('How long former public keys still work, in milliseconds.', wholeNumber(0, 30 * DAY)),
+    () => DAY,
+  ),
 }
 
 export interface ProjectKeyRotation extends InputOf<typeof rotationFields> {}

@@ -238,6 +238,24 @@ export const replayFields = {
   since: optional(instant),
 }
 
+export const confirmationFields = {
+  endpoint_id: required(endpointId),
+  /** The URL to confirm. The call fails unless it is the `unconfirmed_url`. */
+  url: optional(
+    note(
+      'The URL to confirm. The request fails unless it is the `unconfirmed_url`.',
+      text(0, 65_536),
+    ),
+  ),
+  /** The `unconfirmed_at` that the account has seen. */
+  unconfirmed_at: optional(
+    note('The request fails if a session has set the URL or the secret since.', text(0, 64)),
+  ),
+}
+
+/** The unconfirmed change that an account has seen. */
+export interface WebhookConfirmation extends InputOf<typeof confirmationFields> {}
+
 /** Give one of `from` and `since`. */
 export interface WebhookReplay extends InputOf<typeof replayFields> {}
 

@@ -1,11 +1,13 @@
 import { newKeyFields } from './account.ts'
-import { freeForm, type JsonSchema, objectSchema, wholeNumber } from './fields.ts'
+import { planFields } from './catalog.ts'
+import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, newItemFields } from './item.ts'
 import { buyersFields, overviewFields } from './overview.ts'
-import { newProjectFields, projectChangeFields, statusFields } from './project.ts'
+import { newProjectFields, projectChangeFields, rotationFields, statusFields } from './project.ts'
 import { purchaseFields } from './purchase-input.ts'
 import {
+  confirmationFields,
   deliveryListFields,
   importListFields,
   itemListFields,
@@ -20,8 +22,9 @@ import {
   webhookListFields,
 } from './query.ts'
 import { sessionFields } from './session.ts'
-import { newStoreFields, STORE_TYPES } from './store.ts'
+import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'
+import { erasureFields } from './user.ts'
 
 type Properties = { readonly [field: string]: JsonSchema }
 
@@ -69,14 +72,20 @@ export function createSchemas() {
 export function createManageSchemas() {
   const { account_id: _, ...newProject } = newProjectFields
   const { maxGroups: __, ...summary } = summaryFields
+  const catalog = note('A catalog: see docs/catalog.md.', freeForm)
   return {
     ManagedProjectInput: objectSchema(newProject),
     ManagedProjectChange: objectSchema({ ...projectChangeFields, ...statusFields }),
+    KeyRotation: objectSchema(rotationFields),
     AccountKeyInput: objectSchema(newKeyFields),
+    ManagedStoreChange: objectSchema(storeChangeFields),
     ItemChange: objectSchema(itemChangeFields),
+    CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),
     PurchaseInput: objectSchema(purchaseFields),
     ImportUndo: objectSchema(undoFields),
+    UserErasure: objectSchema(erasureFields),
     WebhookReplay: objectSchema(replayFields),
+    WebhookConfirmation: objectSchema(confirmationFields),
     ListQuery: objectSchema(listFields),
     StoreQuery: objectSchema(storeListFields),
     ManagedItemQuery: objectSchema(itemListFields),

@@ -4,6 +4,7 @@ import {
   config,
   currency,
   type Fields,
+  freeForm,
   type InputOf,
   isObject,
   type JsonObject,
@@ -138,6 +139,17 @@ function fieldsOfChange(type: StoreType) {
 }
 
 type ChangeFields = ReturnType<typeof fieldsOfChange>
+
+/** The fields of a change, whatever the type of the store. */
+export const storeChangeFields = {
+  ...fieldsOfChange('custom'),
+  store_config: optional(
+    note(
+      'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
+      freeForm,
+    ),
+  ),
+}
 
 export interface StoreChange extends InputOf<ChangeFields> {}
 

@@ -1,4 +1,4 @@
-import { type InputOf, required, text } from './fields.ts'
+import { boolean, type InputOf, note, optional, required, text } from './fields.ts'
 
 /** The result of an erasure. */
 export interface ErasedUser {
@@ -14,3 +14,11 @@ export const userFields = { project_id: required(text(1, 64)), user_id: required
 
 /** A user of a project. */
 export interface UserQuery extends InputOf<typeof userFields> {}
+
+export const erasureFields = {
+  ...userFields,
+  /** Whether to delete the purchases; default false. Their ids cannot be imported again. */
+  delete: optional(note('Whether to delete the purchases of the user.', boolean), () => false),
+}
+
+export interface UserErasure extends InputOf<typeof erasureFields> {}

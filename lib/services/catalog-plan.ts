@@ -4,21 +4,19 @@ import {
   type ParsedCatalog,
   type PlannedChange,
   parseCatalog,
+  planFields,
   resolveSecrets,
 } from '../domain/catalog.ts'
 import { differences, differencesIn } from '../domain/differences.ts'
 import {
-  boolean,
   type InputOf,
   invalidField,
-  isObject,
   type JsonObject,
   oneOf,
   optional,
   type ParsedOf,
   parseObject,
   required,
-  rule,
   text,
   unchecked,
 } from '../domain/fields.ts'
@@ -70,28 +68,11 @@ const fileFields = {
 /** A catalog as it was read from a file. */
 export interface CatalogFile extends InputOf<typeof fileFields> {}
 
-const storeNames = rule(
-  (value): value is { readonly [store_id: string]: string } =>
-    isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
-  'must be an object of store ids',
-  { type: 'object' },
-)
-
 const requestFields = {
   ...fileFields,
   /** The id of the project; default: the `id` in the catalog. */
   project_id: optional(text(1, 64)),
-  /** Archives items of the listed stores that the catalog does not have; default false. */
-  archiveMissing: optional(boolean, () => false),
-  /** Creates the stores that the project does not have; default false, which rejects them. */
-  createStores: optional(boolean, () => false),
-  /**
-   * Plans only the items, for an existing project: ignores the project and the settings of stores in
-   * the catalog. Default false.
-   */
-  itemsOnly: optional(boolean, () => false),
-  /** With `itemsOnly`: the stored `store_id` for a `store_id` of the catalog; default the same. */
-  as: optional(storeNames),
+  ...planFields,
   /** The type of new items that have no type in the catalog. Google Play's file has no types. */
   type: optional(oneOf(ITEM_TYPES)),
   /** The environment variables that hold the secrets of the catalog. */
@@ -110,8 +91,8 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   const draft = createDraft([...(request.mistakes ?? [])])
   const { problems } = draft
   const parsed = parseCatalog(request.catalog, problems)
-  const catalog = request.itemsOnly ? itemsOf(parsed, request, problems) : parsed
-  if (request.as && !request.itemsOnly) throw invalidField('as', 'invalid', 'needs itemsOnly')
+  const catalog = request.items_only ? itemsOf(parsed, request, problems) : parsed
+  if (request.as && !request.items_only) throw invalidField('as', 'invalid', 'needs items_only')
   const project = await findProject(context, account, request.project_id, catalog)
   const { id: project_id, account_id } = project
   const state = await storage.findCatalogState(project_id)
@@ -131,19 +112,23 @@ export async function preparePlan(context: Context, account: Account, input: Cat
       ? planner.planStoredStore(ofProject, stored, listed, path)
       : await planner.planNewStore(ofProject, listed, path)
     const listedItems = await parseItems(items, `${path}.items`, problems)
-    const { archiveMissing, type } = request
-    if (stored) await planStoredItems(context, draft, stored, listedItems, archiveMissing)
+    const { archive_missing, type } = request
+    if (stored) await planStoredItems(context, draft, stored, listedItems, archive_missing)
     if (store) planNewItems(context, draft, store, listedItems, type)
   }
   assertNoMistakes(problems, request.lines)
   if ((await storage.findCatalogState(project_id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
+  const digest = `plan_${state}`
+  if (request.digest !== undefined && request.digest !== digest) {
+    throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
+  }
   const { configured, newItems, items, entries } = draft
   const newStores = configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
   const plan = {
     project_id,
-    digest: `plan_${state}`,
+    digest,
     ...draft.counts,
     unset_variables: [...new Set(planner.unset)],
     changes: draft.changes,
@@ -168,11 +153,11 @@ export async function preparePlan(context: Context, account: Account, input: Cat
 /** The items of a catalog, each list with the `store_id` of the store that gets it. */
 function itemsOf(
   { stores }: ParsedCatalog,
-  { project_id, createStores, as = {} }: ParsedRequest,
+  { project_id, create_stores, as = {} }: ParsedRequest,
   problems: ErrorDetail[],
 ): ParsedCatalog {
   if (project_id === undefined) throw invalidField('project_id', 'required', 'is required')
-  if (createStores) throw invalidField('createStores', 'invalid', 'cannot go with itemsOnly')
+  if (create_stores) throw invalidField('create_stores', 'invalid', 'cannot go with items_only')
   const names = new Map(Object.entries(as))
   const targets = new Set<string>()
   const listed = stores.map(({ store_id, items = [] }, index) => {
@@ -211,7 +196,7 @@ async function findProject(
 
 function createPlanner(
   { storage, now, sealer, platforms }: Context,
-  { createStores, itemsOnly, env }: ParsedRequest,
+  { create_stores, items_only, env }: ParsedRequest,
   draft: Draft,
 ) {
   const { problems, configured } = draft
@@ -288,8 +273,8 @@ function createPlanner(
       if (store_id === '') return undefined
       const sent = resolve(store_config, STORE_SECRETS, {}, `${path}.store_config`)
       const problem = { field: `${path}.store_id`, code: 'unknown' }
-      if (!createStores) {
-        const hint = itemsOnly ? 'as names another store' : 'createStores creates it'
+      if (!create_stores) {
+        const hint = items_only ? 'as names another store' : 'create_stores creates it'
         const message = `'${store_id}' is no store of this project: ${hint}`
         problems.push({ ...problem, message })
         return undefined

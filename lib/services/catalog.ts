@@ -10,7 +10,6 @@ import type { JsonObject } from '../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../domain/item.ts'
 import { PROJECT_SECRETS } from '../domain/project.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
-import { TillError } from '../errors.ts'
 import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { ItemPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
@@ -26,23 +25,19 @@ export interface Catalogs {
   export(account: Account, query: CatalogExport): AsyncIterable<string>
   /**
    * Compares a catalog with the stored one, and changes nothing. Throws `invalid_request` that
-   * names every mistake with its JSON path or line.
+   * names every mistake with its JSON path or line, and `catalog_changed` if the stored catalog
+   * changed since the plan with the given `digest`.
    */
   plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
   /**
-   * Plans the changes as `plan` does, and makes all of them or none. Throws `catalog_changed` if
-   * the stored catalog changed meanwhile, or since the plan with the given `digest`.
+   * Plans the changes as `plan` does, and makes all of them or none. Throws `catalog_changed` also
+   * if the stored catalog changed meanwhile.
    */
-  apply(account: Account, request: CatalogApplication, options?: CallOptions): Promise<CatalogPlan>
+  apply(account: Account, request: CatalogRequest, options?: CallOptions): Promise<CatalogPlan>
 }
 
 export interface CatalogExport {
   readonly project_id: string
-}
-
-export interface CatalogApplication extends CatalogRequest {
-  /** The `digest` of an earlier plan. */
-  readonly digest?: string | undefined
 }
 
 export function createCatalog(context: Context): Catalogs {
@@ -82,12 +77,9 @@ export function createCatalog(context: Context): Catalogs {
       return (await preparePlan(context, account, request)).plan
     },
 
-    async apply(account, { digest, ...request }, options) {
+    async apply(account, request, options) {
       assertAccount(account)
       const { plan, writes, checks } = await preparePlan(context, account, request)
-      if (digest !== undefined && digest !== plan.digest) {
-        throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
-      }
       if (plan.changes.length === 0) return plan
       const { project_id, created, updated, archived, restored } = plan
       const items = created - writes.newStores.length

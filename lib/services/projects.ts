@@ -121,11 +121,11 @@ export function createProjects(context: Context): Projects {
 
     async rotateKey(account, input, options) {
       assertAccount(account)
-      const { id, gracePeriod } = parseKeyRotation(input)
+      const { id, grace_period } = parseKeyRotation(input)
       const project = await getNamedProject(storage, account, id, 'id')
       const rotation = {
         public_key: createPublicKey(),
-        former_until: formatInstant(now() + gracePeriod),
+        former_until: formatInstant(now() + grace_period),
       }
       const about = subjectOf(project)
       const write = auditedWrite(context, account, 'project.rotate_key', about, options)

@@ -2,7 +2,13 @@ import type { Account } from '../domain/account.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type ErasedUser, type UserQuery, userFields } from '../domain/user.ts'
+import {
+  type ErasedUser,
+  erasureFields,
+  type UserErasure,
+  type UserQuery,
+  userFields,
+} from '../domain/user.ts'
 import { afterImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, UserKey } from '../storage/port.ts'
@@ -26,12 +32,10 @@ export interface Users {
    * project's webhooks. Purchases keep their amounts. Imports into a store wait while its purchases
    * are erased. After a crash, repeat the call to finish the erasure.
    */
-  erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
+  erase(account: Account, user: UserErasure, options?: EraseOptions): Promise<ErasedUser>
 }
 
 export interface EraseOptions extends CallOptions {
-  /** Whether to delete the purchases. Their transaction ids cannot be imported again. */
-  readonly delete?: boolean | undefined
   /** Called after each batch with the number of purchases erased so far. */
   readonly onProgress?: ((purchases: number) => void) | undefined
   /** Stops after a batch and throws the signal's reason. Repeat the call to finish the erasure. */
@@ -107,8 +111,8 @@ export function createUsers(context: Context): Users {
 
     async erase(account, input, options = {}) {
       assertAccount(account)
-      const { delete: deletes = false, onProgress, signal, ...callOptions } = options
-      const user = parseObject(input, userFields)
+      const { onProgress, signal, ...callOptions } = options
+      const { delete: deletes, ...user } = parseObject(input, erasureFields)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
       const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })

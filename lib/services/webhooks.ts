@@ -6,11 +6,13 @@ import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import {
+  confirmationFields,
   deliveryFields,
   deliveryListFields,
   type ListPage,
   pageFor,
   parseReplay,
+  type WebhookConfirmation,
   type WebhookDeliveryKey,
   type WebhookLogQuery,
   type WebhookQuery,
@@ -63,15 +65,9 @@ export interface Webhooks {
    */
   confirm(
     account: Account,
-    endpoint_id: string,
-    options?: CallOptions & ExpectedTarget,
+    seen: WebhookConfirmation,
+    options?: CallOptions,
   ): Promise<WebhookEndpoint>
-}
-
-/** The unconfirmed change that an account has seen. */
-export interface ExpectedTarget {
-  readonly url?: string | undefined
-  readonly unconfirmed_at?: string | undefined
 }
 
 export interface WebhookPage extends ListPage {
@@ -201,7 +197,9 @@ export function createWebhooks(context: Context): Webhooks {
       return update(account, endpoint_id, 'webhooks.resume', activate, move, options)
     },
 
-    async confirm(account, endpoint_id, { url, unconfirmed_at, ...options } = {}) {
+    async confirm(account, seen, options) {
+      assertAccount(account)
+      const { endpoint_id, url, unconfirmed_at } = parseObject(seen, confirmationFields)
       const endpoint = await getEndpoint(account, endpoint_id)
       const isSame = sameSecret(context, endpoint)
       const confirm = (current: StoredEndpoint) => {

@@ -59,7 +59,7 @@ test('a mistake is named once with its JSON path, an unknown store with the opti
     mistaken.stderr,
     /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/,
   )
-  assert.match(unknown.stderr, /'new' is no store of this project: createStores creates it\n$/)
+  assert.match(unknown.stderr, /'new' is no store of this project: create_stores creates it\n$/)
 })
 
 test('--items-only gives the items of a file to the stores of another project', async (t) => {

@@ -12,14 +12,14 @@ const user = { project_id: 'prj_1', user_id: 'ann/1' }
 /** A call, and the request that it sends. */
 const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, string])[] = [
   [({ account }) => account(), 'GET /account'],
-  [({ keys }) => keys.list({ limit: 2, timeout: 5_000 }), 'GET /keys?limit=2'],
-  [({ keys }) => keys.add({ timeout: 5_000 }), 'POST /keys {}'],
+  [({ keys }) => keys.list({ limit: 2 }, { timeout: 5_000 }), 'GET /keys?limit=2'],
+  [({ keys }) => keys.add({}, { timeout: 5_000 }), 'POST /keys {}'],
   [({ keys }) => keys.add({ name: 'api' }), 'POST /keys name=api'],
   [({ keys }) => keys.revoke('key_1'), 'DELETE /keys/key_1 {}'],
   [({ audit }) => audit.list({ limit: 2, cursor: undefined }), 'GET /audit?limit=2'],
   [({ projects }) => projects.get('prj 1'), 'GET /projects/prj%201'],
   [
-    ({ projects }) => projects.rotateKey('prj_1', { gracePeriod: 5 }),
+    ({ projects }) => projects.rotateKey({ id: 'prj_1', grace_period: 5 }),
     'POST /projects/prj_1/rotate-key grace_period=5',
   ],
   [({ items }) => items.list({ store_id, search: 'a b' }), 'GET /stores/main/items?search=a+b'],
@@ -28,14 +28,17 @@ const CALLS: readonly (readonly [(manage: ManageClient) => Promise<unknown>, str
   [({ purchases }) => purchases.list({ transaction_id: 'T' }), 'GET /purchases?transaction_id=T'],
   [
     ({ purchases }) => purchases.summarize({ store_id, by: ['day', 'sku'] }),
-    'GET /stores/main/summary?by=day%2Csku',
+    'GET /summary?store_id=main&by=day%2Csku',
   ],
   [({ users }) => users.export(user), 'GET /projects/prj_1/users/ann%2F1'],
   [
-    ({ users }) => users.erase(user, { delete: true }),
+    ({ users }) => users.erase({ ...user, delete: true }),
     'POST /projects/prj_1/users/ann%2F1/erase delete=true',
   ],
-  [({ webhooks }) => webhooks.confirm('prj_1/main'), 'POST /webhooks/prj_1%2Fmain/confirm {}'],
+  [
+    ({ webhooks }) => webhooks.confirm({ endpoint_id: 'prj_1/main' }),
+    'POST /webhooks/prj_1%2Fmain/confirm {}',
+  ],
 ]
 
 async function serve(t: { after(task: () => void): void }, status = 200) {

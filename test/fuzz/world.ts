@@ -18,7 +18,7 @@ export async function createWorld(till: Till) {
   await till.accounts.revokeKey(account, lost.key_id)
   const revoked = await till.sessions.token(project.public_key, { user_id: 'gone' })
   await till.sessions.revoke(account, { project_id, user_id: 'gone' })
-  const { public_key } = await till.projects.rotateKey(account, { id: project_id, gracePeriod: 0 })
+  const { public_key } = await till.projects.rotateKey(account, { id: project_id, grace_period: 0 })
   const stranger = await createShop(till, 'Stranger')
   const managed = await createManagedShop(till, 'Managed')
   const [head, payload] = token.split('.')

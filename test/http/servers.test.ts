@@ -124,7 +124,7 @@ for (const [name, start] of Object.entries(groups)) {
     assert.deepEqual(await statuses(group, CREATE, parts), [401])
     assert.deepEqual(await statuses(group, CREATE, { account_key, json: {} }), [400])
 
-    const rotation = { id: project_id, gracePeriod: 0 }
+    const rotation = { id: project_id, grace_period: 0 }
     const rotated = await till.projects.rotateKey(account, rotation)
     const session = { json: { user_id: 'player' } }
     const init = `POST ${AUTH}/init`

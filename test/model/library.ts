@@ -141,7 +141,7 @@ export function createLibraryRunner(till: Till): Runner {
     summarize: (query) => summarize({ ...query, filter: {} } as never),
     async eraseUser({ project, user_id, deletes }) {
       const user = { project_id: idOf(projects, project), user_id }
-      return (await till.users.erase(who, user, { delete: deletes })).purchases
+      return (await till.users.erase(who, { ...user, delete: deletes })).purchases
     },
     listAudit: (page) =>
       pagesOf((cursor) => till.operations.listAudit({ ...page, cursor }), shownEntries),
@@ -188,7 +188,11 @@ export function createLibraryRunner(till: Till): Runner {
       const fields = { price, display_name: 'An item', type: 'consumable' }
       const all = names.map((name) => ({ name, archived: false, ...fields }))
       const catalog = { stores: [{ store_id: 'main', items: all }] }
-      const request = { project_id: idOf(projects, project), catalog, archiveMissing } as never
+      const request = {
+        project_id: idOf(projects, project),
+        catalog,
+        archive_missing: archiveMissing,
+      } as never
       const applied = await till.catalog.apply(who, request)
       const { created, updated, archived, restored, missing, unchanged } = applied
       return { created, updated, archived, restored, missing, unchanged }

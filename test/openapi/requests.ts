@@ -34,7 +34,11 @@ export async function createManagedShop(till: Till, name?: string) {
 /** The example of an operation, with these ids in its path, query and body. */
 export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(shop)) {
   const { id, method, path, parameters, body } = operation
-  const needed = parameters.filter((each) => each.in === 'query' && each.required)
+  // `GET /purchases` needs a `store_id` or a `transaction_id`.
+  const also = id === 'listPurchases' ? 'store_id' : undefined
+  const needed = parameters.filter((each) => {
+    return each.in === 'query' && (each.required || each.name === also)
+  })
   const query = new URLSearchParams(
     Object.fromEntries(needed.map(({ name }) => [name, String(ids[name])])),
   )

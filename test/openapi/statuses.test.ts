@@ -73,6 +73,7 @@ const FAULT = new Error('password=hunter2 at db.internal')
 const PROVOCATIONS: { readonly [status: string]: Provocation } = {
   200: {
     options: { corsOrigins: ['*'] },
+    limits: { reportsInFlight: 64 }, // all operations at once
     async ask({ send }, operation) {
       if (!operation.path.startsWith('/manage/')) return send(operation)
       const reply = await send(operation, { headers: { origin: 'https://other.example' } })

@@ -68,14 +68,14 @@ testOnce('an exported catalog has no differences, also when it is read byte by b
   assert.deepEqual(await till.catalog.plan(account, await readCatalog(bytes)), whole)
 })
 
-test('a missing item stays unless archiveMissing is set, and a file restores it', async () => {
+test('a missing item stays unless archive_missing is set, and a file restores it', async () => {
   const { plan, apply, exported } = await setup()
 
   assert.equal((await apply(main(GEM))).missing, 1)
-  const archived = await apply(main(GEM), { archiveMissing: true })
+  const archived = await apply(main(GEM), { archive_missing: true })
   assert.deepEqual([archived.archived, archived.changes[0]?.name], [1, 'gold'])
   assert.match(await exported(), /"name":"gold".*"archived":true/)
-  assert.equal((await plan(main(GEM), { archiveMissing: true })).archived, 0)
+  assert.equal((await plan(main(GEM), { archive_missing: true })).archived, 0)
 
   const { details } = await failureOf(plan(main({ name: 'gold' })))
   assert.deepEqual(details[0]?.field, '$.stores[0].items[0].name')
@@ -158,13 +158,13 @@ test('a catalog gives its items to other stores of an existing project', async (
     project: { id: 'prj_stage', name: 'Renamed', bundle_id: 'com.other.game' },
     stores: [{ store_id: 'stage', status: 'disabled', items: [GEM] }],
   }
-  const request = { catalog, project_id, itemsOnly: true }
+  const request = { catalog, project_id, items_only: true }
   const rows: readonly (readonly [more: object, mistake: string])[] = [
     [{}, '$.stores[0].store_id unknown'],
     [{ as: { stage: 'nowhere' } }, '$.stores[0].store_id unknown'],
     [{ as: { stage: 'main', prod: 'side' } }, 'as.prod unknown'],
     [{ project_id: undefined }, 'project_id required'],
-    [{ itemsOnly: false, as: { stage: 'main' } }, 'as invalid'],
+    [{ items_only: false, as: { stage: 'main' } }, 'as invalid'],
   ]
   for (const [more, mistake] of rows) {
     const { details } = await failureOf(till.catalog.plan(account, { ...request, ...more }))

@@ -102,7 +102,7 @@ describe('a replaced public key', () => {
     const { id, public_key: former } = project
     const other = await place.till()
 
-    const { public_key } = await till.projects.rotateKey(account, { id, gracePeriod: 60_000 })
+    const { public_key } = await till.projects.rotateKey(account, { id, grace_period: 60_000 })
 
     assert.match(public_key, /^pk_[\w-]{32}$/)
     assert.notEqual(public_key, former)
@@ -138,7 +138,7 @@ describe('a replaced public key', () => {
     const { public_key: second } = await till.projects.rotateKey(account, { id })
     assert.ok(await opens(till, first))
 
-    const { public_key } = await till.projects.rotateKey(account, { id, gracePeriod: 0 })
+    const { public_key } = await till.projects.rotateKey(account, { id, grace_period: 0 })
 
     for (const each of [till, other]) {
       assert.ok(!(await opens(each, first)) && !(await opens(each, second)))
@@ -151,7 +151,7 @@ describe('a replaced public key', () => {
     const { till, clock, account, project } = await place.shop()
     const tills = [till, await place.till()]
     const rotations = Array.from({ length: 10 }, (_, n) =>
-      (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 }),
+      (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, grace_period: 60_000 }),
     )
 
     const keys = (await Promise.all(rotations)).map(({ public_key }) => public_key)
@@ -166,7 +166,7 @@ describe('a replaced public key', () => {
     const { till, clock, account, project } = await newPlace(t).shop()
     const { id, public_key } = project
     for (const gracePeriod of [-1, 30 * 86_400_000 + 1, 1.5, '60000', null]) {
-      const rotation = till.projects.rotateKey(account, { id, gracePeriod } as never)
+      const rotation = till.projects.rotateKey(account, { id, grace_period: gracePeriod } as never)
       await assert.rejects(rotation, { code: 'invalid_request' })
     }
     await till.projects.rotateKey(account, { id })
@@ -178,6 +178,6 @@ describe('a replaced public key', () => {
     await till.projects.update(account, { id, status: 'active' })
     clock.pass(1)
     assert.ok(!(await opens(till, public_key)))
-    await till.projects.rotateKey(account, { id, gracePeriod: 30 * 86_400_000 })
+    await till.projects.rotateKey(account, { id, grace_period: 30 * 86_400_000 })
   })
 })

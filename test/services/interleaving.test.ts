@@ -173,7 +173,7 @@ describe('between a check and its write', () => {
         till.sessions[opens](public_key, { user_id: 'player' })
 
       const failed = shop.interrupt('findWatermark', call, async () => {
-        await till.projects.rotateKey(operator, { id, gracePeriod: 0 })
+        await till.projects.rotateKey(operator, { id, grace_period: 0 })
         await till.sessions.revoke(operator, { project_id: id })
       })
 

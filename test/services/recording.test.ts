@@ -93,7 +93,7 @@ test('allowed_currencies limits new purchases and currencies of stores, but no r
   const refused = [
     () => till.stores.create(account, { project_id, ...web }),
     () => till.stores.update(account, { ...MAIN, store_config }),
-    () => till.catalog.plan(account, { catalog, createStores: true }),
+    () => till.catalog.plan(account, { catalog, create_stores: true }),
   ]
   const fields: unknown[] = []
   for (const call of refused) {
@@ -101,7 +101,7 @@ test('allowed_currencies limits new purchases and currencies of stores, but no r
   }
   const config = { allowed_currencies: [...allowed_currencies, 'EUR'] }
   const wider = { ...catalog, project: { id: project_id, config } }
-  const applied = await till.catalog.apply(account, { catalog: wider, createStores: true })
+  const applied = await till.catalog.apply(account, { catalog: wider, create_stores: true })
   await allow()
   const kept = { currency: 'EUR', test_mode: true }
   await till.stores.update(account, { ...MAIN, store_config: kept })

@@ -139,7 +139,7 @@ test('an erased purchase is not owned, imported or recorded again', async () => 
   assert.equal(await owned(), 0)
 
   assert.equal((await record('new')).outcome, 'added')
-  assert.equal((await till.users.erase(account, user, { delete: true })).purchases, 1)
+  assert.equal((await till.users.erase(account, { ...user, delete: true })).purchases, 1)
   assert.deepEqual(await record('new'), { outcome: 'skipped' })
   const again = await load('main', rowOf('new', USER), rowOf('d', 'later'))
   assert.deepEqual([again.added, again.skipped], [1, 1])
@@ -190,7 +190,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
       await till.purchases.import(account, { store_id: 'main', dryRun: true, file })
       assert.ok(findBytes(path, USER) + findBytes(`${path}-wal`, USER) > 0)
 
-      await till.users.erase(account, user, { delete: deletes })
+      await till.users.erase(account, { ...user, delete: deletes })
 
       assert.equal(findBytes(path, USER), 0)
       assert.equal(findBytes(`${path}-wal`, USER), 0)
@@ -218,7 +218,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
       const till = createTill({ storage })
       const user = { project_id: 'prj_1', user_id: USER }
       const account = await till.accounts.get('acc_1')
-      const { purchases } = await till.users.erase(account, user, { delete: true })
+      const { purchases } = await till.users.erase(account, { ...user, delete: true })
 
       assert.equal(purchases, 3)
       assert.equal(findBytes(path, USER) + findBytes(`${path}-wal`, USER), 0)

@@ -30,7 +30,7 @@ test('each kind of change creates its event, without secrets and erased users', 
     { store_id: 'main', is_sandbox: false, items: [coin] },
     { store_id: 'new', store_type: 'web' as const, items: [] },
   ]
-  await till.catalog.apply(account, { project_id, catalog: { stores }, createStores: true })
+  await till.catalog.apply(account, { project_id, catalog: { stores }, create_stores: true })
 
   const found = bodies(await hooks.claimSome(14))
 
@@ -73,9 +73,9 @@ test('a URL that a session sets receives nothing until the account confirms it',
   assert.ok(found.every(({ url }) => url === URL))
   await hooks.settle(found, OK)
   assert.equal((await hooks.get()).unconfirmed_url, OTHER_URL)
-  const wrong = till.webhooks.confirm(account, endpoint_id, { url: URL })
+  const wrong = till.webhooks.confirm(account, { endpoint_id, url: URL })
   await assert.rejects(wrong, { code: 'invalid_request' })
-  await till.webhooks.confirm(account, endpoint_id, { url: OTHER_URL })
+  await till.webhooks.confirm(account, { endpoint_id, url: OTHER_URL })
   await hooks.newItem('coin')
   const [message] = await hooks.claimSome(1)
   assert.equal(message?.url, OTHER_URL)

@@ -254,7 +254,8 @@ test('what a session sets is shown as unconfirmed, and confirmed only as it was 
     await till.projects.update(session, { id, config })
     return till.webhooks.get(account, id)
   }
-  const confirm = (expected: object) => till.webhooks.confirm(account, id, expected)
+  const confirm = (expected: object) =>
+    till.webhooks.confirm(account, { endpoint_id: id, ...expected })
 
   // The punycode tells look-alikes apart: this is the Cyrillic o.
   const { unconfirmed_url } = await set({ webhook_url: URL.replace('o', '\u043e') })

@@ -176,8 +176,8 @@ export const WRITES: Record<string, Write> = {
     method: 'pseudonymizeWatermark',
     about: (shop) => ({ ...ofProject(shop), data: { delete: true } }),
     async make({ till, key, project_id }) {
-      const options = { ...OPTIONS, delete: true }
-      const { pseudonym } = await till.users.erase(key, { project_id, user_id: 'ann' }, options)
+      const user = { project_id, user_id: 'ann', delete: true }
+      const { pseudonym } = await till.users.erase(key, user, OPTIONS)
       return `${project_id}/${pseudonym}`
     },
   },
