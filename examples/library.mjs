@@ -148,10 +148,10 @@ const { endpoints } = await till.webhooks.list(caller)
 endpoints[0].state // → 'active'
 
 await till.webhooks.test(caller, project.id)
-const claim = await till.outbox.claim({ holder: 'worker-1' })
+const claim = await till.outbox.claim()
 const [message] = claim.messages
 JSON.parse(message.body).type // → 'webhook.test'
-await till.outbox.settle('worker-1', [{ ...message, status: 204 }])
+await till.outbox.settle([{ ...message, status: 204 }])
 const { deliveries } = await till.webhooks.log(caller, { endpoint_id: project.id })
 deliveries[0].state // → 'delivered'
 const { endpoint_id, webhook_id } = deliveries[0]

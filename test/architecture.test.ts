@@ -12,14 +12,15 @@ const rooms: { readonly [room: string]: string } = {
   'lib/storage/': 'lib/bounded-map.ts lib/domain/ lib/errors.ts node: better-sqlite3 postgres',
   'lib/services/':
     'lib/domain/ lib/storage/port.ts lib/storage/open-import.ts lib/storage/pages.ts ' +
-    'lib/storage/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts node:crypto ' +
-    'node:timers/promises',
+    'lib/storage/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts lib/shares.ts ' +
+    'node:crypto node:timers/promises',
   'lib/till.ts': 'lib/services/ lib/domain/ lib/storage/port.ts lib/token/ lib/errors.ts',
   'lib/errors.ts': '',
   'lib/bounded-map.ts': '',
   'lib/operations.ts': '',
+  'lib/shares.ts': '',
   'lib/index.ts': 'lib/',
-  'http/': 'lib/bounded-map.ts lib/index.ts lib/operations.ts node:',
+  'http/': 'lib/bounded-map.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
   'cli/': 'http/index.ts lib/index.ts node:',
   // Not the index files: their types need those of Node, which a browser's program does not have.
   'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',

@@ -32,16 +32,16 @@ async function collectBodies(): Promise<Map<string, unknown>> {
   await till.items.restore(account, item_id)
   await importRows('purchased')
   const { import_id = '' } = await importRows('refunded')
-  const { messages: first } = await till.outbox.claim({ holder: 'test' })
+  const { messages: first } = await till.outbox.claim()
   await till.imports.undo(account, { import_id })
   await till.purchases.record(account, {
     ...{ store_id, transaction_id: 'T-1002', sku: 'gold', purchased_at: '2026-02-01T08:30:00Z' },
     ...{ user_id: 'player-1', price: 499, currency: 'USD' },
   })
   await till.webhooks.test(account, id)
-  const { messages: second } = await till.outbox.claim({ holder: 'test' })
+  const { messages: second } = await till.outbox.claim()
   await till.users.erase(account, { project_id: id, user_id: 'player-1' })
-  const { messages: third } = await till.outbox.claim({ holder: 'test' })
+  const { messages: third } = await till.outbox.claim()
   await till.close()
   const bodies = [...first, ...second, ...third].map(({ body }) => JSON.parse(body))
   return new Map(bodies.map((body) => [body.type, body]))
@@ -96,7 +96,7 @@ test('the verification of docs/webhooks.md accepts real messages, also with a se
     const config = { webhook_url: 'https://shop.example/hook', webhook_secret }
     await till.projects.update(account, { id: project_id, config })
     await till.webhooks.test(account, project_id)
-    const [{ headers, body } = assert.fail()] = (await till.outbox.claim({ holder: 'a' })).messages
+    const [{ headers, body } = assert.fail()] = (await till.outbox.claim()).messages
     assert.equal(isAuthentic(headers, body, webhook_secret), true)
     if (!webhook_secret.startsWith('whsec_')) {
       const verify = new Function('Webhook', 'secret', 'body', 'headers', plain)

@@ -1,19 +1,15 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AttemptResult, Claim, OutgoingMessage, Till } from '../../lib/index.ts'
+import type { AttemptResult, OutgoingMessage, Till } from '../../lib/index.ts'
 import { RESULTS, RequestFailure, toFailure } from './failure.ts'
 import { createQueues, type Turn } from './queues.ts'
 import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
-import { createSettlement } from './settlement.ts'
 
-/**
- * The shortest pause between two claims of messages, in milliseconds. It doubles after each claim
- * that returns no message, up to `IDLE_INTERVAL`.
- */
-const MIN_INTERVAL = 20
-const IDLE_INTERVAL = 250
-/** Milliseconds to wait after the storage has failed to claim messages. */
-const RETRY_INTERVAL = 2_000
+/** The shortest pause between two exchanges with the storage, in milliseconds. */
+const INTERVAL_MS = 50
+/** Milliseconds to wait after the storage has failed. */
+const RETRY_MS = 1_000
+/** The most results that are written at once. */
+const MAX_RESULTS = 500
 /** Answer times above this many milliseconds limit an endpoint to one request at a time. */
 const SLOW_MS = 2_000
 
@@ -24,8 +20,8 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    */
   readonly pollInterval?: number | undefined
   /**
-   * Milliseconds after which another sender takes over the endpoints of a sender that died; default
-   * 45,000. Must be at least three times `timeout`.
+   * Milliseconds after which another process takes over from a sender that died; default 45,000.
+   * Must be at least three times `timeout`.
    */
   readonly lease?: number | undefined
   /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
@@ -57,7 +53,7 @@ export type DeliveryResult = (typeof RESULTS)[number]
 
 /**
  * Starts to send the webhooks of a till, and continues until the returned sender is closed. Several
- * senders may work on one storage: each endpoint has one sender at a time.
+ * processes may do so on one storage: one sends at a time, and another takes over when it ends.
  *
  * @example
  * const sender = startWebhooks(till)
@@ -66,47 +62,48 @@ export type DeliveryResult = (typeof RESULTS)[number]
 export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): WebhookSender {
   const { pollInterval = 1_000, lease, closeTimeout = 5_000, ...outgoingOptions } = options
   const { outbox } = till
-  const holder = randomUUID()
   const outgoing = createOutgoing(outgoingOptions)
+  const queues = createQueues()
+  const alarm = createAlarm()
+  const inFlight = new Set<Promise<void>>()
+  const results = { ...NO_RESULTS }
+  /** The outcomes that are not written yet. After a crash, their messages are sent again. */
+  const outcomes: AttemptResult[] = []
   let isFailing = false
+  let isClosing = false
+
   const onError = (error: unknown) => {
     if (!isFailing) options.onError?.(error)
     isFailing = true
   }
-  const queues = createQueues()
-  const settlement = createSettlement((results) => outbox.settle(holder, results), onError)
-  const alarm = createAlarm()
-  const inFlight = new Set<Promise<void>>()
-  const results = { ...NO_RESULTS }
-  let interval = MIN_INTERVAL
-  let hasMore = false
-  let isClosing = false
-
-  /** Claims messages. Returns the milliseconds until the next claim. */
-  const claim = async (): Promise<number> => {
-    if (!queues.hasRoom() || !settlement.hasRoom()) return IDLE_INTERVAL
-    const started = performance.now()
-    let claimed: Claim
+  const report = (...added: readonly AttemptResult[]) => {
+    outcomes.push(...added)
+    alarm.ring()
+  }
+  const settle = async () => {
+    const batch = outcomes.slice(0, MAX_RESULTS)
+    if (batch.length > 0) await outbox.settle(batch)
+    outcomes.splice(0, batch.length)
+  }
+  /** Writes outcomes and claims messages. Returns the milliseconds to wait afterwards. */
+  const exchange = async (): Promise<number> => {
     try {
-      const exceptAccounts = queues.fullAccounts()
-      claimed = await outbox.claim({ holder, lease, except: queues.full(), exceptAccounts })
+      await settle()
+      const started = performance.now()
+      const { messages, start_within, next } = await outbox.claim({ lease })
+      isFailing = false
+      for (const message of messages) queues.add(message, started + start_within)
+      sendAll()
+      return outcomes.length >= MAX_RESULTS ? 0 : Math.min(next, pollInterval)
     } catch (error) {
       onError(error)
-      return RETRY_INTERVAL
+      return 0
     }
-    isFailing = false
-    const { messages, start_within, next } = claimed
-    hasMore = next === 0
-    interval = messages.length > 0 ? MIN_INTERVAL : Math.min(2 * interval, IDLE_INTERVAL)
-    for (const message of messages) queues.add(message, started + start_within)
-    sendAll()
-    return Math.min(next, pollInterval)
   }
   const run = async () => {
     while (!isClosing) {
-      const wait = await claim()
-      if (isClosing) return
-      await pause(interval)
+      const wait = await exchange()
+      await pause(isFailing ? RETRY_MS : INTERVAL_MS)
       await alarm.wait(wait)
     }
   }
@@ -123,9 +120,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     const { endpoint_id } = message
     const started = performance.now()
     if (started > deadline) {
-      settlement.add(releaseOf(message))
-      turn.finish()
-      return
+      report(releaseOf(message))
+      return turn.finish()
     }
     const answer = await outgoing.post(message).catch(toFailure)
     results[resultOf(answer)]++
@@ -135,12 +131,11 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
       const webhook_id = headers['webhook-id'] as string
       options.onFailure?.({ endpoint_id, attempt, webhook_id, reason })
     }
-    settlement.add(toResult(message, answer, performance.now() - started))
-    if (isUnavailable(answer)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
+    report(toResult(message, answer, performance.now() - started))
+    if (isUnavailable(answer)) report(...queues.drop(endpoint_id).map(releaseOf))
     const isSlow = answer instanceof RequestFailure || performance.now() - started > SLOW_MS
     turn.finish(isSlow ? 'slow' : reason === undefined ? 'delivered' : 'rejected')
     sendAll()
-    if (hasMore && !queues.isFull(endpoint_id)) alarm.ring()
   }
 
   const removeListener = outbox.onChange(alarm.ring)
@@ -150,15 +145,18 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     removeListener()
     alarm.ring()
     await running
-    queues.clear()
     const ended = new AbortController()
     const timeout = pause(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
     await Promise.race([Promise.all(inFlight), timeout])
     ended.abort()
     outgoing.close()
     await Promise.all(inFlight)
-    await settlement.close()
-    await outbox.release(holder).catch(onError)
+    try {
+      while (outcomes.length > 0) await settle()
+      await outbox.release()
+    } catch (error) {
+      onError(error) // the messages are sent again when the lease ends
+    }
   }
   let closed: Promise<void> | undefined
   const closeOnce = () => {

@@ -10,6 +10,11 @@ export interface MessageKey {
   readonly part: number
 }
 
+/** The key as a text. */
+export function messageKey({ endpoint_id, sequence, part }: MessageKey): string {
+  return `${endpoint_id} ${sequence} ${part}`
+}
+
 /** A message for an endpoint. Its body is not stored: each attempt creates it. */
 export interface NewMessage extends MessageKey {
   readonly type: WebhookEventType
@@ -31,8 +36,6 @@ export interface StoredMessage extends NewMessage {
   readonly at?: number
   /** When a waiting message is due. */
   readonly next_at: number
-  /** The sender that has claimed the message. */
-  readonly holder?: string
   readonly status?: number
   readonly error?: string
   readonly answer?: string

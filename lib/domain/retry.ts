@@ -1,6 +1,6 @@
 import { type StoredEndpoint, stopEndpoint } from './endpoint.ts'
 import { formatInstant } from './instant.ts'
-import type { MessageKey, StoredMessage } from './message.ts'
+import { type MessageKey, messageKey, type StoredMessage } from './message.ts'
 
 /** The outcome of an attempt. Has one of `status`, `error` and `released`. */
 export interface AttemptResult extends MessageKey {
@@ -39,21 +39,20 @@ const OUTAGE_MS = 60_000
 const GONE = 410
 
 /**
- * Returns an endpoint and its messages after the outcomes of attempts. The result `retry` tells
+ * Returns an endpoint and its messages after the outcomes of attempts, by `messageKey`. The result `retry` tells
  * whether all waiting messages of the endpoint become due.
  */
 export function settleAttempt(
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],
-  attempts: readonly AttemptResult[],
+  results: ReadonlyMap<string, AttemptResult>,
   rules: RetryRules,
 ) {
   const { now } = rules
-  const results = new Map(attempts.map((each) => [keyOf(each), each]))
   let after = endpoint
   let retry = false
   const settled = messages.map((message) => {
-    const result = results.get(keyOf(message)) as AttemptResult
+    const result = results.get(messageKey(message)) as AttemptResult
     const { status = 0 } = result
     if (result.released) {
       // Delays a released message if its endpoint is failing. If it were due now, the sender would
@@ -119,8 +118,4 @@ function delayOf(attempts: number, { retries, random }: RetryRules): number {
 /** Cuts a text, and replaces characters that a database cannot store. */
 function storable(text: string, length: number): string {
   return text.slice(0, length).replaceAll('\0', '\uFFFD').toWellFormed()
-}
-
-function keyOf({ endpoint_id, sequence, part }: MessageKey): string {
-  return `${endpoint_id} ${sequence} ${part}`
 }

@@ -1,33 +1,36 @@
+import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { stopEndpoint } from '../domain/endpoint.ts'
 import { receives } from '../domain/event.ts'
-import type { NewMessage, StoredMessage } from '../domain/message.ts'
+import { messageKey, type NewMessage, type StoredMessage } from '../domain/message.ts'
 import { type AttemptResult, settleAttempt } from '../domain/retry.ts'
-import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
+import type { ReadyEndpoint, TakeRequest } from '../storage/port.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
+import { createClaimed } from './claimed.ts'
 import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
 import { bodyOf, headersOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
-import { createTurns } from './turns.ts'
 
-/** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
+/**
+ * The operations of the webhook sender. They take no caller: the sender serves all accounts. One
+ * process sends at a time. If it dies, another takes over when its lease ends.
+ */
 export interface Outbox {
   /**
-   * Leases endpoints with due messages to a holder, and returns these messages. No other holder
-   * gets an endpoint until its lease ends. A later call of the same holder renews its leases, and
-   * does not return messages that the holder may still be sending.
+   * Claims due messages. Does not return a message again until it is settled, or `lease` has passed.
+   * Returns none while another process sends.
    */
-  claim(request: ClaimRequest): Promise<Claim>
+  claim(request?: ClaimRequest): Promise<Claim>
   /**
-   * Writes the outcomes of attempts, in one batch. Renews the leases of their endpoints. Ignores
-   * results of messages that another holder has claimed meanwhile.
+   * Writes the outcomes of attempts, in one batch, and renews the lease. Ignores messages that are
+   * not claimed, and all of them if another process has taken over.
    */
-  settle(holder: string, results: readonly AttemptResult[]): Promise<void>
-  /** Ends all leases of a holder that stops. The messages that it claimed are due at once. */
-  release(holder: string): Promise<void>
+  settle(results: readonly AttemptResult[]): Promise<void>
+  /** Ends the lease and all claims of a process that stops to send. */
+  release(): Promise<void>
   /**
    * Calls the listener after this process has committed changes, at most once in an iteration of
    * the event loop. Returns a function that removes the listener.
@@ -45,15 +48,9 @@ export interface Outbox {
 }
 
 export interface ClaimRequest {
-  /** A random name of the sender, new at each start. */
-  readonly holder: string
-  /** The ids of endpoints to skip, because the sender already has enough of their messages. */
-  readonly except?: readonly string[] | undefined
-  /** The ids of accounts to skip, because the sender already has enough of their messages. */
-  readonly exceptAccounts?: readonly string[] | undefined
-  /** The maximum number of messages for one endpoint; default 100. At most 10 if it is failing. */
+  /** The most claimed messages of an endpoint; default 400. At most 10 if it is failing. */
   readonly limit?: number | undefined
-  /** Milliseconds of the lease; default 45,000. */
+  /** Milliseconds after which another process takes over; default 45,000. */
   readonly lease?: number | undefined
 }
 
@@ -61,7 +58,7 @@ export interface Claim {
   readonly messages: readonly OutgoingMessage[]
   /**
    * Start an attempt at most this many milliseconds after the call of `claim`. Afterwards, another
-   * holder may get the messages: drop the unsent ones, or return them by `released`.
+   * process may send the messages: settle the unsent ones as `released`.
    */
   readonly start_within: number
   /** How many milliseconds to wait before the next `claim`, unless a change is committed before. */
@@ -85,9 +82,9 @@ export interface OutgoingMessage {
 }
 
 const LEASE_MS = 45_000
-/** One claim leases at most this many endpoints, because their messages are held in memory. */
-const ENDPOINTS = 10
-const MESSAGES = 100
+/** The most endpoints that one claim serves. */
+const ENDPOINTS = 100
+const MESSAGES = 400
 const MESSAGES_OF_FAILING = 10
 /**
  * The maximum number of entries that one claim examines for the endpoint of a store. Most entries
@@ -96,8 +93,6 @@ const MESSAGES_OF_FAILING = 10
  * entries in 0.5 ms.
  */
 const ENTRIES_OF_STORE = 200
-const CLAIM_BYTES = 8 * 1024 ** 2
-const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
 /** How many message bodies are read at once. Concurrent reads share one database version check. */
 const BODIES = 10
 /** The most pages of refunds, with up to 500 each, that one claim reads for an endpoint. */
@@ -111,21 +106,21 @@ const NEXT_MS = 60_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, retries, giveUpAfter } = context
-  /** The duration of the lease in each holder's last claim, in milliseconds. */
-  const leases = new Map<string, number>()
-  const turns = createTurns(storage)
+  const holder = randomUUID()
+  /** The lease of the last claim, in milliseconds. */
+  let lease = LEASE_MS
+  const claimed = createClaimed()
   /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
 
   /** Reads the next audit entries of an endpoint, and creates their messages. */
-  const read = async ({ endpoint, position, waiting }: LeasedEndpoint, most: number) => {
-    const { endpoint_id, failing_since } = endpoint
-    const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
-    const room = Math.min(limit, WAITING - waiting)
+  const read = async ({ endpoint, position, waiting }: ReadyEndpoint, most: number) => {
+    const { endpoint_id } = endpoint
+    const room = Math.min(most, WAITING - waiting)
     const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
-    let until: TakeRequest['endpoints'][number]['read']
+    let until: TakeRequest['read']
     let pages = 0
     for (const { seq, ...entry } of entries) {
       if (messages.length >= room || pages >= REFUND_PAGES || until?.rest) break
@@ -150,7 +145,7 @@ export function createOutbox(context: Context): Outbox {
     }
     const isMore = entries.length > 0 && entries.at(-1)?.seq !== until?.seq
     const hasMore = room > 0 && (entries.length === entryLimit || isMore)
-    return { endpoint_id, position, read: until, messages, limit, entries, hasMore }
+    return { read: until, messages, entries, hasMore }
   }
 
   /** Returns the audit entries of messages, by `seq`. Reads those that are not in `known`. */
@@ -179,118 +174,115 @@ export function createOutbox(context: Context): Outbox {
     return { account_id, endpoint_id, sequence, part, attempt: attempts + 1, url, headers, body }
   }
 
-  /** Gives up messages in `gone`, whose data is deleted. Makes messages in `excess` due at once. */
-  const putBack = async (
-    holder: string,
-    lease: number,
-    gone: readonly StoredMessage[],
-    excess: readonly StoredMessage[],
-  ) => {
-    if (gone.length + excess.length === 0) return
-    const isGone = ({ webhook_id }: StoredMessage) =>
-      gone.some((each) => each.webhook_id === webhook_id)
-    await storage.settleMessages(holder, [...gone, ...excess], lease, (endpoint, messages) => ({
+  /** Gives up messages whose data is deleted. */
+  const giveUp = (messages: readonly StoredMessage[]) =>
+    storage.settleMessages({ holder, lease }, messages, (endpoint, waiting) => ({
       endpoint,
-      messages: messages.map((each) =>
-        isGone(each)
-          ? { ...each, state: 'failed', error: 'The data of the event is gone' }
-          : { ...each, next_at: now() },
-      ),
+      messages: waiting.map((each) => {
+        return { ...each, state: 'failed', error: 'The data of the event is gone' }
+      }),
     }))
+
+  /**
+   * Claims due messages of an endpoint, of which `before` are claimed already, up to `limit`.
+   * Resolves to undefined if another process sends.
+   */
+  const claimFrom = async (ready: ReadyEndpoint, begun: number, before: number, limit: number) => {
+    const { endpoint, position } = ready
+    const { account_id, endpoint_id } = endpoint
+    const messages: OutgoingMessage[] = []
+    const secrets = openSecrets(sealer, endpoint, begun)
+    if (!secrets) {
+      await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
+      return { messages, isMore: false }
+    }
+    const room = limit - before
+    if (room <= 0 || !claimed.hasRoom(account_id)) return { messages, isMore: false }
+    const reading = await read(ready, room)
+    const due = await storage.takeMessages({
+      ...{ holder, lease, now: begun, endpoint_id, position, limit: before + room },
+      ...{ read: reading.read, messages: reading.messages },
+    })
+    if (!due) return undefined
+    const taken = due.filter((message) => !claimed.has(message)).slice(0, room)
+    const entries = await entriesOf(taken, reading.entries)
+    const bodyIn = async (message: StoredMessage) => {
+      const entry = entries.get(message.sequence)
+      return entry && bodyOf(storage, entry, message)
+    }
+    const gone: StoredMessage[] = []
+    let isFull = false
+    for (let first = 0; first < taken.length && !isFull; first += BODIES) {
+      const group = taken.slice(first, first + BODIES)
+      const bodies = await Promise.all(group.map(bodyIn))
+      for (const [i, message] of group.entries()) {
+        const body = bodies[i]
+        isFull = !claimed.hasRoom(account_id)
+        if (isFull) break
+        if (body === undefined) gone.push(message)
+        // Another call of `claim` may have claimed the message meanwhile.
+        else if (!claimed.has(message)) {
+          claimed.add({ ...message, account_id }, Buffer.byteLength(body), begun + lease)
+          messages.push(sign(endpoint, secrets, message, body))
+        }
+      }
+    }
+    if (gone.length > 0) await giveUp(gone)
+    return { messages, isMore: reading.hasMore || taken.length === room || isFull }
   }
 
   return {
-    async claim({ holder, limit = MESSAGES, lease = LEASE_MS, ...request }) {
-      const { except = [], exceptAccounts = [] } = request
+    async claim(request = {}) {
+      const { limit = MESSAGES } = request
+      lease = request.lease ?? LEASE_MS
       const begun = now()
-      leases.set(holder, lease)
-      const most = WAITING
-      const { endpoint_ids, isMore } = await turns.choose({
-        ...{ holder, now: begun, most, except, exceptAccounts, limit: ENDPOINTS },
+      claimed.expire(begun)
+      const counts = claimed.count()
+      const ready = await storage.findReady({
+        ...{ holder, now: begun, limit: ENDPOINTS, most: WAITING, except: claimed.full() },
+        claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
       })
-      const found =
-        endpoint_ids.length === 0
-          ? []
-          : await storage.leaseEndpoints({ holder, lease, now: begun, most, endpoint_ids })
-      const leased = endpoint_ids.flatMap(
-        (id) => found.find(({ endpoint }) => endpoint.endpoint_id === id) ?? [],
-      )
-      const readings = await Promise.all(leased.map((each) => read(each, limit)))
-      const taken = await storage.takeMessages({
-        ...{ holder, now: begun, hidden_until: begun + lease },
-        endpoints: readings,
-      })
-      const entries = await entriesOf(
-        taken,
-        readings.flatMap((each) => each.entries),
-      )
       const messages: OutgoingMessage[] = []
-      const gone: StoredMessage[] = []
-      const excess: StoredMessage[] = []
-      let bytes = 0
-      const bytesOf = new Map<string, number>()
-      const isFull = (account_id: string) =>
-        bytes >= CLAIM_BYTES || (bytesOf.get(account_id) ?? 0) >= CLAIM_BYTES_OF_ACCOUNT
-      const bodyIn = async (message: StoredMessage) => {
-        const entry = entries.get(message.sequence)
-        return entry && bodyOf(storage, entry, message)
-      }
-      for (const { endpoint } of leased) {
-        const { account_id, endpoint_id } = endpoint
-        const own = taken.filter((message) => message.endpoint_id === endpoint_id)
-        const secrets = openSecrets(sealer, endpoint, begun)
-        if (!secrets) {
-          const stop = (current: StoredEndpoint) => stopEndpoint(current, now(), 'secret')
-          await storage.updateEndpoint(endpoint_id, stop)
-          excess.push(...own)
-          continue
-        }
-        for (let first = 0; first < own.length; first += BODIES) {
-          const group = own.slice(first, first + BODIES)
-          const bodies = isFull(account_id) ? [] : await Promise.all(group.map(bodyIn))
-          for (const [i, message] of group.entries()) {
-            const body = bodies[i]
-            if (isFull(account_id)) excess.push(message)
-            else if (!body) gone.push(message)
-            else {
-              const size = Buffer.byteLength(body)
-              bytes += size
-              bytesOf.set(account_id, (bytesOf.get(account_id) ?? 0) + size)
-              messages.push(sign(endpoint, secrets, message, body))
-            }
-          }
-        }
+      let isMore = false
+      for (const each of ready) {
+        const { endpoint_id, failing_since } = each.endpoint
+        const before = counts.get(endpoint_id) ?? 0
+        const most = failing_since === undefined ? limit : Math.min(limit, MESSAGES_OF_FAILING)
+        const found = await claimFrom(each, begun, before, most).catch((error: unknown) => {
+          // Returns the messages that are claimed. The next call meets the error again.
+          if (messages.length === 0) throw error
+        })
+        if (!found) break
+        messages.push(...found.messages)
+        isMore ||= found.isMore
         await setImmediate() // yields to the event loop, because the storage may answer without I/O
       }
-      await putBack(holder, lease, gone, excess)
-      const isMoreNow = isMore || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
-      const due = isMoreNow ? begun : await storage.findNextDue(begun)
+      if (ready.length === ENDPOINTS && messages.length > 0) isMore = true
+      const due = isMore ? begun : await storage.findNextDue(begun)
       const next = Math.min(NEXT_MS, Math.max(0, (due ?? begun + NEXT_MS) - now()))
       return { messages, start_within: Math.floor((lease * 2) / 3), next }
     },
 
-    async settle(holder, results) {
+    async settle(results) {
+      const own = results.filter((each) => claimed.has(each))
+      if (own.length === 0) return
+      const outcomes = new Map(own.map((each) => [messageKey(each), each]))
       const rules = { now: now(), retries, giveUpAfter, random: Math.random }
-      await storage.settleMessages(
-        holder,
-        results,
-        leases.get(holder) ?? LEASE_MS,
-        (endpoint, messages) => settleAttempt(endpoint, messages, results, rules),
+      await storage.settleMessages({ holder, lease }, own, (endpoint, messages) =>
+        settleAttempt(endpoint, messages, outcomes, rules),
       )
-      for (const { endpoint_id } of results) {
-        const count = unpruned.get(endpoint_id)
-        unpruned.set(endpoint_id, (count ?? PRUNE_EVERY) + 1)
-      }
-      for (const [endpoint_id, count] of unpruned) {
+      own.forEach(claimed.delete)
+      for (const { endpoint_id } of own) {
+        const count = unpruned.get(endpoint_id) ?? PRUNE_EVERY
+        unpruned.set(endpoint_id, count < PRUNE_EVERY ? count + 1 : 1)
         if (count < PRUNE_EVERY) continue
-        unpruned.set(endpoint_id, 0)
         await storage.pruneMessages(endpoint_id, now() - LOG_MS, LOG_MESSAGES)
       }
     },
 
-    async release(holder) {
-      leases.delete(holder)
-      await storage.releaseEndpoints(holder, now())
+    async release() {
+      claimed.clear()
+      await storage.endLease(holder)
     },
     onChange: (listener) => storage.onWrite(listener),
 

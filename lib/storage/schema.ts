@@ -261,8 +261,6 @@ export function sharedTables(dialect: SchemaDialect): string {
   -- Unix milliseconds.
   CREATE TABLE webhook_endpoints (
     ${columns(ENDPOINTS)},
-    holder ${text},
-    lease_until ${bigint} NOT NULL DEFAULT 0,
     read_rest ${text} NOT NULL DEFAULT '',
     ${own.webhook_endpoints}
     PRIMARY KEY (endpoint_id),
@@ -271,11 +269,18 @@ export function sharedTables(dialect: SchemaDialect): string {
   ${keyedEnd};
   CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id);
   CREATE INDEX webhook_endpoints_project ON webhook_endpoints (project_id);
-  -- The sender examines the endpoints of each account in turn.
+  -- The sender finds the endpoints that have messages to send.
   CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, endpoint_id)
     WHERE state = 'active';
   CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
     WHERE unconfirmed IS NOT NULL;
+
+  -- The process that sends webhooks, and the end of its lease in Unix milliseconds.
+  CREATE TABLE webhook_sender (
+    id ${integer} PRIMARY KEY CHECK (id = 1),
+    holder ${text} NOT NULL,
+    lease_until ${bigint} NOT NULL
+  ${end};
 
   -- The delivery log, and the messages that are not delivered yet. "part_range" is the cursor and
   -- the number of the records of a part.

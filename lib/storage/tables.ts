@@ -330,7 +330,6 @@ export const MESSAGES = table<StoredMessage>('webhook_messages', {
   created_at: integer,
   at: optional(integer),
   next_at: integer,
-  holder: optional(text()),
   status: optional(int32),
   error: optional(text()),
   answer: optional(text()),

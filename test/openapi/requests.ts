@@ -22,7 +22,7 @@ export async function createManagedShop(till: Till, name?: string) {
   const store_config = { webhook_secret: SECRET, currency: 'USD' }
   await till.stores.update(account, { store_id: 'main', store_config })
   await till.webhooks.test(account, project.id)
-  await till.outbox.claim({ holder: 'sender' })
+  await till.outbox.claim()
   const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
   const webhook_id = deliveries[0]?.webhook_id ?? ''
   const session = await till.sessions.authenticate(token, 'projects:write')

@@ -36,21 +36,18 @@ const subjectsOf = (messages: readonly OutgoingMessage[]) =>
   messages.map(({ body }) => JSON.parse(body).data.item?.name)
 
 /** Claims messages until `check` accepts all of them. */
-async function claimUntil(till: Till, holder: string, check: (found: OutgoingMessage[]) => void) {
+async function claimUntil(till: Till, check: (found: OutgoingMessage[]) => void) {
   const found: OutgoingMessage[] = []
   await eventuallyHolds(async () => {
-    found.push(...(await till.outbox.claim({ holder })).messages)
+    found.push(...(await till.outbox.claim()).messages)
     check(found)
   })
   return found
 }
 
 /** Settles messages as delivered. */
-const settle = (till: Till, holder: string, messages: readonly OutgoingMessage[]) =>
-  till.outbox.settle(
-    holder,
-    messages.map((each) => ({ ...each, status: 200 })),
-  )
+const settle = (till: Till, messages: readonly OutgoingMessage[]) =>
+  till.outbox.settle(messages.map((each) => ({ ...each, status: 200 })))
 
 test('on PostgreSQL, no event is lost or sent before its commit in any order of commits', async (t) => {
   const url = await server.createDatabase(t)
@@ -61,7 +58,7 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   const late = await sql.reserve()
   const claimed: OutgoingMessage[] = []
   const claim = async () => {
-    claimed.push(...(await till.outbox.claim({ holder: 'one' })).messages)
+    claimed.push(...(await till.outbox.claim()).messages)
     return claimed.map(({ body }) => JSON.parse(body).data.change.version)
   }
   const insert = (version: number) => `
@@ -83,7 +80,7 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   await late.unsafe('COMMIT')
 
   await eventuallyHolds(async () => {
-    claimed.push(...(await till.outbox.claim({ holder: 'one' })).messages)
+    claimed.push(...(await till.outbox.claim()).messages)
     const types = claimed.map(({ body }) => JSON.parse(body).type)
     assert.deepEqual(types, ['item.updated', 'item.updated', 'item.created'])
   })
@@ -93,7 +90,7 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   late.release()
 })
 
-test('two senders on one PostgreSQL share the messages, and none goes out twice', async (t) => {
+test('two senders on one PostgreSQL take turns, and no message goes out twice', async (t) => {
   const url = await server.createDatabase(t)
   const tills = [
     createTill({ storage: await openPostgres(t, url) }),
@@ -105,15 +102,15 @@ test('two senders on one PostgreSQL share the messages, and none goes out twice'
   const sent: string[] = []
   const isDone = () => sent.length >= names.length
 
-  const send = async (till: Till, holder: string) => {
+  const send = async (till: Till) => {
     while (!isDone()) {
-      const { messages } = await till.outbox.claim({ holder, limit: 7 })
+      const { messages } = await till.outbox.claim({ limit: 7 })
       sent.push(...subjectsOf(messages))
-      await settle(till, holder, messages)
-      await till.outbox.release(holder)
+      await settle(till, messages)
+      await till.outbox.release()
     }
   }
-  await Promise.all([send(tills[0], 'one'), send(tills[1], 'two')])
+  await Promise.all(tills.map(send))
 
   assert.deepEqual(sent.toSorted(), names.toSorted())
   assert.equal((await tills[1].webhooks.list(account)).endpoints[0]?.lag, 0)
@@ -142,7 +139,7 @@ test('a new endpoint gets the changes of transactions that were open, and none o
   await open`COMMIT`
   open.release()
 
-  const found = await claimUntil(till, 'one', ({ length }) => assert.equal(length, 2))
+  const found = await claimUntil(till, ({ length }) => assert.equal(length, 2))
   assert.deepEqual(subjectsOf(found), [item.name, 'after'])
   await till.webhooks.replay(account, { endpoint_id: project.id, from: 1 })
   assert.ok((await till.webhooks.list(account)).endpoints[0]?.lag ?? 0 > 3)
@@ -153,9 +150,9 @@ test('a restored dump of another PostgreSQL server delivers what was not deliver
   const old = createTill({ storage: await openPostgres(t, url) })
   const { newItem } = await openHooks(old)
   await newItem('delivered')
-  const all = await claimUntil(old, 'one', ({ length }) => assert.equal(length, 1))
-  await settle(old, 'one', all)
-  await old.outbox.release('one')
+  const all = await claimUntil(old, ({ length }) => assert.equal(length, 1))
+  await settle(old, all)
+  await old.outbox.release()
   await newItem('waiting')
   const sql = rawPostgres(t, url)
   await sql.unsafe(`
@@ -166,7 +163,7 @@ test('a restored dump of another PostgreSQL server delivers what was not deliver
 
   const storage = await openPostgres(t, url)
   const till = createTill({ storage })
-  const found = await claimUntil(till, 'two', (messages) =>
+  const found = await claimUntil(till, (messages) =>
     assert.ok(subjectsOf(messages).includes('waiting')),
   )
   assert.deepEqual(subjectsOf(found), ['waiting'])
@@ -188,14 +185,14 @@ test('a message that was sent before kill -9 and not settled is sent again with 
   assert.equal(await worker.ask('sendWebhooks', lease), 3)
   await worker.kill()
 
-  const found = await claimUntil(till, 'two', ({ length }) => assert.equal(length, 3))
+  const found = await claimUntil(till, ({ length }) => assert.equal(length, 3))
 
   const ids = found.map(({ headers }) => headers['webhook-id'])
   assert.deepEqual(
     ids,
     received.map(({ headers }) => headers['webhook-id']),
   )
-  await settle(till, 'two', found)
+  await settle(till, found)
   assert.equal((await till.webhooks.list(account)).endpoints[0]?.lag, 0)
 })
 
@@ -208,8 +205,8 @@ test('deliveries do not empty the read cache of another process, and changes do'
   await newItem('a')
   const cached = await storage.findItem(item.id)
 
-  const { messages } = await till.outbox.claim({ holder: 'one' })
-  await settle(till, 'one', messages)
+  const { messages } = await till.outbox.claim()
+  await settle(till, messages)
 
   assert.equal(messages.length, 1)
   assert.equal(await storage.findItem(item.id), cached, 'the same object')
@@ -222,10 +219,10 @@ testOnEach('a copy and a copy of it send what was not delivered, with the same i
   const source = createTill({ storage: from })
   t.after(() => source.close())
   const { account, newItem } = await openHooks(source)
-  const sent = (await source.outbox.claim({ holder: 'one' })).messages
-  await settle(source, 'one', sent)
+  const sent = (await source.outbox.claim()).messages
+  await settle(source, sent)
   await newItem('a')
-  const waiting = await source.outbox.claim({ holder: 'one' }) // is waiting in the source
+  const waiting = await source.outbox.claim() // is waiting in the source
   await newItem('b')
   const to = await newPlace(t).storage()
   const { counts } = await copyStorage(from, to)
@@ -233,7 +230,7 @@ testOnEach('a copy and a copy of it send what was not delivered, with the same i
 
   for (const storage of [to, back]) {
     const copy = createTill({ storage })
-    const messages = await claimUntil(copy, 'one', (found) =>
+    const messages = await claimUntil(copy, (found) =>
       assert.deepEqual(subjectsOf(found), ['a', 'b']),
     )
     assert.equal(messages[0]?.headers['webhook-id'], waiting.messages[0]?.headers['webhook-id'])
@@ -298,7 +295,7 @@ test('a webhook_url that was stored before its rule works, also when it is sent 
   const config = { webhook_url, webhook_secret: 'a secret' }
   assert.deepEqual((await till.projects.update(account, { id, config })).config, config)
   await newItem('a')
-  const { messages } = await till.outbox.claim({ holder: 'one' })
+  const { messages } = await till.outbox.claim()
   assert.ok(messages.length > 0)
 })
 
@@ -307,7 +304,7 @@ test('a large item is sent without its metadata, because a message has at most 6
   const { account, item } = await openHooks(till)
   await till.items.update(account, { id: item.id, meta: { text: 'x'.repeat(65_500) } })
 
-  const { messages } = await till.outbox.claim({ holder: 'one' })
+  const { messages } = await till.outbox.claim()
 
   assert.ok(messages.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
   const bodies = messages.map(({ body }) => JSON.parse(body))
@@ -322,10 +319,10 @@ test('an endpoint has at most 1,000 waiting messages, and then waits', async (t)
   const { account, project, newItem } = await openHooks(till)
   for (let i = 0; i < 1_010; i++) await newItem(`item_${i}`)
   for (;;) {
-    const { messages } = await till.outbox.claim({ holder: 'one' })
+    const { messages } = await till.outbox.claim()
     if (messages.length === 0) break
     const results = messages.map((each) => ({ ...each, error: 'down' }))
-    await till.outbox.settle('one', results)
+    await till.outbox.settle(results)
   }
 
   const waiting: unknown[] = []

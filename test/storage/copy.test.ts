@@ -112,6 +112,7 @@ const NOT_COPIED: { readonly [table: string]: string } = {
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',
   unfinished_copy: 'marks the target until the copy is finished',
+  webhook_sender: 'names a process that sends from the source',
   webhook_messages: 'the endpoint reads the entries of waiting messages again',
 }
 
@@ -119,7 +120,7 @@ const NOT_COPIED: { readonly [table: string]: string } = {
 const OWN_COLUMNS: { readonly [table: string]: readonly string[] } = {
   audit: ['xid'],
   imports: ['owner', 'alive_at', 'undoes'],
-  webhook_endpoints: ['read_seq', 'read_xid', 'started', 'started_by', 'holder', 'lease_until'],
+  webhook_endpoints: ['read_seq', 'read_xid', 'started', 'started_by'],
 }
 
 /** The rows of each table. */

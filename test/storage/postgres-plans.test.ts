@@ -162,7 +162,7 @@ test('the webhook sender never reads the whole audit log', async (t) => {
   await till.projects.update(account, { id: project_id, config })
   await till.webhooks.test(account, project_id)
   sent.clear()
-  await till.outbox.claim({ holder: 'sender' })
+  await till.outbox.claim()
   await till.outbox.backlog()
 
   const scans = await findScans(/ audit /, 3)

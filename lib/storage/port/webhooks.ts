@@ -35,42 +35,25 @@ export interface EndpointLag {
   readonly at?: string
 }
 
+/** The right to send. One process has it at a time. */
+export interface SenderLease {
+  /** A random name of the sender, new at each start. */
+  readonly holder: string
+  /** The duration in milliseconds. The storage's own clock decides when the lease ends. */
+  readonly lease: number
+}
+
 export interface ReadyRequest {
   readonly holder: string
   readonly now: number
+  /** The maximum number of endpoints. */
+  readonly limit: number
   /** With this many waiting messages, an endpoint reads no further entries. */
   readonly most: number
-  /** Endpoints and accounts to leave out. */
+  /** The number of claimed messages by endpoint. */
+  readonly claimed: readonly { readonly endpoint_id: string; readonly claimed: number }[]
+  /** The ids of accounts to leave out. */
   readonly except: readonly string[]
-  readonly exceptAccounts: readonly string[]
-  /** Examines only accounts with ids greater than this one. */
-  readonly after: string
-  /** By account id: the last endpoint that an earlier call examined. Continues after it. */
-  readonly examined: ReadonlyMap<string, string>
-}
-
-export interface ReadyPage {
-  readonly accounts: readonly ReadyAccount[]
-  /** The `after` of the next call; missing if no further accounts follow. */
-  readonly next?: string
-}
-
-export interface ReadyAccount {
-  readonly account_id: string
-  /** The account's endpoints with something to send, sorted by id. */
-  readonly endpoint_ids: readonly string[]
-  /** The last endpoint that was examined; missing if the account has no further endpoints. */
-  readonly examined?: string
-}
-
-export interface LeaseRequest {
-  readonly holder: string
-  /** The duration of the lease in milliseconds. */
-  readonly lease: number
-  readonly now: number
-  /** The maximum number of waiting messages to count. */
-  readonly most: number
-  readonly endpoint_ids: readonly string[]
 }
 
 /** A position in the audit log. */
@@ -84,33 +67,30 @@ export interface LogPosition {
   readonly rest: string
 }
 
-export interface LeasedEndpoint {
+export interface ReadyEndpoint {
   readonly endpoint: StoredEndpoint
   readonly position: LogPosition
   /** The number of waiting messages, counted up to `most`. */
   readonly waiting: number
 }
 
-export interface TakeRequest {
-  readonly holder: string
+export interface TakeRequest extends SenderLease {
   readonly now: number
-  readonly hidden_until: number
-  readonly endpoints: readonly {
-    readonly endpoint_id: string
-    /**
-     * The position after which the entries were read. If the endpoint's position has changed since,
-     * no message is inserted.
-     */
-    readonly position: LogPosition
-    /**
-     * The position after the entries that were read. `entry` is the `seq` of the last of them.
-     * Missing if no entry was read.
-     */
-    readonly read?: (LogPosition & { readonly entry: number }) | undefined
-    readonly messages: readonly NewMessage[]
-    /** The maximum number of messages to take. */
-    readonly limit: number
-  }[]
+  readonly endpoint_id: string
+  /**
+   * The position after which the entries were read. If the endpoint's position has changed since, no
+   * message is inserted.
+   */
+  readonly position: LogPosition
+  /**
+   * The position after the entries that were read. `entry` is the `seq` of the last of them. Missing
+   * if no entry was read.
+   */
+  readonly read?: (LogPosition & { readonly entry: number }) | undefined
+  /** The messages of these entries. */
+  readonly messages: readonly NewMessage[]
+  /** The maximum number of due messages to return. */
+  readonly limit: number
 }
 
 /** Returns the endpoint and messages with the results of the deliveries. Must be synchronous. */

@@ -23,5 +23,4 @@ export const WEBHOOKS: WebhookDialect = {
   // The position before all entries of open transactions.
   setNewest: `read_xid = pg_snapshot_xmin(pg_current_snapshot()), read_seq = 0,
     started = pg_current_snapshot(), started_by = pg_current_xact_id()`,
-  lockFree: ' FOR NO KEY UPDATE OF e SKIP LOCKED',
 }

@@ -158,7 +158,10 @@ const upgrade = `
   ALTER TABLE account_keys ADD COLUMN name text COLLATE "C";
   ALTER TABLE unfinished_copy
     ALTER began_at DROP DEFAULT, ALTER began_at TYPE text COLLATE "C";
-  ${statementsFor(SHARED, 'key_uses', 'key_check', 'audit_item', 'audit_replay')}
+  ${statementsFor(SHARED, 'key_uses', 'key_check', 'webhook_sender', 'audit_item', 'audit_replay')}
+
+  ALTER TABLE webhook_endpoints DROP COLUMN holder, DROP COLUMN lease_until;
+  ALTER TABLE webhook_messages DROP COLUMN holder;
 
   DROP TRIGGER purchases_update_total ON purchases;
   DROP TRIGGER purchases_delete_total ON purchases;

@@ -6,7 +6,6 @@ import type {
   EndpointMove,
   EndpointsOf,
   Page,
-  ReadyRequest,
   RecordPage,
   Refund,
   StoreKey,
@@ -22,7 +21,6 @@ import { deliveryMethods } from './webhooks/delivery.ts'
 import { FIND_ENDPOINT } from './webhooks/dialect.ts'
 import { listEndpoints, measureLag, moveEndpoint, writeEndpoint } from './webhooks/endpoints.ts'
 import { logMethods } from './webhooks/log.ts'
-import { readyProgram } from './webhooks/ready.ts'
 import { recordWrite } from './write.ts'
 
 /**
@@ -32,7 +30,6 @@ import { recordWrite } from './write.ts'
  * messages are then sent again.
  */
 export function webhookMethods(sql: Sql) {
-  const findReady = readyProgram(sql)
   const { read, write } = sql
 
   const findUser = `
@@ -91,7 +88,6 @@ export function webhookMethods(sql: Sql) {
       read(measureLag(sql, id, actions, most)),
     /** Counts the endpoints with a URL that the account has not confirmed yet. */
     countUnconfirmed: async () => numberOf((await read(find(COUNT_UNCONFIRMED)))?.n),
-    findReady: (request: ReadyRequest) => read(findReady(request)),
     ...deliveryMethods(sql),
     ...logMethods(sql),
     /**

@@ -12,5 +12,4 @@ export const WEBHOOKS: WebhookDialect = {
   isBack: 'a.seq - 1 <= e.read_seq',
   setBack: '',
   setNewest: 'read_seq = (SELECT coalesce(max(seq), 0) FROM audit)',
-  lockFree: '',
 }

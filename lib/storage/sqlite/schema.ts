@@ -123,7 +123,7 @@ const upgrade = `
   DROP INDEX audit_item;
   ${statementsFor(
     SHARED,
-    ...['account_keys', 'account_keys_account', 'key_uses', 'key_check'],
+    ...['account_keys', 'account_keys_account', 'key_uses', 'key_check', 'webhook_sender'],
     ...['former_public_keys', 'former_public_keys_project'],
     ...['idempotency_records_expiry', 'audit_item', 'audit_replay'],
   )}
@@ -156,6 +156,10 @@ const upgrade = `
   DROP INDEX imports_unindexed;
   ALTER TABLE imports DROP COLUMN users_indexed;
   ALTER TABLE purchases ADD COLUMN expires_at INTEGER;
+
+  ALTER TABLE webhook_endpoints DROP COLUMN holder;
+  ALTER TABLE webhook_endpoints DROP COLUMN lease_until;
+  ALTER TABLE webhook_messages DROP COLUMN holder;
 `
 
 /** Creates the triggers last, because each makes the statements after it slower. */

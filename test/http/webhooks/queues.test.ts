@@ -70,22 +70,6 @@ test('endpoints that do not answer have at most half of all requests in flight',
   assert.ok(Object.keys(counts).every((each) => each.startsWith('live')))
 })
 
-test('there is no room for more messages than fit into memory', () => {
-  const many = createQueues()
-  fill(many, 'a', 1_999)
-  assert.ok(many.hasRoom())
-  fill(many, 'b', 1)
-  assert.ok(!many.hasRoom())
-  takeAll(many)
-  assert.ok(many.hasRoom())
-  const large = createQueues()
-  fill(large, 'a', 256, 'x'.repeat(65_536))
-  assert.ok(!large.hasRoom())
-  assert.deepEqual([large.isFull('a'), large.full()], [true, ['a']])
-  assert.equal(large.drop('a').length, 256)
-  assert.ok(large.hasRoom() && !large.isFull('a'))
-})
-
 test('large accounts share the requests in flight, and leave some to another', () => {
   const queues = createQueues()
   const shares = ['first', 'second', 'third'].map((account) => {
@@ -115,29 +99,4 @@ test('endpoints of one account that do not answer leave half of their requests t
     for (let i = 0; i < 200; i++) fill(queues, `${account} ${i}`, 1, '{}', account)
     assert.equal(takeAll(queues).length, account === 'large' ? 125 : 63)
   }
-})
-
-test('an account that has half of the messages or of their bytes gets no more', () => {
-  const many = createQueues()
-  for (let i = 0; i < 10; i++) fill(many, `a ${i}`, 100, '{}', 'a')
-  fill(many, 'b', 50)
-  assert.deepEqual([many.fullAccounts(), many.hasRoom()], [['a'], true])
-  const large = createQueues()
-  fill(large, 'a', 128, 'x'.repeat(65_536))
-  assert.deepEqual([large.fullAccounts(), large.hasRoom()], [['a'], true])
-  for (const turn of takeAll(large)) turn.finish('delivered')
-  assert.deepEqual(large.fullAccounts(), [])
-})
-
-test('accounts that always have messages leave room for another', () => {
-  const queues = createQueues()
-  for (let i = 0; i < 400; i++) {
-    const account = `account ${i % 4}`
-    if (queues.fullAccounts().includes(account)) continue
-    fill(queues, `${account} ${i}`, 50, '{}', account)
-  }
-  assert.equal(queues.fullAccounts().length, 4)
-  assert.ok(queues.hasRoom())
-  fill(queues, 'other', 50)
-  assert.ok(!queues.fullAccounts().includes('other'))
 })

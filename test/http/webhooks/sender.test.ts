@@ -216,7 +216,7 @@ test('a storage that fails for a while delays webhooks, and is reported once', a
   const outbox: Till['outbox'] = {
     ...till.outbox,
     claim: (request) => (failures > 1 ? fail() : till.outbox.claim(request)),
-    settle: (holder, results) => (failures > 0 ? fail() : till.outbox.settle(holder, results)),
+    settle: (results) => (failures > 0 ? fail() : till.outbox.settle(results)),
   }
   const errors: unknown[] = []
   send({ onError: (error) => errors.push(error) }, { ...till, outbox })

@@ -29,8 +29,6 @@ export interface WebhookDialect {
   readonly setBack: string
   /** Moves the position of an endpoint to after the newest committed entry. */
   readonly setNewest: string
-  /** Appended to a SELECT, locks the rows of `e` that no other transaction has locked. */
-  readonly lockFree: string
 }
 
 // The SQL that several webhook methods share. `m` is a message.

@@ -69,7 +69,7 @@ export function* moveEndpoint(
   if (!retry) return
   const due = `
     UPDATE webhook_messages SET next_at = 0
-    WHERE endpoint_id = ? AND state = 'waiting' AND holder IS NULL`
+    WHERE endpoint_id = ? AND state = 'waiting'`
   yield* run(due, endpoint_id)
 }
 
