@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
+import { createFetchHandler } from '../../http/index.ts'
 import { serveShop } from '../support/server.ts'
 
 const KIB = 1024
@@ -72,6 +73,19 @@ test('large pages of the management API are read in turns of the event loop of t
   const line = 'GET /manage/v1/stores/main/items?limit=1000'
   await Promise.all([1, 2, 3, 4, 5, 6].map(() => send(line, { account_key })))
   assert.equal(pages.length, 6)
+  assertSpread(pages)
+})
+
+test('a page after a cursor is read in a turn of the event loop of its own', async (t) => {
+  const { till, account, token, pages } = await startWatched(t)
+  const { items } = await till.items.list(account, { store_id: 'main', limit: 12 })
+  const handler = createFetchHandler(till) // without sockets, all requests begin in one turn
+  const headers = { authorization: `Bearer ${token}` }
+  pages.length = 0
+  const path = 'http://shop.example/api/v1/items?store_id=main&limit=1000&cursor='
+  const requests = items.map(({ id }) => handler(new Request(path + id, { headers })))
+  for (const { status } of await Promise.all(requests)) assert.equal(status, 200)
+  assert.equal(pages.length, 12)
   assertSpread(pages)
 })
 
