@@ -135,17 +135,13 @@ function* findKnown(
 }
 
 function knownOf(row: Row): Known {
-  const known = { is_erased: Boolean(row.is_erased) }
+  // The item's `seq` also identifies the item in its store.
+  const known = { sku: row.item as number, is_erased: Boolean(row.is_erased) }
   return {
     seq: numberOf(row.seq),
     import: row.import as number | null,
-    identity: identityOf(row, known),
+    identity: PURCHASE_IDENTITIES.readInto(known, row),
   }
-}
-
-/** The compared fields of a purchase. The item's `seq` also identifies the item in its store. */
-export function identityOf<T extends object>(row: Row, known: T): T & PurchaseIdentity {
-  return PURCHASE_IDENTITIES.readInto({ ...known, sku: row.item as number }, row)
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RowOutcomes } from '../records.ts'
 import { NO_ROWS } from '../row-outcomes.ts'
 import type { Lease } from '../sql/imports.ts'
 import { run } from '../sql/program.ts'
-import { addOverlaps, compareRows, identityOf, type RepeatDialect } from '../sql/repeats.ts'
+import { addOverlaps, compareRows, type RepeatDialect } from '../sql/repeats.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { DIALECT, execute } from './sql.ts'
@@ -51,8 +51,8 @@ export function compareAppended(
   const identical = deleteIdentical(db, lease, appended)
   if (added + identical === purchases.length) return { ...NO_ROWS, added, skipped: identical }
   const rows = db.all(FIND_REPEATED, appended, lease.store).map((row) => {
-    const { seq, transaction_id } = row as { seq: number; transaction_id: string }
-    return identityOf(row, { seq, transaction_id, line: lineOf(seq) })
+    const { seq, transaction_id, item: sku } = row as unknown as AppendedRow
+    return PURCHASE_IDENTITIES.readInto({ seq, transaction_id, sku, line: lineOf(seq) }, row)
   })
   const { result } = execute(db, compareRows(DIALECT, REPEATS, lease, rows, comparison))
   db.run(DELETE_PURCHASES, JSON.stringify(rows.map(({ seq }) => seq)))
@@ -87,6 +87,12 @@ const FIND_IDENTICAL = `
     AND m.status = coalesce(c.status, s.status)
   GROUP BY s.import`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
+
+interface AppendedRow {
+  readonly seq: number
+  readonly transaction_id: string
+  readonly item: number
+}
 
 const FIND_REPEATED = `
   SELECT m.seq, m.transaction_id, ${identityColumns('m')}, m.status FROM json_each(?) e
