@@ -1,11 +1,11 @@
 import cluster, { type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
+import { combineMetrics, countersOf, type MetricValues, type PoolMetrics } from '../http/index.ts'
 
 /** The messages between the workers and their parent: requests for metrics, and metrics. */
-type ToParent = { readonly ask: 'all' } | { readonly own: readonly Family[] }
-type ToWorker = { readonly ask: 'own' } | { readonly all: readonly Family[] }
+type ToParent = { readonly ask: 'all' } | { readonly own: MetricValues }
+type ToWorker = { readonly ask: 'own' } | { readonly all: MetricValues }
 
 /** How long the parent waits for metrics. It reports the previous metrics of a late worker. */
 const WAIT_MS = 200
@@ -15,11 +15,11 @@ const TIMEOUT_MS = 2_000
  * Runs in the parent: sends the metrics of all workers to each worker that asks. Includes the last
  * counters of ended workers, because a counter must not decrease. Adds the parent's own metrics.
  */
-export function serveWorkerMetrics(own: () => readonly Family[]): void {
-  const latest = new Map<Worker, readonly Family[]>()
-  let ended: readonly Family[] = []
+export function serveWorkerMetrics(own: () => MetricValues): void {
+  const latest = new Map<Worker, MetricValues>()
+  let ended: MetricValues = {}
   let restarts = 0
-  let pending: Promise<readonly Family[]> | undefined
+  let pending: Promise<MetricValues> | undefined
 
   const collect = async () => {
     for (const worker of Object.values(cluster.workers ?? {})) {
@@ -27,8 +27,8 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
     }
     await setTimeout(WAIT_MS, undefined, { ref: false })
     pending = undefined
-    const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', restarts)
-    return [...sumFamilies([ended, ...latest.values()]), ...own(), restarted]
+    const workers = combineMetrics([ended, ...latest.values()])
+    return { ...workers, ...own(), tillkit_worker_restarts_total: restarts }
   }
 
   cluster.on('message', (worker, message: ToParent) => {
@@ -41,7 +41,7 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
   })
   cluster.on('exit', (worker, code) => {
     if (code !== 0) restarts++ // a worker that was stopped has exit code 0
-    ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
+    ended = combineMetrics([ended, countersOf(latest.get(worker) ?? {})])
     latest.delete(worker)
   })
 }

@@ -1,7 +1,7 @@
 import type { ImportResult, NearQuota, PoolState } from '../lib/index.ts'
 import type { ConcurrencyLimits, SharedLimit } from './in-flight.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
-import { counter, type Family, gauge, histogram, type Samples, samplesBy } from './prometheus.ts'
+import { type MetricValues, type Samples, samplesBy } from './prometheus.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { WebhookSender } from './webhooks/sender.ts'
 
@@ -15,7 +15,7 @@ export type Metrics = ReturnType<typeof createMetrics>
  * Combines the metrics of worker processes. `collectOwn` collects the metrics of this process. The
  * returned function collects those of all processes.
  */
-export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly Family[]>
+export type PoolMetrics = (collectOwn: () => MetricValues) => () => Promise<MetricValues>
 
 /** The parts of a server whose current state the metrics report. */
 export interface Gauges {
@@ -64,72 +64,35 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single) {
     }
     return found
   }
-  const collect = (): Family[] => {
+  const collect = (): MetricValues => {
     const { concurrency, memory, rateLimits, connections, poolState, nearQuotas } = gauges
     const byKind = (value: 'taken' | 'refused') =>
       Object.fromEntries(Object.entries(concurrency).map(([kind, limit]) => [kind, limit[value]]))
+    const overloaded = { ...byKind('refused'), memory: memory.refused }
     const limited = Object.fromEntries(rateLimits.map(({ name, refused }) => [name, refused]))
     const pool = poolState()
-    return [
-      counter(
-        'tillkit_http_requests_total',
-        'Requests answered; 499 when the client hung up first.',
-        Object.assign({}, ...Array.from(series, countSamples)),
+    return {
+      tillkit_http_requests_total: Object.assign({}, ...Array.from(series, countSamples)),
+      tillkit_http_request_duration_seconds: Object.assign(
+        {},
+        ...Array.from(series, durationSamples),
       ),
-      histogram(
-        'tillkit_http_request_duration_seconds',
-        'Time from the end of the request headers to the answer.',
-        Object.assign({}, ...Array.from(series, durationSamples)),
-      ),
-      gauge(
-        'tillkit_http_requests_in_flight',
-        'Requests being answered.',
-        samplesBy('kind', byKind('taken')),
-      ),
-      counter(
-        'tillkit_http_overloaded_total',
-        'Requests refused with 503 by a concurrency or memory limit.',
-        samplesBy('kind', { ...byKind('refused'), memory: memory.refused }),
-      ),
-      counter(
-        'tillkit_http_rate_limited_total',
-        'Requests refused by a rate limit.',
-        samplesBy('by', limited),
-      ),
-      gauge('tillkit_http_connections', 'Open connections.', connections.open),
-      counter(
-        'tillkit_http_connections_dropped_total',
-        'Connections closed over the limit.',
-        connections.dropped,
-      ),
-      counter('tillkit_imports_total', 'Successful imports, without dry runs.', imports.finished),
-      counter(
-        'tillkit_imports_failed_total',
-        'Failed imports, including dry runs.',
-        samplesBy('cause', imports.failed),
-      ),
-      counter(
-        'tillkit_import_rows_total',
-        'Rows of successful imports.',
-        samplesBy('result', imports.rows),
-      ),
-      gauge(
-        'tillkit_accounts_near_quota',
-        'Accounts that added rows and use at least 80 % of their quota.',
-        samplesBy('quota', countByQuota(nearQuotas())),
-        'max',
-      ),
+      tillkit_http_requests_in_flight: samplesBy('kind', byKind('taken')),
+      tillkit_http_overloaded_total: samplesBy('kind', overloaded),
+      tillkit_http_rate_limited_total: samplesBy('by', limited),
+      tillkit_http_connections: connections.open,
+      tillkit_http_connections_dropped_total: connections.dropped,
+      tillkit_imports_total: imports.finished,
+      tillkit_imports_failed_total: samplesBy('cause', imports.failed),
+      tillkit_import_rows_total: samplesBy('result', imports.rows),
+      tillkit_accounts_near_quota: samplesBy('quota', countByQuota(nearQuotas())),
+      tillkit_pool_connections_max: pool?.size,
+      tillkit_pool_connections_open: pool?.open,
+      tillkit_pool_connections_in_use: pool?.inUse,
+      tillkit_pool_waiting: pool?.waiting,
       ...deliveryMetrics(gauges.webhooks),
-      gauge('tillkit_pool_connections_max', 'Database connections allowed.', pool?.size),
-      gauge('tillkit_pool_connections_open', 'Database connections open.', pool?.open),
-      gauge('tillkit_pool_connections_in_use', 'Database connections in use.', pool?.inUse),
-      gauge(
-        'tillkit_pool_waiting',
-        'Statements and transactions that wait for a connection.',
-        pool?.waiting,
-      ),
       ...processMetrics(),
-    ]
+    }
   }
 
   return {
@@ -189,7 +152,6 @@ function countByQuota(near: readonly NearQuota[]) {
 }
 
 /** The metrics of the requests that this process's sender has made. */
-export function deliveryMetrics(sender: WebhookSender | undefined): Family[] {
-  const samples = sender && samplesBy('result', sender.results)
-  return [counter('tillkit_webhook_requests_total', 'Requests of the webhook sender.', samples)]
+export function deliveryMetrics(sender: WebhookSender | undefined): MetricValues {
+  return { tillkit_webhook_requests_total: sender && samplesBy('result', sender.results) }
 }

@@ -1,27 +1,24 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { counter, type Family, gauge, type Samples, samplesBy } from './prometheus.ts'
+import { type MetricValues, type Samples, samplesBy } from './prometheus.ts'
 import { readVersion } from './version.ts'
 
 /** The metrics of the process, under their standard Prometheus names, and of its event loop. */
-export function processMetrics(): Family[] {
+export function processMetrics(): MetricValues {
   const { user, system } = process.cpuUsage()
   const { active, idle } = performance.eventLoopUtilization()
-  const versions = `{version="${readVersion()}",node="${process.version}"}`
-  const ofVersions = 'Versions of tillkit and Node, as labels; always 1.'
-  const loop = samplesBy('state', { active: active / 1e3, idle: idle / 1e3 })
-  const ofDelay = 'Delay of the event loop since the last scrape; percentile 100 is the longest.'
-  const { open, max } = countFiles()
-  return [
-    gauge('tillkit_build_info', ofVersions, { [versions]: 1 }, 'min'),
-    counter('tillkit_event_loop_seconds_total', 'Time of the event loop by state.', loop),
-    gauge('tillkit_event_loop_delay_seconds', ofDelay, takeDelays(), 'max'),
-    gauge('process_start_time_seconds', 'Unix time of the process start.', STARTED, 'min'),
-    counter('process_cpu_seconds_total', 'User and system CPU time.', (user + system) / 1e6),
-    gauge('process_resident_memory_bytes', 'Resident memory.', process.memoryUsage.rss()),
-    gauge('process_open_fds', 'Open file descriptors.', open, 'max'),
-    gauge('process_max_fds', 'Limit of open file descriptors.', max, 'min'),
-  ]
+  return {
+    tillkit_build_info: { [`{version="${readVersion()}",node="${process.version}"}`]: 1 },
+    tillkit_event_loop_seconds_total: samplesBy('state', {
+      active: active / 1e3,
+      idle: idle / 1e3,
+    }),
+    tillkit_event_loop_delay_seconds: takeDelays(),
+    process_start_time_seconds: STARTED,
+    process_cpu_seconds_total: (user + system) / 1e6,
+    process_resident_memory_bytes: process.memoryUsage.rss(),
+    ...fileMetrics(),
+  }
 }
 
 const STARTED = performance.timeOrigin / 1000
@@ -52,11 +49,11 @@ function takeDelays(): Samples {
 }
 
 /** The number of open file descriptors and their limit, on Linux only. */
-function countFiles(): { readonly open?: number; readonly max?: number } {
+function fileMetrics(): MetricValues {
   try {
     const open = readdirSync('/proc/self/fd').length - 1 // does not count the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return max === undefined ? { open } : { open, max: Number(max) }
+    return { process_open_fds: open, process_max_fds: max === undefined ? max : Number(max) }
   } catch {
     return {}
   }

@@ -1,45 +1,65 @@
+/** All metrics, with their help texts. Names that end with `_total` are counters. */
+const HELP = {
+  tillkit_http_requests_total: 'Requests answered; 499 when the client hung up first.',
+  tillkit_http_request_duration_seconds: 'Time from the end of the request headers to the answer.',
+  tillkit_http_requests_in_flight: 'Requests being answered.',
+  tillkit_http_overloaded_total: 'Requests refused with 503 by a concurrency or memory limit.',
+  tillkit_http_rate_limited_total: 'Requests refused by a rate limit.',
+  tillkit_http_connections: 'Open connections.',
+  tillkit_http_connections_dropped_total: 'Connections closed over the limit.',
+  tillkit_storage_up: 'Whether the storage answers.',
+  tillkit_storage_answer_seconds: 'Duration of the readiness check of this scrape.',
+  tillkit_clock_offset_seconds: 'Clock of this server minus that of the database server.',
+  tillkit_database_bytes: 'Size of the database.',
+  tillkit_database_wal_bytes: 'Size of its write-ahead log.',
+  tillkit_database_free_bytes: 'Free bytes in its file system.',
+  tillkit_pool_connections_max: 'Database connections allowed.',
+  tillkit_pool_connections_open: 'Database connections open.',
+  tillkit_pool_connections_in_use: 'Database connections in use.',
+  tillkit_pool_waiting: 'Statements and transactions that wait for a connection.',
+  tillkit_imports_total: 'Successful imports, without dry runs.',
+  tillkit_imports_failed_total: 'Failed imports, including dry runs.',
+  tillkit_import_rows_total: 'Rows of successful imports.',
+  tillkit_accounts_near_quota: 'Accounts that added rows and use at least 80 % of their quota.',
+  tillkit_webhook_requests_total: 'Requests of the webhook sender.',
+  tillkit_webhook_endpoints: 'Webhook endpoints by state.',
+  tillkit_webhook_endpoints_failing: 'Active endpoints whose last request failed.',
+  tillkit_webhook_lag_events: 'Events that active endpoints have not received yet.',
+  tillkit_webhook_lag_seconds: 'Age of the oldest of these events.',
+  tillkit_event_loop_seconds_total: 'Time of the event loop by state.',
+  tillkit_event_loop_delay_seconds:
+    'Delay of the event loop since the last scrape; percentile 100 is the longest.',
+  tillkit_worker_restarts_total: 'Workers that died.',
+  tillkit_build_info: 'Versions of tillkit and Node, as labels; always 1.',
+  process_start_time_seconds: 'Unix time of the process start.',
+  process_cpu_seconds_total: 'User and system CPU time.',
+  process_resident_memory_bytes: 'Resident memory.',
+  process_open_fds: 'Open file descriptors.',
+  process_max_fds: 'Limit of open file descriptors.',
+} as const
+
+type Name = keyof typeof HELP
+
+const HISTOGRAM: Name = 'tillkit_http_request_duration_seconds'
+
+/** How to combine the values of several processes, if not by their sum. */
+const COMBINE: { readonly [N in Name]?: (...values: number[]) => number } = {
+  tillkit_accounts_near_quota: Math.max,
+  tillkit_event_loop_delay_seconds: Math.max,
+  tillkit_build_info: Math.min,
+  process_start_time_seconds: Math.min,
+  process_open_fds: Math.max,
+  process_max_fds: Math.min,
+}
+
 /**
- * The values of a metric by their labels, as Prometheus writes them: `{kind="reads"}`, or '' for a
- * value without labels. In a histogram, a suffix of the name comes first: `_sum{route="/healthz"}`.
+ * The values of a metric by their labels, as Prometheus writes them: `{kind="reads"}`. In a
+ * histogram, a suffix of the name comes first: `_sum{route="/healthz"}`.
  */
 export type Samples = { readonly [labels: string]: number }
 
-/** A metric family: the samples of one name. */
-export interface Family {
-  readonly name: string
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly help: string
-  readonly samples: Samples
-  /** How to combine the values of several processes. */
-  readonly aggregate: keyof typeof combine
-}
-
-const combine = {
-  sum: (a: number, b: number) => a + b,
-  min: Math.min,
-  max: Math.max,
-}
-
-/** A metric without a value is left out of the answer. */
-type Value = number | Samples | undefined
-
-export function counter(name: string, help: string, value: Value): Family {
-  const samples = typeof value === 'number' ? { '': value } : (value ?? {})
-  return { name, type: 'counter', help, samples, aggregate: 'sum' }
-}
-
-export function gauge(
-  name: string,
-  help: string,
-  value: Value,
-  aggregate: Family['aggregate'] = 'sum',
-): Family {
-  return { ...counter(name, help, value), type: 'gauge', aggregate }
-}
-
-export function histogram(name: string, help: string, samples: Samples): Family {
-  return { ...counter(name, help, samples), type: 'histogram' }
-}
+/** The values of some metrics. A metric without a value is left out of the answer. */
+export type MetricValues = { readonly [N in Name]?: number | Samples | undefined }
 
 /** A sample for each value of a label. */
 export function samplesBy(label: string, values: { readonly [name: string]: number }): Samples {
@@ -50,35 +70,53 @@ export function samplesBy(label: string, values: { readonly [name: string]: numb
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Formats Prometheus text, version 0.0.4. Escapes nothing, because names and labels are fixed. */
-export function formatFamilies(families: readonly Family[]): string {
-  return families.map(formatFamily).join('')
+export function formatMetrics(values: MetricValues): string {
+  const names = Object.keys(HELP) as Name[]
+  return names.map((name) => formatMetric(name, samplesOf(values[name]))).join('')
 }
 
-function formatFamily({ name, type, help, samples }: Family): string {
+function formatMetric(name: Name, samples: Samples): string {
   const lines = Object.entries(samples).map(([labels, value]) => `${name}${labels} ${value}\n`)
   if (lines.length === 0) return ''
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+  return `# HELP ${name} ${HELP[name]}\n# TYPE ${name} ${typeOf(name)}\n${lines.join('')}`
+}
+
+function typeOf(name: Name): 'histogram' | 'counter' | 'gauge' {
+  if (name === HISTOGRAM) return 'histogram'
+  return name.endsWith('_total') ? 'counter' : 'gauge'
+}
+
+function samplesOf(value: MetricValues[Name] = {}): Samples {
+  return typeof value === 'number' ? { '': value } : value
 }
 
 /** Combines the metrics of several processes into those of one. */
-export function sumFamilies(processes: readonly (readonly Family[])[]): Family[] {
-  const sums = new Map<string, Family>()
-  for (const family of processes.flat()) {
-    const { name, aggregate } = family
-    const samples: { [labels: string]: number } = { ...sums.get(name)?.samples }
-    for (const [labels, value] of Object.entries(family.samples)) {
+export function combineMetrics(processes: readonly MetricValues[]): MetricValues {
+  const combined: { [N in Name]?: { [labels: string]: number } } = {}
+  for (const [name, value] of processes.flatMap((values) => entriesOf(values))) {
+    const samples = combined[name] ?? {}
+    combined[name] = samples
+    const combine = COMBINE[name] ?? sum
+    for (const [labels, each] of Object.entries(samplesOf(value))) {
       const before = samples[labels]
-      samples[labels] = before === undefined ? value : combine[aggregate](before, value)
+      samples[labels] = before === undefined ? each : combine(before, each)
     }
-    sums.set(name, { ...family, samples })
   }
-  return [...sums.values()]
+  return combined
+}
+
+function sum(a: number, b: number): number {
+  return a + b
 }
 
 /**
  * Returns the metrics that still count after their process has ended: all except gauges. Without
  * them, the sum of a counter would decrease.
  */
-export function countersOf(families: readonly Family[]): Family[] {
-  return families.filter(({ type }) => type !== 'gauge')
+export function countersOf(values: MetricValues): MetricValues {
+  return Object.fromEntries(entriesOf(values).filter(([name]) => typeOf(name) !== 'gauge'))
+}
+
+function entriesOf(values: MetricValues) {
+  return Object.entries(values) as [Name, MetricValues[Name]][]
 }
