@@ -12,7 +12,7 @@ import {
 import { CommandFailure, UsageError } from './command-errors.ts'
 import { watchDatabase } from './database-watch.ts'
 import { createDemo, formatDemo } from './demo.ts'
-import { formatLogLine, type LogFormat } from './log-format.ts'
+import { formatLogLine } from './log-format.ts'
 import { createLogWriter } from './log-writer.ts'
 import { watchQuotas } from './quota-watch.ts'
 import type { ServeInvocation } from './serve-options.ts'
@@ -58,6 +58,13 @@ export async function runServer({
   )
   const log = (level: 'info' | 'warn' | 'error', message: string) =>
     writeLine(formatMessage(level, message))
+  const suspectDatabase = watchDatabase(till, log)
+  const logRequest = (entry: LogEntry) => {
+    const { level, status } = entry
+    if (level === 'debug' && options.log !== 'debug') return
+    writeLine(formatLogLine(entry, logFormat))
+    if (level === 'error' && status === 503) suspectDatabase()
+  }
   /** Prints a line on stdout. A collector that reads both streams gets only JSON lines. */
   const print = (text: string) =>
     output.line(options['log-format'] === 'json' ? formatMessage('info', text) : text)
@@ -85,7 +92,8 @@ export async function runServer({
     console: options.console,
     metrics: options.metrics,
     poolMetrics: isWorker ? poolMetrics : undefined,
-    ...logOptions(options.log ?? 'all', logFormat, writeLine, watchDatabase(till, log)),
+    log: options.log === 'off' ? undefined : logRequest,
+    logOnlyErrors: options.log === 'errors',
   }
   watchQuotas(till, (message) => log('warn', message))
   const sending = {
@@ -107,7 +115,7 @@ export async function runServer({
   const start = async (): Promise<Served> => {
     if (!isPool) return listen(till, { ...settings, webhooks })
     if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
-    return startWorkers(workers, args, host, (message) => log('error', message))
+    return startWorkerPool(workers, args, host, (message) => log('error', message))
   }
   const server = await start().catch(async (error) => {
     await webhooks?.close()
@@ -127,9 +135,7 @@ export async function runServer({
   // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
   // expected.
   if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
-  for (const message of findStartupWarnings(db, config, host)) {
-    log('warn', message)
-  }
+  for (const message of findStartupWarnings(db, config, host)) log('warn', message)
   const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
   if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
   const unconfirmed = await till.outbox.countUnconfirmed()
@@ -153,32 +159,4 @@ interface Served {
   /** Resolves when the workers can no longer serve. */
   readonly failed?: Promise<void>
   stop(): Promise<void>
-}
-
-/** Starts worker processes that run the same command line. */
-async function startWorkers(
-  workers: number,
-  args: readonly string[],
-  host: string,
-  onDeath: (message: string) => void,
-): Promise<Served> {
-  const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
-  const { port, ...pool } = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, ...pool }
-}
-
-function logOptions(
-  which: ServeInvocation['options']['log'] & string,
-  format: LogFormat,
-  writeLine: (line: string) => void,
-  suspectDatabase: () => void,
-): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
-  if (which === 'off') return {}
-  const log = (entry: LogEntry) => {
-    const { level, status } = entry
-    if (level === 'debug' && which !== 'debug') return
-    writeLine(formatLogLine(entry, format))
-    if (level === 'error' && status === 503) suspectDatabase()
-  }
-  return { log, logOnlyErrors: which === 'errors' }
 }

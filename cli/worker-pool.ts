@@ -10,19 +10,21 @@ const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
 /**
- * Runs this program with `args` in `count` workers. Replaces each worker that dies, and passes the
+ * Runs this command line of `serve` in `count` workers, which send no webhooks. Replaces each worker that dies, and passes the
  * reason to `onDeath`. Starts the first worker alone, so that an error such as a port in use is
  * printed only once. Throws if the first worker cannot listen.
  */
 export async function startWorkerPool(
   count: number,
   args: readonly string[],
+  host: string,
   onDeath: (message: string) => void,
 ) {
   // Lets the kernel distribute connections. By default this process distributes them, and one that
   // it passes to a dying worker waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  cluster.setupPrimary({ args: [...args] })
+  const ownArgs = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
+  cluster.setupPrimary({ args: [...ownArgs, '--no-webhooks'] })
   const first = cluster.fork()
   const port = await portOf(first)
   if (port === undefined) {
@@ -59,8 +61,8 @@ export async function startWorkerPool(
   await Promise.race([Promise.all(others.map(portOf)), failed])
 
   return {
-    /** The port of all workers. */
-    port,
+    /** The URL of all workers. */
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     /** Resolves when the pool gives up: several workers in a row ended right after their start. */
     failed,
     /** Stops the workers gracefully, and resolves when all have ended. */
