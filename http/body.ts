@@ -84,19 +84,14 @@ function textOf(parsed: unknown, limits: Limits): string {
 }
 
 function parseBytes(bytes: Uint8Array, limits: Limits, memory: Reservation): object {
-  const { jsonValues, jsonDepth } = limits
-  const values = countJsonValues(bytes, jsonValues, jsonDepth)
-  if (values === 'too_many_values') {
-    throw invalid(`The body may have at most ${jsonValues} values, keys included`)
-  }
-  if (values === 'too_deep') throw tooDeep(limits)
+  const values = countJsonValues(bytes, limits)
   memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
   const body = parseJson(bytes)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
   throw notAnObject()
 }
 
-function tooDeep({ jsonDepth }: Limits): TillError {
+function tooDeep({ jsonDepth }: Pick<Limits, 'jsonDepth'>): TillError {
   return invalid(`The body may nest at most ${jsonDepth} deep`)
 }
 
@@ -258,15 +253,16 @@ function positionOf(error: unknown): string {
   return position ? `, ${position[0]}` : ''
 }
 
-/** The number of values and keys, or the name of the limit that the JSON exceeds. */
-type JsonCount = number | 'too_many_values' | 'too_deep'
-
 /**
  * Counts the values and keys of a JSON text in UTF-8 before it is parsed: 3 bytes (`{},`) become 64
- * in memory. Takes one pass, allocates nothing, and stops when a limit is exceeded. Does not
+ * in memory. Takes one pass, allocates nothing, and throws 400 when a limit is exceeded. Does not
  * validate: the count of invalid JSON is meaningless, but `JSON.parse` then rejects the text.
  */
-export function countJsonValues(bytes: Uint8Array, maxValues: number, maxDepth: number): JsonCount {
+export function countJsonValues(
+  bytes: Uint8Array,
+  limits: Pick<Limits, 'jsonValues' | 'jsonDepth'>,
+): number {
+  const { jsonValues, jsonDepth } = limits
   let values = 0
   let depth = 0
   let isInScalar = false
@@ -283,9 +279,11 @@ export function countJsonValues(bytes: Uint8Array, maxValues: number, maxDepth: 
         continue
       }
       if (kind === QUOTE) at = endOfString(bytes, at)
-      else if (++depth > maxDepth) return 'too_deep'
+      else if (++depth > jsonDepth) throw tooDeep(limits)
     }
-    if (++values > maxValues) return 'too_many_values'
+    if (++values > jsonValues) {
+      throw invalid(`The body may have at most ${jsonValues} values, keys included`)
+    }
   }
   return values
 }
