@@ -39,11 +39,10 @@ export function handleClientErrors(
 
 /** Calls `act` when all earlier pipelined requests on the connection are answered. */
 function afterEarlierAnswers(connections: Connections, socket: Socket, act: () => void): void {
-  const exchange = connections.get(socket)
-  const { request, response } = exchange ?? {}
-  if (!request || !response || isOver({ request, response })) {
+  const response = connections.get(socket)
+  if (!response || isOver(response)) {
     act()
-  } else if (request.complete) {
+  } else if (response.req.complete) {
     response.once('finish', act)
   } else if (response.headersSent) {
     // The malformed bytes belong to a request whose answer has begun: no error answer can be sent.

@@ -3,17 +3,11 @@ import type { Socket } from 'node:net'
 import type { Limits } from './limits.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** A request and its response. */
-export interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-}
-
-/** The open connections, each with its latest exchange. A connection without a request has none. */
-export type Connections = ReadonlyMap<Socket, Exchange | undefined>
+/** The open connections, each with the response to its latest request. */
+export type Connections = ReadonlyMap<Socket, ServerResponse | undefined>
 
 /**
- * Limits and counts the connections of a server, and tracks the latest exchange of each connection.
+ * Limits and counts the connections of a server, and tracks the latest response of each connection.
  * After the server has stopped listening, closes each connection after its next answer. If it
  * closed connections while the server still listens, clients would reconnect. The kernel would
  * reset the new connections when the server stops listening.
@@ -22,18 +16,17 @@ export function watchConnections(
   server: Server,
   { connections, limits }: ServerContext,
 ): Connections {
-  const latest = new Map<Socket, Exchange | undefined>()
-  const track = (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request
+  const latest = new Map<Socket, ServerResponse | undefined>()
+  const track = ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (!server.listening) {
       socket.setTimeout(0) // the connection is no longer idle
       // Of several pipelined answers, only the last may close the connection: the answers after a
       // close would be lost.
       const earlier = latest.get(socket)
-      if (earlier) earlier.response.shouldKeepAlive = true
+      if (earlier) earlier.shouldKeepAlive = true
       response.shouldKeepAlive = false
     }
-    latest.set(socket, { request, response })
+    latest.set(socket, response)
   }
   const untrack = function (this: Socket) {
     latest.delete(this)
@@ -62,17 +55,17 @@ export function closeConnections(
   { stopIdleTimeout }: Limits,
 ): void {
   server.keepAliveTimeout = Math.max(1, stopIdleTimeout) // 0 would disable it
-  for (const [socket, exchange] of connections) {
+  for (const [socket, response] of connections) {
     const closeWhenIdle = () => socket.setTimeout(server.keepAliveTimeout)
-    if (!exchange || isOver(exchange)) closeWhenIdle()
-    else if (exchange.response.writableFinished) exchange.request.once('close', closeWhenIdle)
-    else exchange.response.shouldKeepAlive = false
+    if (!response || isOver(response)) closeWhenIdle()
+    else if (response.writableFinished) response.req.once('close', closeWhenIdle)
+    else response.shouldKeepAlive = false
   }
 }
 
 /** Whether the request is fully received and its answer fully sent. */
-export function isOver({ request, response }: Exchange): boolean {
-  return request.complete && response.writableFinished
+export function isOver({ req, writableFinished }: ServerResponse): boolean {
+  return req.complete && writableFinished
 }
 
 /** The requests that wait for `100 Continue`, and whether their connections may stay open. */

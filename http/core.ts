@@ -20,13 +20,14 @@ type Remember = (read: CacheableRead) => void
 export function createCore(till: Till, context: ServerContext) {
   const { limits, cors } = context
   const admission = createAdmission(till, context)
-  const router = createRouter([
+  const served = [
     ...[...routes, openApiRoute],
     ...(context.metrics ? [metricsRoute] : []),
     ...(context.manage ? manageRoutes : []),
     ...(context.docs ? createReferenceRoutes() : []),
     ...(context.console ? createConsoleRoutes() : []),
-  ])
+  ]
+  const router = createRouter(served)
 
   /**
    * Answers a request. Throws an error that becomes a problem document. `remember` is called with
@@ -35,7 +36,7 @@ export function createCore(till: Till, context: ServerContext) {
   const respond = async (exchange: Exchange, remember?: Remember): Promise<Reply> => {
     const { method, target, answer, headers } = exchange
     if (method === 'OPTIONS' && target.path !== '') {
-      return answerOptions(exchange, router.on(target.path))
+      return answerOptions(exchange, target.path === '*' ? served : router.on(target.path))
     }
     const found = findRoute(exchange)
     exchange.route = found.route
@@ -59,7 +60,7 @@ export function createCore(till: Till, context: ServerContext) {
 
   const handle = async (
     exchange: Exchange,
-    { route, sentParams, fields }: FoundRoute,
+    { route, sentParams, fields }: ReturnType<typeof router.find>,
     remember: Remember | undefined,
   ): Promise<Result> => {
     const { credential, readBody, handler, description } = route
@@ -138,49 +139,35 @@ function pick(fields: readonly string[], sent: Body): Body {
   return Object.fromEntries(fields.map((field) => [field, sent[field]]))
 }
 
-/**
- * A route, the parameters of the path as they were sent, and the fields of the route's JSON body, if
- * it has one.
- */
-interface FoundRoute {
-  readonly route: AnyRoute
-  readonly sentParams: Params
-  readonly fields: readonly string[] | undefined
-}
-
 /** Path segments that begin with `:` are parameters. */
 function createRouter(routes: readonly AnyRoute[]) {
   const compiled = routes.map((route) => ({
     route,
     pattern: patternOf(route.path),
+    /** The fields of the route's JSON body, if it has one. */
     fields: fieldsOfBody(route),
   }))
-
+  /** Whether a path has a route. */
+  const has = (path: string) => compiled.some(({ pattern }) => pattern.test(path))
+  /** Returns the routes of a path. Throws 404 for an unknown path. */
   const on = (path: string) => {
-    const onPath = compiled.filter(({ pattern }) => pattern.test(path))
-    if (onPath.length === 0) throw new TransportFault('route_not_found', explainUnknown(path))
-    return onPath.map(({ route }) => route)
+    if (!has(path)) throw new TransportFault('route_not_found', explainUnknown(path))
+    return routes.filter((_, index) => compiled[index]?.pattern.test(path))
   }
-
-  return {
-    /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
-    on: (path: string): readonly AnyRoute[] => (path === '*' ? routes : on(path)),
-    /** Whether a path has a route. */
-    has: (path: string) => compiled.some(({ pattern }) => pattern.test(path)),
-    /**
-     * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path.
-     * Throws 405 with an `Allow` header when the path does not have the method.
-     */
-    find(method: string, path: string): FoundRoute {
-      const wanted = method === 'HEAD' ? 'GET' : method
-      for (const { route, pattern, fields } of compiled) {
-        const match = route.method === wanted ? pattern.exec(path) : null
-        if (match) return { route, fields, sentParams: match.groups ?? {} }
-      }
-      const allow = methodsOf(on(path))
-      throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
-    },
+  /**
+   * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path. Throws
+   * 405 with an `Allow` header when the path does not have the method.
+   */
+  const find = (method: string, path: string) => {
+    const wanted = method === 'HEAD' ? 'GET' : method
+    for (const { route, pattern, fields } of compiled) {
+      const match = route.method === wanted ? pattern.exec(path) : null
+      if (match) return { route, fields, sentParams: match.groups ?? {} }
+    }
+    const allow = methodsOf(on(path))
+    throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
   }
+  return { has, on, find }
 }
 
 /** Explains the most frequent mistake of a new mount or client: a prefix in front of `/api/v1`. */
