@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { spareBytes } from '../lib/disk-space.ts'
 import { TillError } from '../lib/index.ts'
 
 /** The temporary file of an upload. Call `flush` after the last `write`, before `read`. */
@@ -10,7 +11,10 @@ export type TemporaryFile = Awaited<ReturnType<typeof createTemporaryFile>>
 const WRITE_BYTES = 512 * 1024
 const READ_BYTES = 256 * 1024
 
-/** Creates a temporary file. Unlinks it at once: then not even `kill -9` leaves it behind. */
+/**
+ * Creates a temporary file. Unlinks it at once: then not even `kill -9` leaves it behind. Leaves the
+ * reserve of the disk free, because the database may be on the same one.
+ */
 export async function createTemporaryFile() {
   const path = join(tmpdir(), `tillkit-${randomUUID()}`)
   const file = await asUnavailable(open(path, 'wx+', 0o600))
@@ -27,6 +31,7 @@ export async function createTemporaryFile() {
   const flush = async () => {
     await writing
     if (pending.length === 0) return
+    if (spareBytes(tmpdir()) < pendingBytes) throw noRoom()
     writing = asUnavailable(file.writev(pending, size))
     writing.catch(() => {}) // avoids an unhandled rejection: the next `await writing` rejects
     size += pendingBytes
@@ -66,8 +71,12 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     const { code } = error as { code?: string }
     if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EMFILE') throw error
-    throw new TillError('storage_unavailable', 'There is no room for the upload right now')
+    throw noRoom()
   }
+}
+
+function noRoom(): TillError {
+  return new TillError('storage_unavailable', 'There is no room for the upload right now')
 }
 
 /** The maximum number of unwritten chunks. Chunks of 512 bytes or more never reach it. */

@@ -9,7 +9,8 @@ const rooms: { readonly [room: string]: string } = {
   'lib/domain/': 'lib/errors.ts',
   'lib/token/': 'lib/bounded-map.ts lib/errors.ts node:crypto node:buffer',
   'lib/csv/': 'lib/domain/ lib/errors.ts',
-  'lib/storage/': 'lib/bounded-map.ts lib/domain/ lib/errors.ts node: better-sqlite3 postgres',
+  'lib/storage/':
+    'lib/bounded-map.ts lib/disk-space.ts lib/domain/ lib/errors.ts node: better-sqlite3 postgres',
   'lib/services/':
     'lib/domain/ lib/storage/port.ts lib/storage/open-import.ts lib/storage/pages.ts ' +
     'lib/storage/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts lib/shares.ts ' +
@@ -17,10 +18,12 @@ const rooms: { readonly [room: string]: string } = {
   'lib/till.ts': 'lib/services/ lib/domain/ lib/storage/port.ts lib/token/ lib/errors.ts',
   'lib/errors.ts': '',
   'lib/bounded-map.ts': '',
+  'lib/disk-space.ts': 'node:fs',
   'lib/operations.ts': '',
   'lib/shares.ts': '',
   'lib/index.ts': 'lib/',
-  'http/': 'lib/bounded-map.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
+  'http/':
+    'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
   'cli/': 'http/index.ts lib/index.ts node:',
   // Not the index files: their types need those of Node, which a browser's program does not have.
   'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',

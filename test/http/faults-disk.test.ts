@@ -116,3 +116,12 @@ test('uploads without disk space for temporary files are 503, and leave no file'
   assert.equal((await load(csv)).status, 200)
   assert.equal(await purchases(), ROWS)
 })
+
+test('an upload leaves the reserve of the disk free, which the database may need', async (t) => {
+  const TMPDIR = smallDisk(t, 8) // an eighth of it is the reserve
+  if (!TMPDIR) return
+  const { load } = await start(t, { TMPDIR })
+
+  assertNoRoom(await load('x'.repeat(7.5 * 2 ** 20)))
+  assertProblem(await load('x'.repeat(6 * 2 ** 20)), 400, 'invalid_purchases')
+})

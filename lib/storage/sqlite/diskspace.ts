@@ -1,14 +1,10 @@
-import { statfsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { spareBytes } from '../../disk-space.ts'
 import type { StorageSize } from '../port.ts'
 import type { Connection } from './connection.ts'
 import { diskFullError } from './drivers.ts'
-
-/** The bytes that imports leave free on the disk, for other writers and for deleting their rows. */
-const RESERVE_BYTES = 64 * 2 ** 20
-/** The reserve of free space takes at most this fraction of the disk. */
-const RESERVE_PART = 1 / 8
 
 /**
  * Throws if an import would use the reserve. Deleting rows needs space in the WAL, so an import that
@@ -23,18 +19,10 @@ export async function assertDiskSpace(db: Connection): Promise<void> {
 export async function makeDiskSpace(db: Connection): Promise<number> {
   const { path } = db
   if (path === undefined) return Number.POSITIVE_INFINITY
-  const spare = spareBytes(path)
-  if (spare >= 0) return spare
-  await db.emptyLog().catch(() => {})
-  return spareBytes(path)
-}
-
-function spareBytes(path: string): number {
-  const { bavail, bsize, blocks } = statfsSync(path)
-  const wal = bytesOf(`${path}-wal`)
-  // The reserve includes the size of the WAL, by which a checkpoint may enlarge the file.
-  const reserve = wal + Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_PART)
-  return bavail * bsize - reserve
+  // A checkpoint may enlarge the file by the size of the WAL.
+  const spare = () => spareBytes(path) - bytesOf(`${path}-wal`)
+  if (spare() < 0) await db.emptyLog().catch(() => {})
+  return spare()
 }
 
 /** The bytes of the file and its WAL, and the free bytes of the file system. */
