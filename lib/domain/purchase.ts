@@ -34,15 +34,11 @@ export interface NewPurchase {
   readonly expires_at?: number | undefined
 }
 
-/** A purchase as it is stored. */
-export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
+/** A stored purchase. */
+export interface Purchase extends Omit<NewPurchase, 'line' | 'purchased_at' | 'expires_at'> {
   readonly store_id: string
   /** The import that added the purchase. */
   readonly import_id: string
-}
-
-/** A purchase as the library returns it. */
-export interface Purchase extends Omit<StoredPurchase, 'purchased_at' | 'expires_at'> {
   /** The time of the purchase; ISO 8601, UTC. */
   readonly purchased_at: string
   /** When a subscription ends; ISO 8601, UTC. It is owned until then. */

@@ -43,7 +43,7 @@ import type { OnMistake } from './mistakes.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned-purchases.ts'
 import { appOf, rulesOf } from './purchase-rules.ts'
-import { recordPurchase, withTimeText } from './record-purchase.ts'
+import { recordPurchase } from './record-purchase.ts'
 
 export interface Purchases extends Overview {
   /**
@@ -191,15 +191,15 @@ export function createPurchases(context: Context): Purchases {
       if (transaction_id !== undefined) {
         const stores = { account_id, store_id }
         const found = await storage.findTransactions(stores, transaction_id, filter, limit)
-        return { purchases: found.map(withTimeText) }
+        return { purchases: found }
       }
       const store = { account_id, store_id: store_id as string } // the query has one of both
-      const page = await storage.listPurchases(store, filter, {
+      const { records: purchases, ...further } = await storage.listPurchases(store, filter, {
         ...pageFor({ limit, cursor }),
         newestFirst: newest_first,
       })
-      if (page.purchases.length === 0) await assertImport(storage, account, filter, store_id)
-      return { ...page, purchases: page.purchases.map(withTimeText) }
+      if (purchases.length === 0) await assertImport(storage, account, filter, store_id)
+      return { purchases, ...further }
     },
 
     async changes(account, purchase) {

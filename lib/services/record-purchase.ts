@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, RecordedPurchase, StoredPurchase } from '../domain/purchase.ts'
+import type { RecordedPurchase } from '../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
@@ -70,15 +70,6 @@ export async function recordPurchase(
     const message = 'differs from the stored purchase with the same transaction_id'
     throw invalidField(result.field, 'transaction_conflict', message)
   }
-  const { outcome, purchase } = result
-  if (outcome === 'added') rowQuotas.purchases.add(account_id, 1)
-  return purchase ? { outcome, purchase: withTimeText(purchase) } : { outcome }
-}
-
-export function withTimeText({ purchased_at, expires_at, ...purchase }: StoredPurchase): Purchase {
-  return {
-    ...purchase,
-    purchased_at: formatInstant(purchased_at),
-    ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
-  }
+  if (result.outcome === 'added') rowQuotas.purchases.add(account_id, 1)
+  return result
 }

@@ -17,7 +17,6 @@ import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { withTimeText } from './record-purchase.ts'
 
 export interface Users {
   /**
@@ -71,9 +70,7 @@ export function createUsers(context: Context): Users {
     for await (const { store_id } of storesOf(project_id)) {
       const list = (page: Page) =>
         storage.listPurchases({ account_id, store_id }, { user_id }, page)
-      for await (const { purchases } of pagesOf(list, EXPORT_PAGE)) {
-        yield purchases.map(withTimeText)
-      }
+      for await (const { records } of pagesOf(list, EXPORT_PAGE)) yield records
     }
   }
 

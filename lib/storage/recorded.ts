@@ -1,5 +1,6 @@
 import type { ImportDetails } from '../domain/import.ts'
-import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
+import { formatInstant } from '../domain/instant.ts'
+import type { NewPurchase, Purchase } from '../domain/purchase.ts'
 import type { WriteOptions } from './records.ts'
 
 /**
@@ -11,7 +12,7 @@ export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
 /** The details of the import that holds one recorded purchase. Such an import has no file. */
 export function recordedDetails(
   { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
-  outcome: 'added' | 'updated',
+  isAdded: boolean,
   { audit }: WriteOptions,
 ): Partial<ImportDetails> {
   if (!audit) return {}
@@ -22,9 +23,9 @@ export function recordedDetails(
     sha256: '',
     layout: '',
     rows: 1,
-    added: outcome === 'added' ? 1 : 0,
+    added: Number(isAdded),
     skipped: 0,
-    updated: outcome === 'updated' ? 1 : 0,
+    updated: Number(!isAdded),
     passed_over: 0,
     totals: [{ status, currency, rows: 1, total: String(price) }],
     finished_at: audit.at,
@@ -43,13 +44,16 @@ export function metadataText({ metadata }: Pick<NewPurchase, 'metadata'>): strin
   return null
 }
 
-/** The stored form of a new purchase. Leaves out undefined fields. */
+/** The stored form of a new purchase. Shares no metadata with it. */
 export function storedPurchase(
   { line: _line, ...row }: NewPurchase,
   store_id: string,
   import_id: string,
-): StoredPurchase {
-  const present = Object.entries(row).filter(([, value]) => value !== undefined)
-  const copied: typeof row = structuredClone(Object.fromEntries(present)) as typeof row
-  return { ...copied, store_id, import_id }
+): Purchase {
+  const { purchased_at, expires_at } = row
+  return {
+    ...JSON.parse(JSON.stringify(row)), // leaves out undefined fields
+    ...{ store_id, import_id, purchased_at: formatInstant(purchased_at) },
+    ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
+  }
 }

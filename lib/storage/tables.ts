@@ -10,9 +10,9 @@ import type { Project } from '../domain/project.ts'
 import {
   type OwnedItem,
   PURCHASE_STATUSES,
+  type Purchase,
   type PurchaseIdentity,
   type PurchaseStatus,
-  type StoredPurchase,
 } from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type { WebhookDeliveryState, WebhookFailure, WebhookState } from '../domain/webhook.ts'
@@ -31,7 +31,6 @@ import {
   optional,
   pick,
   type Row,
-  type Table,
   table,
   text,
 } from './columns.ts'
@@ -162,23 +161,23 @@ const status: Column<PurchaseStatus> = {
   read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
 }
 
+/** The column of a time in Unix milliseconds that a record has as text. */
+const instant: Column<string> = { ...integer, read: (stored) => formatInstant(numberOf(stored)) }
+
 /** The table of purchases. For speed, both adapters have their own statements to write it. */
-export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
+export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
   import_id: text(),
   transaction_id: text(),
   sku: text(),
-  purchased_at: integer,
+  purchased_at: instant,
   user_id: optional(text()),
   quantity: integer,
   price: optional(integer),
   currency: optional(text()),
   status,
   metadata: json,
-  expires_at: optional(integer),
+  expires_at: optional(instant),
 })
-
-/** The column of a time in Unix milliseconds that a record has as text. */
-const instant: Column<string> = { ...integer, read: (stored) => formatInstant(numberOf(stored)) }
 
 /** The rows of a query that groups the purchases of a user by item. */
 export const OWNED = table<OwnedItem>('purchases', {
@@ -189,15 +188,14 @@ export const OWNED = table<OwnedItem>('purchases', {
 })
 
 /** The columns of `purchases` that `compareRepeat` compares. The SKU is in the table `items`. */
-export const PURCHASE_IDENTITIES: Table<Omit<PurchaseIdentity, 'sku'>> = pick(
-  PURCHASES,
-  'user_id',
-  'quantity',
-  'price',
-  'currency',
-  'status',
-  'expires_at',
-)
+export const PURCHASE_IDENTITIES = table<Omit<PurchaseIdentity, 'sku'>>('purchases', {
+  user_id: optional(text()),
+  quantity: integer,
+  price: optional(integer),
+  currency: optional(text()),
+  status,
+  expires_at: optional(integer),
+})
 
 /**
  * The SQL columns of purchases `p`, their imports `i` and items `t`. `status` is the SQL of the

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NewPurchase, StoredPurchase } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { RowOutcomes } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
 import {
@@ -15,7 +15,7 @@ import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 const outcome = (counts: Partial<RowOutcomes>) => {
   return { added: 0, skipped: 0, updated: 0, conflicts: [], ...counts }
 }
-const stored = (row: NewPurchase, change: Partial<StoredPurchase> = {}) => {
+const stored = (row: NewPurchase, change: Partial<Purchase> = {}) => {
   return { ...purchaseOf(row, 'imp_1'), ...change }
 }
 const pending = (line: number) => newRow(line, { status: 'pending' })
@@ -38,7 +38,7 @@ interface Repeat {
   /** The outcome of each slice. */
   readonly outcomes: readonly object[]
   /** The purchases after the commit. */
-  readonly after?: readonly StoredPurchase[]
+  readonly after?: readonly Purchase[]
 }
 
 const REPEATS: Record<string, Repeat> = {

@@ -177,7 +177,11 @@ for (const [step, [sql, onPostgres = sql]] of Object.entries(steps)) {
     await closed
 
     const counts = async () => {
-      const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 3 * UNDONE_ROWS })
+      const { records: purchases } = await storage.listPurchases(
+        MAIN,
+        {},
+        { limit: 3 * UNDONE_ROWS },
+      )
       const pending = purchases.filter(({ status }) => status === 'pending').length
       return [pending, purchases.length - pending]
     }

@@ -81,7 +81,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       await assert.rejects(written, { code })
       assert.deepEqual(await auditOf(fast), [])
       assert.equal((await fast.listItems(MAIN, { limit: 9 })).items.length, 2)
-      assert.deepEqual((await fast.listPurchases(MAIN, {}, { limit: 9 })).purchases, [])
+      assert.deepEqual((await fast.listPurchases(MAIN, {}, { limit: 9 })).records, [])
       assert.equal((await fast.findProject('prj_1'))?.name, 'Game')
     })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { NewPurchase } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { PostgresOptions } from '../../lib/index.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumOutcomes } from '../../lib/storage/row-outcomes.ts'
@@ -114,7 +114,7 @@ describe('PostgreSQL imports', () => {
     const again = await importRows(storage, MAIN, 'imp_2', rows)
 
     const found = await purchasesIn(storage, MAIN)
-    const shown = ({ transaction_id, user_id, currency, metadata }: Partial<NewPurchase>) => {
+    const shown = ({ transaction_id, user_id, currency, metadata }: Purchase | NewPurchase) => {
       return [transaction_id, user_id, currency, metadata]
     }
     assert.deepEqual(found.map(shown), rows.map(shown))

@@ -31,7 +31,7 @@ test('a page with a filter examines a limited number of purchases', async (stora
     const read = (page: Page) =>
       storage.listPurchases(MAIN, filter, { ...page, examine: 2, newestFirst })
     const pages = await collect(pagesOf(read, limit))
-    return pages.map(({ purchases }) => purchases.map(({ transaction_id }) => transaction_id))
+    return pages.map(({ records }) => records.map(({ transaction_id }) => transaction_id))
   }
 
   const refunded = await idsOf({ status: 'refunded' })

@@ -4,7 +4,7 @@ import type {
   Comparison,
   NewPurchase,
   PurchaseField,
-  StoredPurchase,
+  RecordedPurchase,
   UnequalCount,
 } from '../../domain/purchase.ts'
 import type { WriteOptions } from './write.ts'
@@ -62,22 +62,12 @@ export interface AdvancedRows {
   readonly notLater: number
 }
 
-export interface StoredPurchasePage {
-  readonly purchases: StoredPurchase[]
-  /** The cursor of the next page; missing on the last page. */
-  readonly next?: string
-}
-
 /**
  * The outcome of a recorded purchase. If its `transaction_id` is already stored, `compareRepeat`
  * decides the outcome.
  */
 export type RecordedRow =
-  | {
-      readonly outcome: 'added' | 'updated' | 'skipped'
-      /** The purchase as it is stored now. Missing if it was deleted when its user was erased. */
-      readonly purchase?: StoredPurchase
-    }
+  | RecordedPurchase
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }

@@ -1,5 +1,10 @@
 import type { BuyerCount, Period } from '../../domain/overview.ts'
-import { PURCHASE_STATUSES, type PurchaseStatus, type StatusChange } from '../../domain/purchase.ts'
+import {
+  PURCHASE_STATUSES,
+  type Purchase,
+  type PurchaseStatus,
+  type StatusChange,
+} from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
@@ -10,7 +15,7 @@ import type {
   FilteredPage,
   MostGroups,
   Page,
-  StoredPurchasePage,
+  RecordPage,
   StoreKey,
   StoresOfAccount,
 } from '../records.ts'
@@ -101,7 +106,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     store: StoreKey,
     filter: PurchaseFilter,
     page: FilteredPage,
-  ): Program<StoredPurchasePage> {
+  ): Program<RecordPage<Purchase>> {
     const { after, limit, examine = EXAMINED, newestFirst } = page
     const span = spanAfter(after, newestFirst)
     const last = isScan(filter)
@@ -111,13 +116,13 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const listed = dialect.listed(columns, store, filter, { ...span, ...end })
     const rows = yield* all(`${listed.sql} ${listed.order} LIMIT ?`, ...listed.values, limit + 1)
     const { store_id } = store
-    const { records, ...further } = recordPage(
+    const found = recordPage(
       rows,
       page,
       (row) => PURCHASES.readInto({ store_id }, row),
       ({ seq }) => seq,
     )
-    return { purchases: [...records], ...(last !== undefined && { next: last }), ...further }
+    return { ...(last !== undefined && { next: last }), ...found }
   }
 
   function* findTransactions(

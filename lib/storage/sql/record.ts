@@ -3,7 +3,7 @@ import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../domain
 import { numberOf } from '../columns.ts'
 import { IS_LISTED, recordedDetails, storedPurchase } from '../recorded.ts'
 import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
-import { IMPORT_DETAILS, PURCHASES } from '../tables.ts'
+import { IMPORT_DETAILS, PURCHASE_IDENTITIES, PURCHASES } from '../tables.ts'
 import type { Sql } from './dialect.ts'
 import type { ImportDialect } from './imports.ts'
 import { find, type Program, run } from './program.ts'
@@ -41,19 +41,21 @@ export function recordMethod(
   clearAbandoned: () => Promise<unknown>,
 ) {
   const insert = `
-    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns})
-    VALUES (?, ?, ?, ?${values}) RETURNING seq`
+    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},
+      ${IMPORT_DETAILS.list})
+    VALUES (?, ?, ?, ?${values}, ${IMPORT_DETAILS.names.map(() => '?').join()}) RETURNING seq`
 
+  /** Inserts the import of a purchase that is added with a \`seq\`, or whose status changes. */
   function* insertImport(
     store: number,
     import_id: string,
     seq: number | undefined,
-    details: Parameters<typeof IMPORT_DETAILS.values>[0],
+    row: NewPurchase,
+    options: WriteOptions,
   ): Program<number> {
     const [first, last] = seq === undefined ? [1, 0] : [seq, seq]
-    const added = (yield* find(insert, import_id, store, first, last))?.seq as number
-    yield* run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), added)
-    return added
+    const details = IMPORT_DETAILS.values(recordedDetails(row, seq !== undefined, options))
+    return (yield* find(insert, import_id, store, first, last, ...details))?.seq as number
   }
 
   function* recordRow(
@@ -71,21 +73,20 @@ export function recordMethod(
     if (!found) {
       const seq = yield* dialect.nextPurchase(store)
       if (seq === undefined) return undefined
-      const details = recordedDetails(row, 'added', options)
-      const added = yield* insertImport(store, import_id, seq, details)
+      const added = yield* insertImport(store, import_id, seq, row, options)
       yield* dialect.insertRow(store, added, seq, row, item.seq as number)
       return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
     }
     if (found.is_busy) return undefined
     const stored = PURCHASES.readInto({ store_id }, found)
-    const repeat = compareRepeat({ ...stored, is_erased: is_deleted !== null }, row)
+    const known = { sku: stored.sku, is_erased: is_deleted !== null }
+    const repeat = compareRepeat(PURCHASE_IDENTITIES.readInto(known, found), row)
     if (repeat.outcome === 'conflict') return repeat
     if (repeat.outcome === 'skipped') {
       yield* run(SKIP_RECORDING, found.import as number)
       return { outcome: 'skipped', purchase: stored }
     }
-    const details = recordedDetails(row, 'updated', options)
-    const updated = yield* insertImport(store, import_id, undefined, details)
+    const updated = yield* insertImport(store, import_id, undefined, row, options)
     const status = PURCHASE_STATUSES.indexOf(row.status)
     yield* dialect.changeStatus(store, updated, numberOf(found.seq), status)
     return { outcome: 'updated', purchase: { ...stored, status: row.status } }

@@ -39,21 +39,20 @@ const FIND_TRANSACTION = `
   WHERE tr.store = ? AND tr.transaction_id = ?`
 
 function* nextPurchase(store: number): Program<number | undefined> {
-  const other = yield* find(FIND_OTHER, store)
-  const end = other ? (other.first_purchase as number) : Number.MAX_SAFE_INTEGER
-  const last = (yield* find(FIND_LAST, end, store, end))?.last
-  const next = Number(last ?? 0) + 1
+  const row = yield* find(FIND_NEXT, store, store)
+  const { next, end } = row as { next: number; end: number }
   return next < end ? next : undefined
 }
 
 /**
- * Finds the last `seq` in use. Also reads the ranges of imports: if the last rows of an import were
- * deleted with their user, their `seq` must not be used again.
+ * Finds the \`seq\` after the last one in use, and the first one of a running import. Also reads the
+ * ranges of imports: if the last rows of an import were deleted with their user, their \`seq\` must
+ * not be used again.
  */
-const FIND_LAST = `
-  SELECT max(
-    (SELECT coalesce(max(seq), 0) FROM purchases WHERE seq < ?),
-    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ? AND last_purchase < ?)
-  ) AS last`
-
-const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
+const FIND_NEXT = `
+  SELECT o.first AS "end", 1 + max(
+    (SELECT coalesce(max(seq), 0) FROM purchases WHERE seq < o.first),
+    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ? AND last_purchase < o.first)
+  ) AS next
+  FROM (SELECT coalesce(min(first_purchase), ${Number.MAX_SAFE_INTEGER}) AS first FROM imports
+    WHERE store = ? AND owner IS NOT NULL) o`
