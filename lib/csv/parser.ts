@@ -2,7 +2,7 @@ import type { CsvHandlers, CsvParser } from './interface.ts'
 import { createLineReader } from './line-reader.ts'
 import { createRecordReader } from './record-reader.ts'
 import { checkFormat, HEAD_BYTES } from './unsupported.ts'
-import { concat, createUtf16Reader } from './utf16.ts'
+import { createUtf16Reader } from './utf16.ts'
 
 /**
  * Creates a push parser for RFC 4180. It is strict: a malformed record is an error with its line,
@@ -35,15 +35,18 @@ export function createCsvParser(handlers: CsvHandlers, maxRowLength = 1024 ** 2)
       handlers.error({ line: 1, code: 'unsupported_file', message })
       return { push() {}, end() {}, isClosed: true }
     }
-    const { length, littleEndian } = readByteOrderMark(head)
-    const chosen = littleEndian === undefined ? lines : createUtf16Reader(lines, littleEndian)
+    const { length, encoding } = readByteOrderMark(head)
+    const chosen = encoding ? createUtf16Reader(lines, encoding) : lines
     chosen.push(head.subarray(length))
     return chosen
   }
 
   function read(bytes: Uint8Array) {
     if (reader) return reader.push(bytes)
-    head = concat(head, bytes)
+    const longer = new Uint8Array(head.length + bytes.length)
+    longer.set(head)
+    longer.set(bytes, head.length)
+    head = longer
     if (head.length >= HEAD_BYTES) reader = start()
   }
 
@@ -68,8 +71,8 @@ export function createCsvParser(handlers: CsvHandlers, maxRowLength = 1024 ** 2)
 /** The maximum number of bytes to copy and decode at once, whatever the size of a chunk. */
 const MAX_READ_BYTES = 64 * 1024
 
-function readByteOrderMark([a, b, c]: Uint8Array): { length: number; littleEndian?: boolean } {
-  if (a === 0xff && b === 0xfe) return { length: 2, littleEndian: true }
-  if (a === 0xfe && b === 0xff) return { length: 2, littleEndian: false }
+function readByteOrderMark([a, b, c]: Uint8Array) {
+  if (a === 0xff && b === 0xfe) return { length: 2, encoding: 'utf-16le' } as const
+  if (a === 0xfe && b === 0xff) return { length: 2, encoding: 'utf-16be' } as const
   return { length: a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0 }
 }
