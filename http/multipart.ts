@@ -29,11 +29,10 @@ export class MultipartError extends Error {
   }
 }
 
-/** The header of a part. `contentType` is the value as sent. */
+/** The header of a part. */
 export interface PartHead {
   readonly name: string
   readonly filename?: string | undefined
-  readonly contentType?: string | undefined
 }
 
 /** The parser calls these in order for each part, `data` once per chunk. It stops if one throws. */
@@ -207,7 +206,7 @@ function parseHead(lines: readonly string[]): PartHead {
   const name = unescapeName(disposition.get('name'))
   if (name === undefined) throw new MultipartError('missing_name')
   const filename = unescapeName(disposition.get('filename'))
-  return { name, filename, contentType: fields.get('content-type') }
+  return { name, filename }
 }
 
 const KNOWN = ['content-disposition', 'content-type', 'content-transfer-encoding']
