@@ -97,12 +97,7 @@ export function wrapLines(text: string, { isTTY, columns }: OutputStream): strin
 
 /** Formats `label: one, two`. Lines break only between entries. */
 export function wrapList(label: string, entries: readonly string[]): string {
-  const lines = [`${label}:`]
-  entries.map(formatValue).forEach((entry, i) => {
-    const word = ` ${entry}${i < entries.length - 1 ? ',' : ''}`
-    const line = lines.at(-1) ?? ''
-    if (line.length + word.length <= WIDTH) lines[lines.length - 1] = line + word
-    else lines.push(` ${word}`)
-  })
-  return lines.join('\n')
+  const last = entries.length - 1
+  const words = entries.map((entry, i) => formatValue(entry) + (i < last ? ',' : ''))
+  return wrap(words, `${label}: `, ' ', WIDTH + 1)
 }

@@ -1,4 +1,4 @@
-import { fieldOf, type Operation, operations } from '../lib/operations.ts'
+import { type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
 import type { ImportFile, ImportResult } from './manage-types.ts'
@@ -142,11 +142,11 @@ function fill(http: string, input: Fields | string) {
   const fields: { [field: string]: unknown } = typeof input === 'string' ? {} : { ...input }
   const [method = '', template = ''] = http.split(' ')
   const path = template.replaceAll(/:(\w+)/g, (_, name) => {
-    const value = typeof input === 'string' ? input : String(fields[fieldOf(name)])
+    const value = typeof input === 'string' ? input : String(fields[name])
     if (/^\.\.?$/.test(value)) {
       throw new TypeError(`The id ${value} can not be part of a URL: use the CLI`)
     }
-    delete fields[fieldOf(name)]
+    delete fields[name]
     return encodeURIComponent(value)
   })
   return { method, path, fields }

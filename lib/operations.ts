@@ -14,7 +14,7 @@ export interface Operation {
   readonly query?: string
   /** The schema of the body. */
   readonly body?: string
-  /** Without the error of a path parameter, such as `item_not_found` for `:item_id`. */
+  /** Without the error of a path parameter, such as `item_not_found` for `/items/:id`. */
   readonly errors?: readonly string[]
   /** Whether the answer has an ETag. The request may have `If-None-Match` or `If-Match`. */
   readonly etag?: 'sent' | 'cached' | 'matched'
@@ -122,25 +122,25 @@ export const operations = [
     repeat: 'with key',
     errors: ['quota_exceeded'],
   }),
-  op('items.get', 'GET /items/:item_id', 'readItem', 'ManagedItem', {
+  op('items.get', 'GET /items/:id', 'readItem', 'ManagedItem', {
     summary: 'Read an item',
   }),
-  op('items.update', 'PATCH /items/:item_id', 'changeItem', 'ManagedItem', {
+  op('items.update', 'PATCH /items/:id', 'changeItem', 'ManagedItem', {
     summary: 'Change the given fields of an item',
     description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
     body: 'ItemChange',
     errors: ['version_conflict'],
   }),
-  op('items.history', 'GET /items/:item_id/history', 'getItemHistory', 'AuditPage', {
+  op('items.history', 'GET /items/:id/history', 'getItemHistory', 'AuditPage', {
     summary: 'List the changes of an item, newest first',
     description: 'The entry of a price change has the old and the new price in its field `data`.',
     query: 'ListQuery',
   }),
-  op('items.archive', 'POST /items/:item_id/archive', 'archiveItem', 'ManagedItem', {
+  op('items.archive', 'POST /items/:id/archive', 'archiveItem', 'ManagedItem', {
     summary: 'Archive an item, so that lists leave it out',
     repeat: 'always',
   }),
-  op('items.restore', 'POST /items/:item_id/restore', 'restoreItem', 'ManagedItem', {
+  op('items.restore', 'POST /items/:id/restore', 'restoreItem', 'ManagedItem', {
     summary: 'Restore an archived item, so that lists have it again',
     repeat: 'always',
   }),
@@ -313,9 +313,4 @@ function op<
   const More extends Omit<Operation, 'name' | 'http' | 'id' | 'answer'>,
 >(name: Name, http: Http, id: Id, answer: Answer, more: More) {
   return { name, http, id, answer, ...more }
-}
-
-/** The field of the library's and the client's input for a path parameter. */
-export function fieldOf(parameter: string): string {
-  return parameter === 'item_id' ? 'id' : parameter
 }

@@ -62,13 +62,13 @@ await build({
 chmodSync('dist/cli/main.js', 0o755)
 
 // Browsers need no texts and schemas of the OpenAPI document.
-const { operations, fieldOf } = await import('../dist/lib/operations.js')
+const { operations } = await import('../dist/lib/operations.js')
 const rows = operations.map(({ id, answer, summary, description, errors, ...row }) => row)
 const shortOperations = {
   name: 'short-operations',
   setup: (bundle) =>
     bundle.onLoad({ filter: /lib[\\/]operations\.[jt]s$/ }, () => ({
-      contents: `export const operations = ${JSON.stringify(rows)}\nexport ${fieldOf}`,
+      contents: `export const operations = ${JSON.stringify(rows)}`,
     })),
 }
 

@@ -66,7 +66,7 @@ test('the client imports only types, and two modules without imports, from other
   assert.ok(imports.length > 0)
   assert.deepEqual(
     imports.filter((each) => !/^(import|export) type /.test(each)),
-    ["import { BoundedMap } from '../", "import { fieldOf, type Operation, operations } from '../"],
+    ["import { BoundedMap } from '../", "import { type Operation, operations } from '../"],
   )
 })
 

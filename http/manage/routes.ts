@@ -6,7 +6,7 @@ import {
   type Store,
   type Till,
 } from '../../lib/index.ts'
-import { fieldOf, type Operation, operations } from '../../lib/operations.ts'
+import { type Operation, operations } from '../../lib/operations.ts'
 import { accountKey, type Credential } from '../admission.ts'
 import { noBody, optionalJson } from '../body.ts'
 import { createImport } from '../handlers/purchases.ts'
@@ -34,12 +34,12 @@ const keyOnly: Credential<KeyedAccount> = {
   verify: (till, headers) => till.accounts.authenticate(headers['x-account-key'] ?? undefined),
 }
 
-/** The error of a record that does not exist, by the path parameter that names it. */
+/** The error of a record that does not exist, by the part of the path that names it. */
 const NOT_FOUND = [
-  [':key_id', 'account_key_not_found'],
-  [':item_id', 'item_not_found'],
-  [':import_id', 'import_not_found'],
-  [':endpoint_id', 'webhook_not_found'],
+  ['/keys/:', 'account_key_not_found'],
+  ['/items/:', 'item_not_found'],
+  ['/imports/:', 'import_not_found'],
+  ['/webhooks/:', 'webhook_not_found'],
 ] as const
 
 /** The routes of the management API, which are served only with the option `manage`. */
@@ -76,11 +76,10 @@ function createHandler(
   const run = handlers[name] ?? libraryMethod(name)
   const schema = queryName ?? bodyName
   return async ({ till, caller, params, query, body, options }: AnyCall) => {
-    const path = Object.entries(params).map(([name, value]) => [fieldOf(name), value])
     const picked = isRead && schema ? parseQuery(query, fieldsOf(schema)) : body
-    const [[, id = ''] = []] = path
-    const isId = !schema && path.length === 1
-    const input = (isId ? id : { ...picked, ...Object.fromEntries(path) }) as never
+    const [id, ...others] = Object.values(params)
+    const isId = id !== undefined && !schema && others.length === 0
+    const input = (isId ? id : { ...picked, ...params }) as never
     if (Number(picked?.limit) > LARGE_PAGE) await waitForTurn(caller.account_id)
     const result = run({ till, caller, input, options })
     if (file) return streamFile(caller, file, result as AsyncIterable<string>)

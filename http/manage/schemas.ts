@@ -5,7 +5,7 @@ import {
   type JsonSchema,
   UNEQUAL_FIELDS,
 } from '../../lib/index.ts'
-import { fieldOf, operations } from '../../lib/operations.ts'
+import { operations } from '../../lib/operations.ts'
 import {
   count,
   importParts,
@@ -186,7 +186,7 @@ const totals = { type: 'array', items: ref('ImportTotal') }
 function withoutPathFields<S extends { readonly [name: string]: JsonSchema }>(schemas: S): S {
   const entries = Object.entries(schemas).map(([name, schema]) => {
     const { http = '' } = operations.find((each) => 'body' in each && each.body === name) ?? {}
-    const inPath = [...http.matchAll(/:(\w+)/g)].map(([, parameter = '']) => fieldOf(parameter))
+    const inPath = [...http.matchAll(/:(\w+)/g)].map(([, field = '']) => field)
     const { properties, required = [], ...rest } = schema
     const others = Object.entries(properties as Properties).filter(([f]) => !inPath.includes(f))
     const needed = (required as readonly string[]).filter((field) => !inPath.includes(field))

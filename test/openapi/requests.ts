@@ -42,7 +42,9 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
   const query = new URLSearchParams(
     Object.fromEntries(needed.map(({ name }) => [name, String(ids[name])])),
   )
-  const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(ids[name])))
+  const idIn = (name: string) =>
+    String(ids[path.startsWith('/manage/v1/items/') ? 'item_id' : name])
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(idIn(name)))
   const line = `${method} ${target}${query.size > 0 ? `?${query}` : ''}`
   const credential = credentialOf(operation, shop)
   if (!body) return { line, parts: credential }

@@ -24,7 +24,9 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
   const requestOf = (operation: Operation, unknownId?: string) => {
     const caller = operation.id === 'listOwnPurchases' ? { ...shop, token } : shop
     const names = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-    const unknown = unknownId ? Object.fromEntries(names.map((name) => [name, unknownId])) : {}
+    const unknown = unknownId
+      ? Object.fromEntries([...names, 'item_id'].map((name) => [name, unknownId]))
+      : {}
     return exampleOf(operation, caller, { ...knownValues(shop), ...unknown })
   }
   return {
