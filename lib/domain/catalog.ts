@@ -65,7 +65,7 @@ const fixed = <T, I>(rule: Rule<T, I>) => {
 
 const { name, type, ...others } = ITEM
 
-const itemFields = {
+export const catalogItemFields = {
   name: required(fixed(name)),
   ...optionalFields({ ...others, type: fixed(type) }),
   /** `false` restores an archived item, `true` archives one. */
@@ -76,13 +76,13 @@ const itemFields = {
  * A field that is left out keeps its stored value. In a new item, it gets its default, but
  * `display_name` is required.
  */
-export interface CatalogFileItem extends InputOf<typeof itemFields> {}
+export interface CatalogFileItem extends InputOf<typeof catalogItemFields> {}
 
-export type ParsedItem = ParsedOf<typeof itemFields>
+export type ParsedItem = ParsedOf<typeof catalogItemFields>
 
 const item = note(
   `${LEFT_OUT} A new item needs the name, the display name, the price and the type.`,
-  object<typeof itemFields, CatalogFileItem>(itemFields),
+  object<typeof catalogItemFields, CatalogFileItem>(catalogItemFields),
 )
 
 // Checks types and lengths. The parsers of projects and stores check the values later.
@@ -244,15 +244,6 @@ export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCat
   }
 }
 
-/** Parses one item of a catalog. Returns undefined for a bad item. */
-export function parseCatalogItem(
-  input: unknown,
-  path: string,
-  problems: ErrorDetail[],
-): ParsedItem | undefined {
-  return parseAt(input, itemFields, path, problems)
-}
-
 /** The error for a store or item that is listed twice. */
 export function repeated(field: string, first: string): ErrorDetail {
   return { field, code: 'repeated', message: `is listed twice: first in ${first}` }
@@ -270,12 +261,17 @@ export function secretReference(owner: string, key: string): SecretReference {
 
 /**
  * Replaces each reference to a secret by the value of its environment variable. If the variable is
- * not set, keeps the stored secret and adds the variable to `unset`.
+ * not set, keeps the secret in `stored`, the stored configuration, and adds the variable to `unset`.
+ * `names` are the keys that hold secrets, and `path` is the JSON path of the configuration.
  */
 export function resolveSecrets(
-  config: JsonObject,
-  { names, stored, env, path, unset, problems }: SecretOptions,
-): JsonObject {
+  config: JsonObject | undefined,
+  names: readonly string[],
+  stored: JsonObject,
+  path: string,
+  { env, unset, problems }: FoundSecrets,
+): JsonObject | undefined {
+  if (!config) return undefined
   const resolved = { ...config }
   // See `replaceConfig`.
   const isForOtherUrl = (name: string) =>
@@ -305,14 +301,8 @@ export function resolveSecrets(
   return resolved
 }
 
-interface SecretOptions {
-  /** The keys of the configuration that hold secrets. */
-  readonly names: readonly string[]
-  /** The stored configuration. */
-  readonly stored: JsonObject
+interface FoundSecrets {
   readonly env: { readonly [name: string]: string | undefined }
-  /** The JSON path of the configuration. */
-  readonly path: string
   readonly unset: string[]
   readonly problems: ErrorDetail[]
 }

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import {
+  catalogItemFields,
   type ParsedItem,
   type PlannedChange,
-  parseCatalogItem,
   repeated,
 } from '../domain/catalog.ts'
 import { differences } from '../domain/differences.ts'
-import type { JsonObject, Rule } from '../domain/fields.ts'
+import { type JsonObject, parseAt, type Rule } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   archiveItem,
@@ -76,7 +76,7 @@ export async function parseItems(
   const listed = new Map<string, ListedItem>()
   for (const [index, each] of items.entries()) {
     const itemPath = `${path}[${index}]`
-    const item = parseCatalogItem(each, itemPath, problems)
+    const item = parseAt(each, catalogItemFields, itemPath, problems)
     const first = item && listed.get(item.name)
     if (first) problems.push(repeated(`${itemPath}.name`, first.path))
     else if (item) listed.set(item.name, { item, path: itemPath })
@@ -174,10 +174,7 @@ export function planNewItems(
     const created = newItem(context, store, fields)
     const record = archived ? archiveItem(created, created.created_at) : created
     draft.newItems.push(record)
-    addChange(
-      draft,
-      { action: 'create', kind: 'item', store_id: store.store_id, name, item },
-      record,
-    )
+    const { store_id } = store
+    addChange(draft, { action: 'create', kind: 'item', store_id, name, item }, record)
   }
 }

@@ -201,13 +201,7 @@ function createPlanner(
 ) {
   const { problems, configured } = draft
   const unset: string[] = []
-
-  const resolve = (
-    config: JsonObject | undefined,
-    names: readonly string[],
-    stored: JsonObject,
-    path: string,
-  ) => config && resolveSecrets(config, { names, stored, env, path, unset, problems })
+  const found = { env, unset, problems }
 
   /** Plans the update of a project or store. Returns the changed record; undefined if it is the same. */
   const planChange = <T extends SecretHolder>(
@@ -218,7 +212,8 @@ function createPlanner(
     change: (input: JsonObject) => T,
   ): T | undefined => {
     const { config: before, names, field } = secretsOf(stored)
-    const sent = resolve(listed[field] as JsonObject, names, before, `${path}.${field}`)
+    const config = listed[field] as JsonObject | undefined
+    const sent = resolveSecrets(config, names, before, `${path}.${field}`, found)
     const next = within(path, problems, () =>
       changeSealed(stored, change({ ...listed, [field]: sent }), sealer),
     )
@@ -271,7 +266,8 @@ function createPlanner(
       const { id: project_id, account_id } = project
       const { store_id, store_config } = listed
       if (store_id === '') return undefined
-      const sent = resolve(store_config, STORE_SECRETS, {}, `${path}.store_config`)
+      const field = `${path}.store_config`
+      const sent = resolveSecrets(store_config, STORE_SECRETS, {}, field, found)
       const problem = { field: `${path}.store_id`, code: 'unknown' }
       if (!create_stores) {
         const hint = items_only ? 'as names another store' : 'create_stores creates it'

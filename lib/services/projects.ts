@@ -89,12 +89,8 @@ export function createProjects(context: Context): Projects {
         created_at: formatInstant(now()),
       }
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const created = await createConfigured(
-        context,
-        account,
-        { input: fields, record, quota },
-        options,
-      )
+      const creation = { input: fields, record, quota }
+      const created = await createConfigured(context, account, creation, options)
       return created as Project // always defined, because no other project has the new id
     },
 
@@ -112,10 +108,8 @@ export function createProjects(context: Context): Projects {
       }
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.config && { account_id: project.account_id, config_bytes }
-      const changed = await updateConfigured(context, caller, 'project.update', project, apply, {
-        ...options,
-        quota,
-      })
+      const all = { ...options, quota }
+      const changed = await updateConfigured(context, caller, 'project.update', project, apply, all)
       return withSentSecrets(changed, change.config)
     },
 

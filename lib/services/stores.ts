@@ -81,12 +81,8 @@ export function createStores(context: Context): Stores {
         created_at: formatInstant(now()),
       }
       const quota = { account_id, project_id: project.id, stores: storesPerProject, config_bytes }
-      const created = await createConfigured(
-        context,
-        account,
-        { input: fields, record, quota },
-        options,
-      )
+      const creation = { input: fields, record, quota }
+      const created = await createConfigured(context, account, creation, options)
       if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
       return created
     },
@@ -105,10 +101,8 @@ export function createStores(context: Context): Stores {
       }
       // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
-      const changed = await updateConfigured(context, account, 'store.update', store, apply, {
-        ...options,
-        quota,
-      })
+      const all = { ...options, quota }
+      const changed = await updateConfigured(context, account, 'store.update', store, apply, all)
       return withSentSecrets(changed, change.store_config)
     },
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { CATALOG_SCHEMA, parseCatalog, parseCatalogItem } from '../../lib/domain/catalog.ts'
+import { CATALOG_SCHEMA, catalogItemFields, parseCatalog } from '../../lib/domain/catalog.ts'
+import { parseAt } from '../../lib/domain/fields.ts'
 
 const isValid = new Ajv2020().compile(CATALOG_SCHEMA)
 
@@ -9,7 +10,7 @@ const isValid = new Ajv2020().compile(CATALOG_SCHEMA)
 function isAccepted(catalog: unknown): boolean {
   const problems: never[] = []
   for (const { items = [] } of parseCatalog(catalog, problems).stores) {
-    for (const item of items) parseCatalogItem(item, '$', problems)
+    for (const item of items) parseAt(item, catalogItemFields, '$', problems)
   }
   return problems.length === 0
 }
