@@ -50,7 +50,9 @@ export function createCore(till: Till, context: ServerContext) {
   const findRoute = (exchange: Exchange) => {
     const { method, target } = exchange
     try {
-      if (target.path === '') throw outsideOf(target.prefix)
+      if (target.path === '') {
+        throw new TransportFault('route_not_found', `All routes are below ${target.prefix}`)
+      }
       return router.find(method, target.path)
     } catch (error) {
       admission.consumeByAddress(exchange)
@@ -126,10 +128,6 @@ function assertSentOnce({ repeated }: Target, { description: { query } }: AnyRou
   const name = query && repeated.find((each) => Object.hasOwn(fieldsOf(query), each))
   if (name === undefined) return
   throw invalidOption(name, 'may be sent only once')
-}
-
-function outsideOf(basePath: string): TransportFault {
-  return new TransportFault('route_not_found', `All routes are below ${basePath}`)
 }
 
 type Body = { readonly [field: string]: unknown }

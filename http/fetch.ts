@@ -4,7 +4,7 @@ import { FetchExchange } from './fetch-exchange.ts'
 import type { Limits } from './limits.ts'
 import { hasCause } from './log.ts'
 import type { HandlerOptions } from './options.ts'
-import { problemReply, type Reply, type ReplyStream } from './reply.ts'
+import { problemReply, type Reply } from './reply.ts'
 import { createServerContext } from './server-context.ts'
 
 /** Facts about one request that a `Request` does not have. All are optional. */
@@ -91,19 +91,18 @@ export function createFetchHandler(
  * ended, with 499 if the runtime has not read it to its end.
  */
 function createStream(
-  { first, rest }: ReplyStream,
+  chunks: AsyncGenerator<Buffer>,
   status: number,
   { answerTimeout }: Limits,
   finish: (status: number, failure?: unknown) => void,
 ): ReadableStream<Uint8Array> {
-  let prepared: IteratorResult<Buffer> | undefined = first
   let isOver = false
   let timer: NodeJS.Timeout | undefined
   const end = (status: number, failure?: unknown) => {
     if (isOver) return
     isOver = true
     clearTimeout(timer)
-    rest.return?.().catch(() => {})
+    chunks.return(undefined).catch(() => {})
     finish(status, failure)
   }
   const waitForReader = (controller: ReadableStreamDefaultController) => {
@@ -119,8 +118,7 @@ function createStream(
       async pull(controller) {
         clearTimeout(timer)
         try {
-          const { done, value } = prepared ?? (await rest.next())
-          prepared = undefined
+          const { done, value } = await chunks.next()
           if (isOver) return
           if (done) {
             controller.close()

@@ -187,22 +187,7 @@ export function forwardedAddress(
   { 'x-forwarded-for': forwarded }: RequestHeaders,
   hops: number,
 ): string | undefined {
-  const hop = hops > 0 && forwarded ? hopOf(forwarded, hops) : undefined
-  return hop && unmapped(hop)
-}
-
-/** The remote address of a connection. */
-export function connectionAddress({ remoteAddress = '' }: Socket): string {
-  return unmapped(remoteAddress)
-}
-
-/** Converts an IPv4-mapped IPv6 address to the IPv4 address. Returns other addresses unchanged. */
-function unmapped(address: string): string {
-  if (!address.startsWith('::')) return address
-  return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
-}
-
-function hopOf(forwarded: string, hops: number): string | undefined {
+  if (hops === 0 || !forwarded) return undefined
   let end = forwarded.length
   let start = forwarded.lastIndexOf(',')
   for (let hop = 1; hop < hops && start >= 0; hop++) {
@@ -214,7 +199,18 @@ function hopOf(forwarded: string, hops: number): string | undefined {
   const address = hop.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
   // Copies the address. A slice would keep the whole header in memory as long as a rate limit holds
   // the address.
-  return isIP(address) ? Buffer.from(address).toString('latin1') : undefined
+  return isIP(address) ? unmapped(Buffer.from(address).toString('latin1')) : undefined
+}
+
+/** The remote address of a connection. */
+export function connectionAddress({ remoteAddress = '' }: Socket): string {
+  return unmapped(remoteAddress)
+}
+
+/** Converts an IPv4-mapped IPv6 address to the IPv4 address. Returns other addresses unchanged. */
+function unmapped(address: string): string {
+  if (!address.startsWith('::')) return address
+  return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
 }
 
 /** The network of each IPv6 address, because parsing one takes 2 µs. */

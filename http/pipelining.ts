@@ -2,20 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Calls `start` for a request that arrives before the previous one on its connection is answered.
- */
-type StartPipelined = (socket: Socket, response: ServerResponse, start: () => void) => void
-
-/**
- * Starts each pipelined request in its own turn of the event loop, after the previous answer is
- * sent. Closes a connection on which more than `limit` requests wait.
+ * Returns a function for requests that arrive before the previous one on their connection is
+ * answered. It starts each in its own turn of the event loop, after the previous answer is sent.
+ * Closes a connection on which more than `limit` requests wait.
  *
  * Node parses 64 KiB of a connection at a time, which is up to 2,400 small requests. Without
  * separate turns, 50 such connections would block all others for 12 s.
  */
-export function createPipelining(limit: number): StartPipelined {
+export function createPipelining(limit: number) {
   const waiting = new WeakMap<Socket, number>()
-  return (socket, response, start) => {
+  return (socket: Socket, response: ServerResponse, start: () => void): void => {
     if (socket.destroyed) return
     const count = waiting.get(socket) ?? 0
     if (count >= limit) {

@@ -15,13 +15,8 @@ export interface Reply {
   readonly headers: readonly (string | number)[]
   /** If this is a buffer, other replies may send the same buffer. */
   readonly content?: Buffer | string
-  readonly stream?: ReplyStream
-}
-
-/** A body that is created while it is sent. */
-export interface ReplyStream {
-  readonly first: IteratorResult<Buffer>
-  readonly rest: AsyncIterator<Buffer>
+  /** A body that is created while it is sent. */
+  readonly stream?: AsyncGenerator<Buffer>
 }
 
 /**
@@ -94,8 +89,15 @@ function textReply(
 // Reads the first chunk before the headers are sent. If that fails, the client still gets a problem
 // document.
 async function streamReply(headers: string[], { chunks }: StreamedBody): Promise<Reply> {
-  const rest = chunks[Symbol.asyncIterator]()
-  return { status: 200, headers, stream: { first: await rest.next(), rest } }
+  const first = await chunks.next()
+  return { status: 200, headers, stream: resume(first, chunks) }
+}
+
+/** Yields a chunk that was read already, then the rest. */
+async function* resume(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffer>) {
+  if (first.done) return
+  yield first.value
+  yield* rest
 }
 
 function headerList(request_id: string, headers: ResponseHeaders): string[] {
@@ -169,14 +171,15 @@ function end(
 async function sendStream(
   request: IncomingMessage,
   response: ServerResponse,
-  { first, rest }: ReplyStream,
+  chunks: AsyncGenerator<Buffer>,
   options: SendOptions,
 ): Promise<void> {
   const { socket } = request
   setAnswerTimeout(request, response, options.limits)
-  for (let chunk = first; !chunk.done && !socket.destroyed; chunk = await rest.next()) {
-    if (response.write(chunk.value)) continue
-    const release = options.memory.reserveAnswer(socket, chunk.value, chunk.value.length)
+  for await (const chunk of chunks) {
+    if (socket.destroyed) break
+    if (response.write(chunk)) continue
+    const release = options.memory.reserveAnswer(socket, chunk, chunk.length)
     if (!socket.destroyed) await drainOrClose(response)
     release()
   }

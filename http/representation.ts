@@ -24,10 +24,10 @@ export class Representation {
  * validator is sent with `Cache-Control: no-store`.
  */
 export class StreamedBody {
-  readonly chunks: AsyncIterable<Buffer>
+  readonly chunks: AsyncGenerator<Buffer>
   readonly etag: string | undefined
 
-  constructor(chunks: AsyncIterable<Buffer>, etag?: string) {
+  constructor(chunks: AsyncGenerator<Buffer>, etag?: string) {
     this.chunks = chunks
     this.etag = etag
   }
