@@ -70,7 +70,7 @@ export function replaceConfig(
   sent: JsonObject,
   secrets: readonly string[],
 ): JsonObject {
-  const kept = Object.entries(stored).filter(([key]) => secrets.includes(key))
+  const kept = secrets.filter((key) => Object.hasOwn(stored, key)).map((key) => [key, stored[key]])
   const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
   if (sent.webhook_url !== stored.webhook_url) {
     const problems: ErrorDetail[] = []

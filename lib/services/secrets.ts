@@ -104,11 +104,13 @@ function mapSecrets<T extends SecretHolder>(
   change: (stored: unknown, name: string, place: string) => unknown,
 ): T {
   const { field, config, names, place } = secretsOf(record)
-  const entries = Object.entries(config).flatMap(([name, stored]) => {
-    const value = names.includes(name) ? change(stored, name, `${place}/${name}`) : stored
-    return value === undefined ? [] : [[name, value]]
-  })
-  return { ...record, [field]: Object.fromEntries(entries) }
+  const changed = { ...config }
+  for (const name of names.filter((each) => Object.hasOwn(config, each))) {
+    const value = change(config[name], name, `${place}/${name}`)
+    if (value === undefined) delete changed[name]
+    else changed[name] = value
+  }
+  return { ...record, [field]: changed }
 }
 
 /** Returns the record with its secrets encrypted by the newest key, or `record` if they are. */
