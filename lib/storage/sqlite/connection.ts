@@ -120,7 +120,8 @@ export function connect(driver: SqliteDriver, path?: string) {
   }
 
   const transaction = <T>(work: () => T): Promise<T> => whenFree(() => runAlone(work))
-  const queue = createWriteQueue(transaction)
+  const countChanges = () => find('SELECT total_changes() AS n')?.n as number
+  const queue = createWriteQueue(transaction, countChanges)
 
   exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { TillError } from '../../errors.ts'
 
 interface Waiting {
   readonly work: () => unknown
@@ -6,14 +7,18 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** The maximum number of writes in a group. A full group blocks the event loop for some 10 ms. */
+/** The maximum number of writes in a group, and the milliseconds after which none is added. */
 const MAX_GROUP = 500
+const GROUP_MS = 10
 
 /**
  * Creates a queue for group commits: writes in one turn of the event loop share a transaction. 64
  * concurrent writes wait for one fsync instead of 64 (bench/create.mjs).
  */
-export function createWriteQueue(transaction: (work: () => void) => Promise<void>) {
+export function createWriteQueue(
+  transaction: (work: () => void) => Promise<void>,
+  countChanges: () => number,
+) {
   const waiting: Waiting[] = []
   let most = MAX_GROUP
   let running: Promise<void> | undefined
@@ -30,29 +35,49 @@ export function createWriteQueue(transaction: (work: () => void) => Promise<void
   }
 
   /**
-   * Writes the next group. If one of several writes throws, the group is rolled back, and the writes
-   * before that one become a group of their own. A savepoint for each write would cost more: SQLite
-   * then copies each page that it changes into a temporary file. For a create, these are 70 KB.
+   * Writes the next group. If one of several writes throws after changes, the group is rolled back,
+   * and the writes before that one become a group of their own. A savepoint for each write would
+   * cost more: SQLite then copies each page that it changes into a temporary file. For a create,
+   * these are 70 KB.
    */
   const writeGroup = async () => {
-    let group: Waiting[] = []
-    const results: unknown[] = []
+    const group: Waiting[] = []
+    const settled: (() => void)[] = []
     try {
       await transaction(() => {
-        group = waiting.splice(0, most)
-        for (const { work } of group) results.push(work())
+        const end = performance.now() + GROUP_MS
+        do {
+          const next = waiting.shift() as Waiting
+          group.push(next)
+          settled.push(attempt(next))
+        } while (waiting.length > 0 && group.length < most && performance.now() < end)
       })
-      for (const [i, { resolve }] of group.entries()) resolve(results[i] as never)
+      for (const settle of settled) settle()
     } catch (error) {
-      if (group.length > 1 && results.length < group.length) {
+      if (group.length > 1 && settled.length < group.length) {
         waiting.unshift(...group)
-        most = results.length || 1
+        most = settled.length || 1
         return
       }
       // Without a group, the transaction has not begun.
       for (const { reject } of group.length > 0 ? group : waiting.splice(0)) reject(error)
     }
     most = MAX_GROUP
+  }
+
+  /** Runs a write. Returns a function that settles its promise after the commit. */
+  const attempt = ({ work, resolve, reject }: Waiting): (() => void) => {
+    const before = countChanges()
+    try {
+      const result = work()
+      return () => resolve(result as never)
+    } catch (error) {
+      // Most refusals, such as that of an outdated version, come before any change. Errors of the
+      // storage end the transaction.
+      const isRefusal = error instanceof TillError && error.kind !== 'unavailable'
+      if (!isRefusal || countChanges() !== before) throw error
+      return () => reject(error)
+    }
   }
 
   return {
