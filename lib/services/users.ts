@@ -1,5 +1,4 @@
 import type { Account } from '../domain/account.ts'
-import type { JsonObject } from '../domain/fields.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
@@ -50,20 +49,9 @@ export function createUsers(context: Context): Users {
   const storesOf = (project_id: string) =>
     recordsOf((page) => storage.listStoreSummaries(project_id, page))
 
-  const write = (
-    account: Account,
-    user: UserKey,
-    action: 'users.export' | 'users.erase',
-    options: CallOptions,
-    data?: JsonObject,
-  ) => {
+  const subjectOf = (user: UserKey) => {
     const { project_id } = user
-    const about = {
-      subject: `${project_id}/${pseudonymOf(user)}`,
-      project_id,
-      ...(data && { data }),
-    }
-    return auditedWrite(context, account, action, about, options)
+    return { subject: `${project_id}/${pseudonymOf(user)}`, project_id }
   }
 
   async function* purchasesOf(account_id: string, { project_id, user_id }: UserKey) {
@@ -92,7 +80,8 @@ export function createUsers(context: Context): Users {
     const { account_id } = account
     await getNamedProject(storage, account, user.project_id, 'project_id')
     yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
-    await storage.insertAudit(write(account, user, 'users.export', options))
+    const write = auditedWrite(context, account, 'users.export', subjectOf(user), options)
+    await storage.insertAudit(write)
     yield* formatLists({
       purchases: purchasesOf(account_id, user),
       revocations: revocationsOf(user),
@@ -112,7 +101,8 @@ export function createUsers(context: Context): Users {
       const { delete: deletes, ...user } = parseObject(input, erasureFields)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
-      const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })
+      const about = { ...subjectOf(user), data: { delete: deletes } }
+      const audited = auditedWrite(context, account, 'users.erase', about, callOptions)
       const authorized = { authority: authorityOf(account) }
       let found = await storage.pseudonymizeWatermark(user, audited)
       let erased = 0
