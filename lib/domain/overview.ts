@@ -1,4 +1,4 @@
-import { type InputOf, invalidField, oneOf, optional, parseObject, required } from './fields.ts'
+import { type InputOf, oneOf, optional, required, withSchema } from './fields.ts'
 import { selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 import { PERIODS, type PurchaseSummary } from './summary.ts'
@@ -55,10 +55,20 @@ export interface Buyers {
   readonly buyers: readonly BuyerCount[]
 }
 
+/** Makes the rule of a time require the start of a day in UTC. */
+function startOfDay(rule: typeof selectionFields.from): typeof selectionFields.from {
+  return withSchema(rule.schema, (value, field, problems) => {
+    const time = rule(value, field, problems)
+    const message = 'must be the start of a day in UTC'
+    if ((time ?? 0) % DAY_MS !== 0) problems.push({ field, code: 'invalid', message })
+    return time
+  })
+}
+
 export const buyersFields = {
   store_id: required(storeId),
   /** The first day to count, in UTC: `2026-01-31`. By default, all days are counted. */
-  from: selectionFields.from,
+  from: startOfDay(selectionFields.from),
 }
 
 export interface BuyersQuery extends InputOf<typeof buyersFields> {}
@@ -66,24 +76,9 @@ export interface BuyersQuery extends InputOf<typeof buyersFields> {}
 export const overviewFields = {
   ...buyersFields,
   /** The day before which the totals end, in UTC: `2026-02-01`. By default, they have no end. */
-  to: selectionFields.to,
+  to: startOfDay(selectionFields.to),
   /** The periods to divide the time into; default `month`. */
   by: optional(oneOf(PERIODS), () => 'month' as const),
 }
 
 export interface OverviewQuery extends InputOf<typeof overviewFields> {}
-
-export function parseBuyersQuery(input: unknown) {
-  return withWholeDays(parseObject(input, buyersFields))
-}
-
-export function parseOverviewQuery(input: unknown) {
-  return withWholeDays(parseObject(input, overviewFields))
-}
-
-function withWholeDays<T extends { readonly from?: number; readonly to?: number }>(query: T): T {
-  const { from = 0, to = 0 } = query
-  const field = from % DAY_MS !== 0 ? 'from' : to % DAY_MS !== 0 ? 'to' : undefined
-  if (!field) return query
-  throw invalidField(field, 'invalid', 'must be the start of a day in UTC')
-}

@@ -1,14 +1,14 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import {
   type Buyers,
   type BuyersQuery,
+  buyersFields,
   MOST_PERIODS,
   type OverviewQuery,
+  overviewFields,
   type Period,
   type PurchaseOverview,
-  parseBuyersQuery,
-  parseOverviewQuery,
 } from '../domain/overview.ts'
 import { assertAccount, getNamedStore } from './access.ts'
 import type { Context } from './context.ts'
@@ -34,7 +34,7 @@ export function createOverview({ storage, longCalls }: Context): Overview {
   return {
     async overview(account, query) {
       assertAccount(account)
-      const { store_id, by, ...times } = parseOverviewQuery(query)
+      const { store_id, by, ...times } = parseObject(query, overviewFields)
       const store = await getNamedStore(storage, account, store_id)
       const totals = await longCalls.run(store.account_id, () =>
         storage.readTotals(store, times, by),
@@ -44,7 +44,7 @@ export function createOverview({ storage, longCalls }: Context): Overview {
 
     async buyers(account, query) {
       assertAccount(account)
-      const { store_id, from = FIRST } = parseBuyersQuery(query)
+      const { store_id, from = FIRST } = parseObject(query, buyersFields)
       const store = await getNamedStore(storage, account, store_id)
       const buyers = await longCalls.run(store.account_id, () => storage.countBuyers(store, from))
       return { buyers }
