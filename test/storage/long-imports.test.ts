@@ -4,7 +4,7 @@ import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumOutcomes } from '../../lib/storage/row-outcomes.ts'
 import { soakOnly } from '../support/soak.ts'
-import { openImport, purchasesIn } from './fixtures/imports.ts'
+import { openImport, purchaseOf, purchasesIn } from './fixtures/imports.ts'
 import { newPath, open } from './fixtures/places.ts'
 import { insertShops, MAIN, newRow } from './fixtures/records.ts'
 
@@ -61,11 +61,8 @@ describe('long imports into SQLite', () => {
     })
     await addAll(await openImport(storage, MAIN, 'imp_1'), rows, 40)
 
-    const kept = await purchasesIn(storage, MAIN)
-    assert.deepEqual(
-      kept.map(({ store_id, import_id, ...row }) => row),
-      rows.map(({ line, ...row }) => row),
-    )
+    const expected = rows.map((row) => purchaseOf(row, 'imp_1'))
+    assert.deepEqual(await purchasesIn(storage, MAIN), expected)
   })
 
   test('of two rows with an id that nearly ascends, the first one is stored', async (t) => {
