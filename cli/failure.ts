@@ -38,7 +38,7 @@ export async function reportFailure(
   if (reason !== '') stderr.write(`${wrapLines(`tillkit: ${reason}`, stderr)}\n`)
   const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
   if (isMisuse) stderr.write(`See ${`tillkit ${command?.name ?? ''}`.trim()} --help\n`)
-  else if (isKeyLost) stderr.write('See tillkit secrets drop --help\n')
+  else if (isKeyLost) stderr.write('If the key is lost, see tillkit secrets drop --help\n')
   return code
 }
 

@@ -100,7 +100,7 @@ export const webhookCommands = [
         if (result) throw new CommandFailure(text)
       }
       throw new CommandFailure(
-        `No server has sent the event within ${WAIT_MS / 1000} s: start tillkit serve`,
+        `No server has sent the event within ${WAIT_MS / 1000} s. Start tillkit serve, or wait: earlier events come first`,
       )
     },
   }),
@@ -117,7 +117,7 @@ export const webhookCommands = [
     },
     async run({ till, account, operand: endpoint_id, options: { from, since } }) {
       if ((from === undefined) === (since === undefined)) {
-        throw new UsageError('Either --from or --since is required')
+        throw new UsageError('Give --from or --since, and not both')
       }
       return till.webhooks.replay(account, { endpoint_id, from, since })
     },

@@ -139,7 +139,7 @@ test('a master key may be in hexadecimal or base64, and a newer one seals the se
       assert.equal(code, 1)
       assert.match(
         stderr,
-        /^tillkit: No master key in TILLKIT_MASTER_KEY opens the webhook_secret of prj_\w+\nSee tillkit secrets drop --help\n$/,
+        /^tillkit: No master key in TILLKIT_MASTER_KEY opens the webhook_secret of prj_\w+\nIf the key is lost, see tillkit secrets drop --help\n$/,
       )
     }
   }

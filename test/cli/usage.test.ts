@@ -174,7 +174,7 @@ const refused: readonly (readonly [code: number, line: string, said: RegExp])[] 
   [2, 'audit list --limit 0', /--limit must be/],
   [1, 'audit list --account acc_nobody', /No account has this account_id/],
   [2, 'catalog plan none.json', /none\.json: there is no such file or directory \(ENOENT\)/],
-  [2, 'webhooks replay PROJECT', /^tillkit: Either --from or --since is required$/m],
+  [2, 'webhooks replay PROJECT', /^tillkit: Give --from or --since, and not both$/m],
   [1, 'webhooks test prj_unknown', /No webhook endpoint has this id/],
 ]
 

@@ -55,7 +55,10 @@ test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
   await createItems(silent.api, 0, 3)
   const { code, stderr } = await run('webhooks', 'test', project_id)
   assert.equal(code, 1)
-  assert.match(stderr, /^tillkit: No server has sent the event within 3 s: start tillkit serve$/m)
+  assert.match(
+    stderr,
+    /^tillkit: No server has sent the event within 3 s\. Start tillkit serve, or wait: earlier\s+events come first$/m,
+  )
   silent.stop('SIGTERM')
   await silent.closed
   assert.equal((await endpoint()).lag, 4)
