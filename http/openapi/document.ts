@@ -1,10 +1,9 @@
 import type { JsonSchema } from '../../lib/index.ts'
 import type { AnyRoute } from '../route.ts'
 import { readVersion } from '../version.ts'
-import { errorsOf } from './errors.ts'
 import { exampleProblem, type ProblemCode } from './examples.ts'
 import { responseHeaders } from './headers.ts'
-import { contentOf, problemResponse, responsesOf } from './responses.ts'
+import { contentOf, errorsOf, problemResponse, responsesOf } from './responses.ts'
 import { createAllSchemas, type SchemaName } from './schemas.ts'
 
 /** An OpenAPI 3.1 document, as plain JSON. */

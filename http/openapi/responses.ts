@@ -1,6 +1,6 @@
+import { noBody } from '../body.ts'
 import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
 import type { AnyRoute } from '../route.ts'
-import { errorsOf } from './errors.ts'
 import { exampleProblem, examples, type ProblemCode } from './examples.ts'
 import type { HeaderName } from './headers.ts'
 import type { SchemaName } from './schemas.ts'
@@ -69,4 +69,34 @@ export function problemResponse(codes: readonly [ProblemCode, ...ProblemCode[]])
 function headersOf(names: readonly HeaderName[]): object {
   const all = [...names, 'X-Request-Id']
   return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+/** The errors of every request, whatever its route. */
+const ANY: readonly ProblemCode[] = ['malformed_request', 'request_timeout', 'headers_too_large']
+
+const OF_CREDENTIAL = {
+  publicKey: ['invalid_public_key', 'project_inactive'],
+  accountKey: ['account_key_required'],
+  token: ['token_required', 'insufficient_scope'],
+} as const satisfies { readonly [scheme: string]: readonly ProblemCode[] }
+
+const OF_LIMITS: readonly ProblemCode[] = ['internal_error', 'overloaded', 'storage_unavailable']
+
+const OF_BODY: readonly ProblemCode[] = [
+  'invalid_request',
+  'body_too_large',
+  'unsupported_media_type',
+]
+
+/** All error codes that a route may answer with. */
+export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
+  const { scheme, isProbe } = credential
+  return [
+    ...ANY,
+    ...(scheme ? OF_CREDENTIAL[scheme] : []),
+    ...(isProbe ? [] : (['rate_limited'] as const)),
+    ...(scheme ? OF_LIMITS : []),
+    ...(readBody === noBody ? [] : OF_BODY),
+    ...(description.errors ?? []),
+  ]
 }
