@@ -11,7 +11,6 @@ import {
   forwardedAddress,
   type RequestHeaders,
   readChangedHeaders,
-  readHeaders,
   requestIdOf,
   type Target,
   targetOf,
@@ -64,14 +63,8 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
   return Object.assign(handler, { drain })
 }
 
-/**
- * The listener of `serve`. It reads the raw headers, because no middleware can have changed them.
- */
-export function createServerListener(till: Till, context: ServerContext) {
-  return createListener(till, context, readHeaders).start
-}
-
-function createListener(
+/** Creates the listener of `createHandler` or `serve`. They read the headers by `read`. */
+export function createListener(
   till: Till,
   context: ServerContext,
   read: (request: IncomingMessage) => RequestHeaders,

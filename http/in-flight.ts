@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Limits } from './limits.ts'
 import { overloaded, type TransportFault } from './problems.ts'
@@ -121,6 +122,17 @@ export interface Reservation {
   release(): void
 }
 
+/**
+ * The estimated overhead of an unsent answer in bytes: 5 KB for a minimal request, plus its
+ * headers.
+ */
+const ANSWER_BYTES = 8 * 1024
+
+/** An answer that a client has not read yet. Several answers may have the same body. */
+interface Unsent {
+  readonly body: { readonly bytes: number; readers: number }
+}
+
 export type MemoryBudget = ReturnType<typeof createMemoryBudget>
 
 /**
@@ -137,13 +149,37 @@ export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
     overloaded('Requests take too much memory; try again'),
     overloaded('This account has its share of the memory for requests'),
   )
-  const answers = createUnsentAnswers()
+  const clients = new Map<Socket, Set<Unsent>>()
+  const bodies = new WeakMap<object, Unsent['body']>()
+  let unsentBytes = 0
 
-  // Disconnects more clients than needed, until a sixteenth of the budget is free. Otherwise almost
-  // every request would sort all clients.
+  const remove = (client: Socket, answer: Unsent) => {
+    const waiting = clients.get(client)
+    if (!waiting?.delete(answer)) return
+    if (waiting.size === 0) clients.delete(client)
+    unsentBytes -= ANSWER_BYTES
+    if (--answer.body.readers === 0) unsentBytes -= answer.body.bytes
+  }
+  const bytesOf = (waiting: Set<Unsent>) => {
+    let sum = 0
+    for (const { body } of waiting) sum += ANSWER_BYTES + body.bytes / body.readers
+    return sum
+  }
+  /**
+   * Disconnects the clients with the most unsent bytes first when the budget is used up. Of clients
+   * with equally many bytes, disconnects first the one that has had any for longest. Disconnects
+   * more clients than needed, until a sixteenth of the budget is free. Otherwise almost every
+   * request would sort all clients.
+   */
   const makeRoom = () => {
-    if (requests.taken + answers.bytes <= memoryBytes) return
-    answers.disconnectUntil((memoryBytes * 15) / 16 - requests.taken)
+    if (requests.taken + unsentBytes <= memoryBytes) return
+    const sizes = Array.from(clients, ([client, waiting]) => ({ client, size: bytesOf(waiting) }))
+    sizes.sort((a, b) => b.size - a.size)
+    for (const { client } of sizes) {
+      if (requests.taken + unsentBytes <= (memoryBytes * 15) / 16) return
+      client.destroy()
+      for (const answer of clients.get(client) ?? []) remove(client, answer)
+    }
   }
 
   return {
@@ -165,79 +201,18 @@ export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
     },
     /**
      * Counts an unsent answer until the returned function is called. When several clients wait for
-     * the same `body`, each is charged an equal part.
+     * the same `content`, each is charged an equal part.
      */
-    reserveAnswer(reader: Reader, body: object, length: number): () => void {
-      if (reader.destroyed) return () => {}
-      const release = answers.add(reader, body, length)
+    reserveAnswer(client: Socket, content: object, bytes: number): () => void {
+      if (client.destroyed) return () => {}
+      const body = bodies.get(content) ?? { bytes, readers: 0 }
+      bodies.set(content, body)
+      if (body.readers++ === 0) unsentBytes += body.bytes
+      unsentBytes += ANSWER_BYTES
+      const answer = { body }
+      clients.set(client, (clients.get(client) ?? new Set()).add(answer))
       makeRoom()
-      return release
-    },
-  }
-}
-
-/** The connection or stream of a client that reads an answer. */
-export interface Reader {
-  readonly destroyed: boolean
-  destroy(): unknown
-}
-
-/**
- * The estimated overhead of an unsent answer in bytes: 5 KB for a minimal request, plus its
- * headers.
- */
-const ANSWER_BYTES = 8 * 1024
-
-/** An answer that a client has not read yet. Several answers may have the same body. */
-interface Unsent {
-  readonly body: { readonly bytes: number; readers: number }
-}
-
-/** Tracks the unsent answers by client and by body. */
-function createUnsentAnswers() {
-  const clients = new Map<Reader, Set<Unsent>>()
-  const bodies = new WeakMap<object, Unsent['body']>()
-  let held = 0
-
-  const add = (reader: Reader, content: object, bytes: number) => {
-    const body = bodies.get(content) ?? { bytes, readers: 0 }
-    bodies.set(content, body)
-    if (body.readers++ === 0) held += body.bytes
-    held += ANSWER_BYTES
-    const answer = { body }
-    clients.set(reader, (clients.get(reader) ?? new Set()).add(answer))
-    return () => remove(reader, answer)
-  }
-  const remove = (reader: Reader, answer: Unsent) => {
-    const waiting = clients.get(reader)
-    if (!waiting?.delete(answer)) return
-    if (waiting.size === 0) clients.delete(reader)
-    held -= ANSWER_BYTES
-    if (--answer.body.readers === 0) held -= answer.body.bytes
-  }
-  const bytesOf = (waiting: Set<Unsent>) => {
-    let sum = 0
-    for (const { body } of waiting) sum += ANSWER_BYTES + body.bytes / body.readers
-    return sum
-  }
-
-  return {
-    get bytes() {
-      return held
-    },
-    add,
-    /**
-     * Disconnects the clients with the most unsent bytes first, until at most `bytes` are unsent.
-     * Of clients with equally many bytes, disconnects first the one that has had any for longest.
-     */
-    disconnectUntil(bytes: number) {
-      const sizes = Array.from(clients, ([reader, waiting]) => ({ reader, size: bytesOf(waiting) }))
-      sizes.sort((a, b) => b.size - a.size)
-      for (const { reader } of sizes) {
-        if (held <= bytes) return
-        reader.destroy()
-        for (const answer of clients.get(reader) ?? []) remove(reader, answer)
-      }
+      return () => remove(client, answer)
     },
   }
 }

@@ -25,12 +25,11 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
   const addressLimit = rateLimitAddress ? createRateLimit('address', rateLimitAddress) : undefined
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
   const { poolState, nearQuotas } = till.operations
-  const { webhooks } = options
-  const gauges = {
-    ...{ concurrency, memory: memory.requests, connections, rateLimits },
-    ...{ poolState, nearQuotas, webhooks },
-  }
-  const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
+  const { webhooks, poolMetrics } = options
+  const gauges = { concurrency, memory: memory.requests, connections, rateLimits, webhooks }
+  const metrics = options.metrics
+    ? createMetrics({ ...gauges, poolState, nearQuotas }, poolMetrics)
+    : undefined
   return {
     isStopping: false,
     basePath: options.basePath ?? '',
@@ -44,7 +43,6 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,
     addressLimit,
-    rateLimits,
     metrics,
     /** Whether to serve the reference page. */
     docs: options.docs ?? false,

@@ -10,7 +10,8 @@ import {
   deferContinue,
   watchConnections,
 } from './connections.ts'
-import { createServerListener } from './handle.ts'
+import { createListener } from './handle.ts'
+import { readHeaders } from './head.ts'
 import type { HandlerOptions } from './options.ts'
 import { createServerContext, type ServerContext } from './server-context.ts'
 
@@ -41,7 +42,8 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     throw new TypeError('the option port must be a whole number from 0 to 65535')
   }
   const { limits } = context
-  const handler = createServerListener(till, context)
+  // Reads the raw headers, because no middleware can have changed them.
+  const { start: handler } = createListener(till, context, readHeaders)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
