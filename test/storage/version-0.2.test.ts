@@ -222,7 +222,8 @@ test('an upgrade on PostgreSQL keeps statistics of all columns for the planner',
   const sql = rawPostgres(t, url)
   const count = async () => {
     const [row] = await sql`SELECT count(*)::int AS n FROM pg_stats
-      WHERE schemaname = 'public' AND tablename IN ('imports', 'items', 'audit', 'webhook_messages')`
+      WHERE schemaname = 'public' AND tablename IN ('imports', 'items', 'audit', 'webhook_messages')
+        AND attname <> 'holder'`
     return row?.n
   }
   const before = await count()
