@@ -41,7 +41,6 @@ export const DELETE_EXPIRED = `
 export const DIALECT: Dialect = {
   forUpdate: ' FOR NO KEY UPDATE',
   forShare: ' FOR SHARE',
-  greatest: 'greatest',
   bytes: (column) => `encode(${column}, 'hex')`,
   time: (column) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   lock: (changed, shared) => finding(LOCK, changed, shared),

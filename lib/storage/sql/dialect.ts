@@ -9,8 +9,6 @@ export interface Dialect {
   readonly forUpdate: '' | ' FOR NO KEY UPDATE'
   /** Appended to a SELECT, keeps other transactions from changing its rows. */
   readonly forShare: '' | ' FOR SHARE'
-  /** The function that returns the greater of two values. */
-  readonly greatest: 'max' | 'greatest'
   /** The SQL of the hexadecimal digits of a column of bytes. */
   bytes(column: string): string
   /** The SQL of the text of a `timestamptz`. */

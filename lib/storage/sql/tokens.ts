@@ -8,18 +8,19 @@ import { all, find, insert, type Program, run } from './program.ts'
 import { recordWrite } from './write.ts'
 
 export function tokenMethods(sql: Sql) {
-  const { read, write, greatest } = sql
+  const { read, write } = sql
   const deleteSigningKeys = `DELETE FROM signing_keys WHERE kid IN ${sql.each.text}`
   const listSigningKeys = `
     SELECT kid, ${sql.bytes('secret')} AS secret, created_at FROM signing_keys ORDER BY seq`
   const revoke = `
     INSERT INTO watermarks (project_id, user_id, not_after)
-    SELECT ?, ?, ${greatest}(?, coalesce(max(not_after), 0) + 1) FROM watermarks
-    WHERE project_id = ? AND (? = '' OR user_id IN ('', ?, ?))
+    SELECT ?, ?, max(n) FROM (
+      SELECT CAST(? AS bigint) AS n UNION ALL SELECT not_after + 1 FROM watermarks
+      WHERE project_id = ? AND (? = '' OR user_id IN ('', ?, ?))) u WHERE true
     ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`
   const raiseWatermark = `
     ${WATERMARKS.insertion} ON CONFLICT (project_id, user_id)
-    DO UPDATE SET not_after = ${greatest}(watermarks.not_after, excluded.not_after)`
+    DO UPDATE SET not_after = excluded.not_after WHERE watermarks.not_after < excluded.not_after`
 
   function* listKeys(): Program<StoredSigningKey[]> {
     return (yield* all(listSigningKeys)).map(SIGNING_KEYS.read)

@@ -73,7 +73,7 @@ function assertWritable(path: string): void {
 }
 
 /** Sets the PRAGMAs of a connection. */
-export async function configure(db: Connection): Promise<void> {
+async function configure(db: Connection): Promise<void> {
   releaseFreePages(db)
   await db.enterWal()
   db.exec('PRAGMA synchronous = FULL')

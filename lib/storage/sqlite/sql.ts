@@ -50,7 +50,6 @@ const DELETE_EXPIRED = `
 export const DIALECT: Dialect = {
   forUpdate: '',
   forShare: '',
-  greatest: 'max',
   bytes: (column) => `lower(hex(${column}))`,
   time: (column) => column,
   lock: () => undefined,
