@@ -53,14 +53,15 @@ const DELETE_IDEMPOTENCY = 'DELETE FROM idempotency_records WHERE account_id = ?
  */
 export function* changeRecord<R>(
   sql: Dialect,
-  { locks = [], find, update }: StoredRecord<R>,
+  { locks, find, update }: StoredRecord<R>,
   change: (current: R) => R,
   options: WriteOptions,
 ): Program<R | undefined> {
-  yield* lockAuthority(sql, options.authority, ...locks)
+  if (locks) yield* lockAuthority(sql, options.authority, ...locks)
+  else yield* verifyAuthority(sql, options.authority)
   const current = yield* find
   if (!current) return undefined
-  yield* verifyAuthority(sql, options.authority)
+  if (locks) yield* verifyAuthority(sql, options.authority)
   const changed = change(current)
   if (changed === current) return current
   yield* update(changed, current)
@@ -70,7 +71,10 @@ export function* changeRecord<R>(
 }
 
 export interface StoredRecord<R> {
-  /** The names of the record's advisory locks; see `lockAuthority`. */
+  /**
+   * The names of the advisory locks of a project or store. Its row is locked before the authority is
+   * verified: see `verifyAuthority`.
+   */
   readonly locks?: readonly string[]
   /** Finds the record, and locks its row. */
   readonly find: Program<R | undefined>
