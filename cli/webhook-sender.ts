@@ -56,17 +56,10 @@ export function startSender(
   let notice: NodeJS.Timeout | undefined
   let isFailing = false
 
-  /** Reports the first of several failures. */
-  const hasEndpoints = async (): Promise<boolean> => {
-    try {
-      const has = await till.outbox.hasEndpoints()
-      isFailing = false
-      return has
-    } catch (error) {
-      if (!isFailing) onError(error)
-      isFailing = true
-      return false
-    }
+  /** Reports only the first failure to look for endpoints. */
+  const report = (error: unknown) => {
+    if (!isFailing) onError(error)
+    isFailing = true
   }
   /** Resolves when the thread has ended. */
   const runThread = async () => {
@@ -89,7 +82,8 @@ export function startSender(
   }
   const pause = (ms: number) => setTimeout(ms, undefined, { signal }).catch(() => {})
   const run = async () => {
-    while (!signal.aborted && !(await hasEndpoints())) await pause(LOOK_MS)
+    const { hasEndpoints } = till.outbox
+    while (!signal.aborted && !(await hasEndpoints().catch(report))) await pause(LOOK_MS)
     while (!signal.aborted) {
       await runThread()
       await pause(RESTART_MS)

@@ -218,16 +218,11 @@ function readAnswer(request: ClientRequest, body: string, stop: Stop): Promise<A
 function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): Answer {
   const isSuccess = status >= 200 && status < 300
   const retry_after = isSuccess ? undefined : parseRetryAfter(headers['retry-after'], Date.now())
-  return { status, answer: decode(body), ...(retry_after === undefined ? {} : { retry_after }) }
-}
-
-/** Decodes at most 4 KiB. U+0000 is replaced, because PostgreSQL cannot store it. */
-function decode(bytes: Buffer): string {
-  if (bytes.length === 0) return ''
-  const text = bytes.subarray(0, MAX_ANSWER).toString('utf8').replaceAll('\0', '\uFFFD')
-  // Cuts the text to 4 KiB again: decoding turned each malformed byte into U+FFFD, of three bytes.
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_ANSWER))
-  return text.slice(0, read)
+  return {
+    status,
+    answer: body.toString('utf8', 0, MAX_ANSWER),
+    ...(retry_after === undefined ? {} : { retry_after }),
+  }
 }
 
 function unlessStopped<T>(promise: Promise<T>, stop: Stop): Promise<T> {

@@ -15,8 +15,8 @@ const SLOW_MS = 2_000
 
 export interface WebhookSenderOptions extends OutgoingOptions {
   /**
-   * Milliseconds between two polls for changes that other processes committed; default 1,000.
-   * Changes of this process are sent at once.
+   * Milliseconds between two polls for changes that other processes committed, and for messages
+   * that are due again; default 1,000. Changes of this process are sent at once.
    */
   readonly pollInterval?: number | undefined
   /**
@@ -64,7 +64,9 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   const { outbox } = till
   const outgoing = createOutgoing(outgoingOptions)
   const queues = createQueues()
-  const alarm = createAlarm()
+  /** Ends the wait before the next exchange. */
+  let alarm = new AbortController()
+  const ring = () => alarm.abort()
   const inFlight = new Set<Promise<void>>()
   const results = { ...NO_RESULTS }
   /** The outcomes that are not written yet. After a crash, their messages are sent again. */
@@ -78,7 +80,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   }
   const report = (...added: readonly AttemptResult[]) => {
     outcomes.push(...added)
-    alarm.ring()
+    ring()
   }
   const settle = async () => {
     const batch = outcomes.slice(0, MAX_RESULTS)
@@ -90,11 +92,11 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     try {
       await settle()
       const started = performance.now()
-      const { messages, start_within, next } = await outbox.claim({ lease })
+      const { messages, start_within, isMore } = await outbox.claim({ lease })
       isFailing = false
       for (const message of messages) queues.add(message, started + start_within)
       sendAll()
-      return outcomes.length >= MAX_RESULTS ? 0 : Math.min(next, pollInterval)
+      return isMore || outcomes.length >= MAX_RESULTS ? 0 : pollInterval
     } catch (error) {
       onError(error)
       return 0
@@ -104,7 +106,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     while (!isClosing) {
       const wait = await exchange()
       await pause(isFailing ? RETRY_MS : INTERVAL_MS)
-      await alarm.wait(wait)
+      await pause(wait, undefined, { signal: alarm.signal }).catch(() => {})
+      alarm = new AbortController()
     }
   }
 
@@ -138,12 +141,12 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     sendAll()
   }
 
-  const removeListener = outbox.onChange(alarm.ring)
+  const removeListener = outbox.onChange(ring)
   const running = run()
   const close = async () => {
     isClosing = true
     removeListener()
-    alarm.ring()
+    ring()
     await running
     const ended = new AbortController()
     const timeout = pause(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
@@ -209,30 +212,4 @@ function toResult(
   }
   if (answer.kind === 'stopped') return releaseOf(message)
   return { endpoint_id, sequence, part, duration_ms, error: answer.message }
-}
-
-/** A pause that another function can end early. */
-function createAlarm() {
-  let isRinging = false
-  let wake = () => {}
-  return {
-    /** Ends the current wait. If there is none, the next wait ends at once. */
-    ring(): void {
-      isRinging = true
-      wake()
-    },
-    /** Waits this many milliseconds, or until `ring` is called. */
-    async wait(milliseconds: number): Promise<void> {
-      if (!isRinging) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, milliseconds)
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-      isRinging = false
-    },
-  }
 }

@@ -6,7 +6,7 @@ import { stopEndpoint } from '../domain/endpoint.ts'
 import { receives } from '../domain/event.ts'
 import { messageKey, type NewMessage, type StoredMessage } from '../domain/message.ts'
 import { type AttemptResult, settleAttempt } from '../domain/retry.ts'
-import type { ReadyEndpoint, TakeRequest } from '../storage/port.ts'
+import type { EndpointReading, ReadyEndpoint } from '../storage/port.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
 import { createClaimed } from './claimed.ts'
 import type { Context } from './context.ts'
@@ -61,8 +61,8 @@ export interface Claim {
    * process may send the messages: settle the unsent ones as `released`.
    */
   readonly start_within: number
-  /** How many milliseconds to wait before the next `claim`, unless a change is committed before. */
-  readonly next: number
+  /** Whether more messages may be due. If not, call again after a commit, or in a second. */
+  readonly isMore: boolean
 }
 
 /** A signed message. Send it as a POST request with exactly these headers. */
@@ -84,6 +84,8 @@ export interface OutgoingMessage {
 const LEASE_MS = 45_000
 /** The most endpoints that one claim serves. */
 const ENDPOINTS = 100
+/** How many endpoints are read at once, and get their messages in one transaction. */
+const TOGETHER = 10
 const MESSAGES = 400
 const MESSAGES_OF_FAILING = 10
 /**
@@ -102,7 +104,6 @@ const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
-const NEXT_MS = 60_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, retries, giveUpAfter } = context
@@ -113,19 +114,33 @@ export function createOutbox(context: Context): Outbox {
   /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
 
-  /** Reads the next audit entries of an endpoint, and creates their messages. */
-  const read = async ({ endpoint, position, waiting }: ReadyEndpoint, most: number) => {
-    const { endpoint_id } = endpoint
-    const room = Math.min(most, WAITING - waiting)
+  /**
+   * Reads the next audit entries of an endpoint, of which `before` messages are claimed, and creates
+   * their messages. Resolves to undefined if the endpoint gets no messages now.
+   */
+  const read = async (
+    { endpoint, position, waiting }: ReadyEndpoint,
+    before: number,
+    most: number,
+  ) => {
+    const { account_id, endpoint_id, failing_since } = endpoint
+    const secrets = openSecrets(sealer, endpoint, now())
+    if (!secrets) {
+      await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
+      return undefined
+    }
+    const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
+    if (limit <= before || !claimed.hasRoom(account_id)) return undefined
+    const room = Math.min(limit - before, WAITING - waiting)
     const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
-    let until: TakeRequest['read']
+    let until: EndpointReading['read']
     let pages = 0
     for (const { seq, ...entry } of entries) {
       if (messages.length >= room || pages >= REFUND_PAGES || until?.rest) break
       if (!receives(endpoint, entry)) {
-        until = { seq, rest: '', entry: seq }
+        until = { seq, rest: '' }
         continue
       }
       const found = await readMessages(
@@ -138,14 +153,13 @@ export function createOutbox(context: Context): Outbox {
           pages: REFUND_PAGES - pages,
         },
       )
-      const { rest } = found
       messages.push(...found.messages)
       pages += found.pages
-      until = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
+      until = { seq, rest: found.rest }
     }
-    const isMore = entries.length > 0 && entries.at(-1)?.seq !== until?.seq
-    const hasMore = room > 0 && (entries.length === entryLimit || isMore)
-    return { read: until, messages, entries, hasMore }
+    const isAll = until?.rest === '' && entries.at(-1)?.seq === until.seq
+    const isMore = entries.length > 0 && (entries.length === entryLimit || !isAll)
+    return { endpoint, secrets, position, read: until, messages, entries, limit, before, isMore }
   }
 
   /** Returns the audit entries of messages, by `seq`. Reads those that are not in `known`. */
@@ -183,52 +197,35 @@ export function createOutbox(context: Context): Outbox {
       }),
     }))
 
-  /**
-   * Claims due messages of an endpoint, of which `before` are claimed already, up to `limit`.
-   * Resolves to undefined if another process sends.
-   */
-  const claimFrom = async (ready: ReadyEndpoint, begun: number, before: number, limit: number) => {
-    const { endpoint, position } = ready
-    const { account_id, endpoint_id } = endpoint
-    const messages: OutgoingMessage[] = []
-    const secrets = openSecrets(sealer, endpoint, begun)
-    if (!secrets) {
-      await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
-      return { messages, isMore: false }
-    }
-    const room = limit - before
-    if (room <= 0 || !claimed.hasRoom(account_id)) return { messages, isMore: false }
-    const reading = await read(ready, room)
-    const due = await storage.takeMessages({
-      ...{ holder, lease, now: begun, endpoint_id, position, limit: before + room },
-      ...{ read: reading.read, messages: reading.messages },
-    })
-    if (!due) return undefined
-    const taken = due.filter((message) => !claimed.has(message)).slice(0, room)
+  type Reading = NonNullable<Awaited<ReturnType<typeof read>>>
+
+  /** Claims due messages of an endpoint, as far as there is room for them. */
+  const claimDue = async (reading: Reading, due: readonly StoredMessage[], until: number) => {
+    const { endpoint, secrets, limit, before } = reading
+    const { account_id } = endpoint
+    const taken = due.filter((message) => !claimed.has(message)).slice(0, limit - before)
     const entries = await entriesOf(taken, reading.entries)
     const bodyIn = async (message: StoredMessage) => {
       const entry = entries.get(message.sequence)
       return entry && bodyOf(storage, entry, message)
     }
+    const messages: OutgoingMessage[] = []
     const gone: StoredMessage[] = []
-    let isFull = false
-    for (let first = 0; first < taken.length && !isFull; first += BODIES) {
+    for (let first = 0; first < taken.length && claimed.hasRoom(account_id); first += BODIES) {
       const group = taken.slice(first, first + BODIES)
       const bodies = await Promise.all(group.map(bodyIn))
       for (const [i, message] of group.entries()) {
         const body = bodies[i]
-        isFull = !claimed.hasRoom(account_id)
-        if (isFull) break
         if (body === undefined) gone.push(message)
         // Another call of `claim` may have claimed the message meanwhile.
-        else if (!claimed.has(message)) {
-          claimed.add({ ...message, account_id }, Buffer.byteLength(body), begun + lease)
+        else if (claimed.hasRoom(account_id) && !claimed.has(message)) {
+          claimed.add({ ...message, account_id }, Buffer.byteLength(body), until)
           messages.push(sign(endpoint, secrets, message, body))
         }
       }
     }
     if (gone.length > 0) await giveUp(gone)
-    return { messages, isMore: reading.hasMore || taken.length === room || isFull }
+    return messages
   }
 
   return {
@@ -244,23 +241,26 @@ export function createOutbox(context: Context): Outbox {
       })
       const messages: OutgoingMessage[] = []
       let isMore = false
-      for (const each of ready) {
-        const { endpoint_id, failing_since } = each.endpoint
-        const before = counts.get(endpoint_id) ?? 0
-        const most = failing_since === undefined ? limit : Math.min(limit, MESSAGES_OF_FAILING)
-        const found = await claimFrom(each, begun, before, most).catch((error: unknown) => {
-          // Returns the messages that are claimed. The next call meets the error again.
-          if (messages.length === 0) throw error
-        })
-        if (!found) break
-        messages.push(...found.messages)
-        isMore ||= found.isMore
-        await setImmediate() // yields to the event loop, because the storage may answer without I/O
+      try {
+        for (let first = 0; first < ready.length; first += TOGETHER) {
+          const group = ready.slice(first, first + TOGETHER)
+          const reads = group.map((each) => read(each, counts.get(idOf(each)) ?? 0, limit))
+          const readings = (await Promise.all(reads)).filter((each) => each !== undefined)
+          if (readings.length === 0) continue
+          const due = await storage.takeMessages({ holder, lease }, begun, readings)
+          if (!due) break // another process sends
+          for (const reading of readings) {
+            const own = due.filter((each) => each.endpoint_id === idOf(reading))
+            messages.push(...(await claimDue(reading, own, begun + lease)))
+            isMore ||= reading.isMore || own.length === reading.limit
+          }
+          await setImmediate() // yields to the event loop, because the storage may answer without I/O
+        }
+      } catch (error) {
+        if (messages.length === 0) throw error // otherwise, the next call meets the error again
       }
-      if (ready.length === ENDPOINTS && messages.length > 0) isMore = true
-      const due = isMore ? begun : await storage.findNextDue(begun)
-      const next = Math.min(NEXT_MS, Math.max(0, (due ?? begun + NEXT_MS) - now()))
-      return { messages, start_within: Math.floor((lease * 2) / 3), next }
+      isMore ||= ready.length === ENDPOINTS && messages.length > 0
+      return { messages, start_within: Math.floor((lease * 2) / 3), isMore }
     },
 
     async settle(results) {
@@ -290,4 +290,8 @@ export function createOutbox(context: Context): Outbox {
     countUnconfirmed: () => storage.countUnconfirmed(),
     hasEndpoints: async () => (await storage.listEndpoints({}, { limit: 1 })).records.length > 0,
   }
+}
+
+function idOf({ endpoint }: { readonly endpoint: StoredEndpoint }): string {
+  return endpoint.endpoint_id
 }

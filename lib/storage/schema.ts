@@ -291,7 +291,6 @@ export function sharedTables(dialect: SchemaDialect): string {
   CREATE INDEX webhook_messages_log ON webhook_messages (endpoint_id, seq);
   CREATE INDEX webhook_messages_due ON webhook_messages (endpoint_id, next_at)
     WHERE state = 'waiting';
-  CREATE INDEX webhook_messages_next ON webhook_messages (next_at) WHERE state = 'waiting';
 
   -- Has a row while the database is an unfinished copy.
   CREATE TABLE unfinished_copy (

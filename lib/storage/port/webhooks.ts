@@ -74,19 +74,18 @@ export interface ReadyEndpoint {
   readonly waiting: number
 }
 
-export interface TakeRequest extends SenderLease {
-  readonly now: number
-  readonly endpoint_id: string
+export interface EndpointReading {
+  readonly endpoint: StoredEndpoint
   /**
    * The position after which the entries were read. If the endpoint's position has changed since, no
    * message is inserted.
    */
   readonly position: LogPosition
   /**
-   * The position after the entries that were read. `entry` is the `seq` of the last of them. Missing
-   * if no entry was read.
+   * The `seq` of the last entry that was read, and the cursor within it if only a part of it was
+   * read. Missing if no entry was read.
    */
-  readonly read?: (LogPosition & { readonly entry: number }) | undefined
+  readonly read?: LogPosition | undefined
   /** The messages of these entries. */
   readonly messages: readonly NewMessage[]
   /** The maximum number of due messages to return. */

@@ -162,6 +162,7 @@ const upgrade = `
 
   ALTER TABLE webhook_endpoints DROP COLUMN holder, DROP COLUMN lease_until;
   ALTER TABLE webhook_messages DROP COLUMN holder;
+  DROP INDEX webhook_messages_next;
 
   DROP TRIGGER purchases_update_total ON purchases;
   DROP TRIGGER purchases_delete_total ON purchases;

@@ -160,6 +160,7 @@ const upgrade = `
   ALTER TABLE webhook_endpoints DROP COLUMN holder;
   ALTER TABLE webhook_endpoints DROP COLUMN lease_until;
   ALTER TABLE webhook_messages DROP COLUMN holder;
+  DROP INDEX webhook_messages_next;
 `
 
 /** Creates the triggers last, because each makes the statements after it slower. */

@@ -180,16 +180,15 @@ describe('answers', () => {
     await eventuallyHolds(() => assert.equal(receiver.sockets.size, 0))
   })
 
-  test('an answer is text of at most 4 KiB without U+0000', async (t) => {
+  test('the first 4 KiB of an answer are read as UTF-8', async (t) => {
     const receiver = await startReceiver(t)
     const { post } = open(t)
     const answerTo = async (body: Uint8Array) => {
       receiver.answer = (response) => response.writeHead(200).end(body)
       return (await post(receiver.url)).answer
     }
-    assert.equal(await answerTo(Buffer.from('a\0b')), 'a\uFFFDb')
-    assert.equal(await answerTo(Buffer.alloc(4096, 0xff)), '\uFFFD'.repeat(1365))
-    assert.equal(await answerTo(Buffer.from('ż'.repeat(2048))), 'ż'.repeat(2048))
+    assert.equal(await answerTo(Buffer.alloc(4096, 0xff)), '\uFFFD'.repeat(4096))
+    assert.equal(await answerTo(Buffer.from('ż'.repeat(2050))), 'ż'.repeat(2048))
   })
 
   test('an answer without a status in time is a failure', async (t) => {

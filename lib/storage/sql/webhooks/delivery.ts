@@ -1,16 +1,16 @@
 import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
 import { int32, numberOf, omit, pick, type Row, text } from '../../columns.ts'
 import type {
+  EndpointReading,
   ReadyEndpoint,
   ReadyRequest,
   SenderLease,
   SettleMessages,
-  TakeRequest,
 } from '../../records.ts'
 import { ENDPOINTS, MESSAGES, numberedEntry } from '../../tables.ts'
 import type { Sql } from '../dialect.ts'
 import { findRecord } from '../pages.ts'
-import { all, find, type Program, run } from '../program.ts'
+import { all, type Program, run } from '../program.ts'
 import {
   COUNT_WAITING,
   ENDPOINT_COLUMNS,
@@ -116,21 +116,32 @@ export function deliveryMethods(sql: Sql) {
     listUnread: async (id: string, limit: number) =>
       (await sql.read(all(texts.unread, id, limit))).map(numberedEntry),
     /**
-     * Takes the lease or renews it. Inserts the messages of entries that an endpoint has read, and
-     * returns the endpoint's due messages. Resolves to undefined, and changes nothing, while another
-     * process has the lease.
+     * Takes the lease or renews it. Inserts the messages of entries that endpoints have read, and
+     * returns due messages of these endpoints. Resolves to undefined, and changes nothing, while
+     * another process has the lease.
      */
-    takeMessages: ({ holder, lease, now, endpoint_id, position, read, ...request }: TakeRequest) =>
+    takeMessages: (
+      { holder, lease }: SenderLease,
+      now: number,
+      readings: readonly EndpointReading[],
+    ) =>
       writeLazily(function* () {
         if ((yield* run(texts.hold, holder, lease)) === 0) return undefined
-        if (read) {
-          const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
-          const isRead = (yield* run(texts.setPosition, ...moved)) === 1
-          const times = { state: 'waiting', attempts: 0, created_at: now, next_at: now }
-          const added = request.messages.map((message) => ({ ...message, ...times }))
-          if (isRead && added.length > 0) yield* run(texts.insertMessages, added)
+        const found: StoredMessage[] = []
+        for (const { endpoint, position, read, messages, limit } of readings) {
+          const { endpoint_id } = endpoint
+          if (read) {
+            const { seq, rest } = read
+            const moved = [rest === '' ? seq : seq - 1, rest, seq]
+            const from = [endpoint_id, position.seq, position.rest]
+            const isRead = (yield* run(texts.setPosition, ...moved, ...from)) === 1
+            const times = { state: 'waiting', attempts: 0, created_at: now, next_at: now }
+            const added = messages.map((message) => ({ ...message, ...times }))
+            if (isRead && added.length > 0) yield* run(texts.insertMessages, added)
+          }
+          found.push(...(yield* all(texts.due, endpoint_id, now, limit)).map(MESSAGES.read))
         }
-        return (yield* all(texts.due, endpoint_id, now, request.limit)).map(MESSAGES.read)
+        return found
       }),
     /**
      * Renews the lease. For each endpoint of `keys`, calls `settle` with the endpoint and with those
@@ -161,13 +172,6 @@ export function deliveryMethods(sql: Sql) {
     /** Ends the lease of a holder that stops. */
     endLease: (holder: string) =>
       writeLazily(() => run('DELETE FROM webhook_sender WHERE holder = ?', holder)),
-    /** The earliest time after `now` at which a message is due. */
-    async findNextDue(now: number) {
-      const next = `SELECT min(next_at) AS next FROM webhook_messages
-        WHERE state = 'waiting' AND next_at > ?`
-      const row = await sql.read(find(next, now))
-      return row?.next === null || !row ? undefined : numberOf(row.next)
-    },
   }
 }
 
