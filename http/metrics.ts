@@ -56,13 +56,12 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single) {
   }
 
   const seriesOf = (route: string): Series => {
-    let found = series.get(route)
-    if (!found) {
-      const buckets = new Array<number>(BOUNDS.length + 1).fill(0)
-      found = { counts: new Map(), buckets, seconds: 0 }
-      series.set(route, found)
-    }
-    return found
+    const found = series.get(route)
+    if (found) return found
+    const buckets = new Array<number>(BOUNDS.length + 1).fill(0)
+    const added = { counts: new Map(), buckets, seconds: 0 }
+    series.set(route, added)
+    return added
   }
   const collect = (): MetricValues => {
     const { concurrency, memory, rateLimits, connections, poolState, nearQuotas } = gauges

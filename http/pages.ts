@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { anyone } from './admission.ts'
 import { noBody } from './body.ts'
-import { type ResponseHeaders, TransportFault } from './problems.ts'
+import type { ResponseHeaders } from './problems.ts'
 import { Representation } from './representation.ts'
-import { type AnyRoute, type Call, type Result, route } from './route.ts'
+import { type AnyRoute, route } from './route.ts'
 
 type Files = { readonly [name: string]: string }
 
@@ -16,8 +16,8 @@ const POLICY = [
 
 /** Creates the routes of the browser console. Throws a TypeError when its files are missing. */
 export function createConsoleRoutes(): AnyRoute[] {
-  const names = ['index.html', 'main.js', 'main.css', 'icon.svg'] as const
-  const { 'index.html': html, ...files } = readFiles('console', names)
+  const names = ['index.html', 'main.js', 'main.css', 'icon.svg']
+  const { 'index.html': html = '', ...files } = readFiles('console', names)
   const headers = {
     'content-security-policy': `${POLICY}; img-src 'self'; require-trusted-types-for 'script'`,
     'cross-origin-opener-policy': 'same-origin',
@@ -36,8 +36,8 @@ export function createConsoleRoutes(): AnyRoute[] {
 
 /** Creates the routes of the reference page. Throws a TypeError when its files are missing. */
 export function createReferenceRoutes(): AnyRoute[] {
-  const names = ['swagger-ui-bundle.js', 'swagger-ui.css'] as const
-  const files = { 'start.js': START, ...readFiles('reference', names) }
+  const own = readFiles('reference', ['swagger-ui-bundle.js', 'swagger-ui.css'])
+  const files = { 'start.js': START, ...own }
   // Swagger UI embeds its icons as `data:` URLs.
   const policy = `${POLICY}; img-src 'self' data:`
   return pageRoutes('/docs', PAGE, files, { 'content-security-policy': policy })
@@ -64,41 +64,28 @@ const TYPES: { readonly [extension: string]: string } = {
   svg: 'image/svg+xml',
 }
 
-/** The route of a page, and the route of the files below it. */
+/** The routes of a page and of the files below it. */
 function pageRoutes(
   path: string,
   html: string,
   files: Files,
   headers: ResponseHeaders,
 ): AnyRoute[] {
-  const answerOf = (text: string, type = 'text/html'): Result => ({
-    body: new Representation(text),
-    headers: { 'content-type': `${type}; charset=utf-8`, ...headers },
-  })
-  const page = answerOf(html)
-  const answers = new Map(
-    Object.entries(files).map(([name, text]) => [
-      name,
-      answerOf(text, TYPES[name.split('.').at(-1) ?? '']),
-    ]),
-  )
-  const findFile = async ({ params: { file = '' } }: Call<undefined, undefined>) => {
-    const found = answers.get(file)
-    if (found) return found
-    throw new TransportFault('route_not_found', 'The page has no such file')
-  }
   const summary = 'Return a page or a file of it'
-  const routeOf = (path: string, handler: typeof findFile) =>
-    route('GET', path, anyone, noBody, handler, { id: `GET ${path}`, summary, answer: 'Text' })
-  const pageRoute = routeOf(path, async () => page)
-  return answers.size === 0 ? [pageRoute] : [pageRoute, routeOf(`${path}/:file`, findFile)]
+  const routeOf = (path: string, text: string, type = 'text/html') => {
+    const all = { 'content-type': `${type}; charset=utf-8`, ...headers }
+    const answer = { body: new Representation(text), headers: all }
+    const description = { id: `GET ${path}`, summary, answer: 'Text' as const }
+    return route('GET', path, anyone, noBody, async () => answer, description)
+  }
+  const fileRoutes = Object.entries(files).map(([name, text]) =>
+    routeOf(`${path}/${name}`, text, TYPES[name.split('.').at(-1) ?? '']),
+  )
+  return [routeOf(path, html), ...fileRoutes]
 }
 
 /** Reads files that the build puts into a directory next to `http`. */
-function readFiles<Name extends string>(
-  folder: string,
-  names: readonly Name[],
-): { readonly [N in Name]: string } {
+function readFiles(folder: string, names: readonly string[]): Files {
   const { url } = import.meta // undefined in a CommonJS bundle
   const urlOf = (name: string) => new URL(`../${folder}/${name}`, url)
   if (url === undefined || !names.every((name) => existsSync(urlOf(name)))) {
