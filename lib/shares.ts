@@ -25,8 +25,12 @@ export class Shares {
     return this.#limit - this.#total - (this.#used.get(owner) ?? 0)
   }
 
-  /** The owners that have used up their shares, except for a small rest. */
+  /**
+   * The owners that have used up their shares, until a quarter of what they use is left. They
+   * therefore do not continue with small amounts.
+   */
   full(): string[] {
-    return [...this.#used.keys()].filter((owner) => this.left(owner) < this.#limit / 8)
+    const owners = [...this.#used]
+    return owners.flatMap(([owner, used]) => (this.left(owner) < used / 4 ? owner : []))
   }
 }

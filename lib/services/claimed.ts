@@ -54,7 +54,7 @@ export function createClaimed() {
     },
     /** Whether an account may have more messages. */
     hasRoom: (account_id: string) => bytes.left(account_id) > 0,
-    /** The accounts that have used up their shares, except for a small rest. */
+    /** The accounts that get no more messages for now: see `Shares`. */
     full: () => bytes.full(),
   }
 }

@@ -23,6 +23,9 @@ test('claimed messages fit into 16 MiB, an account has half of what others leave
   )
   assert.deepEqual(small.full(), accounts)
   assert.ok(small.hasRoom('other'))
+  // An account with few messages is served while others have used up their shares.
+  fill(small, 'other', 2, 1)
+  assert.ok(!small.full().includes('other'))
   const large = createClaimed()
   assert.equal(fill(large, 'a', 65_536), 128)
 })
