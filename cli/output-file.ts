@@ -12,7 +12,8 @@ import { describeSystemError } from './system-errors.ts'
 /**
  * Checks an output file before any other work. Its directory must be writable. The file must not be
  * one of `inputs`, nor a link to one. The returned `write` replaces the file atomically and durably.
- * When it rejects, also after Ctrl-C, the old file is unchanged.
+ * When it rejects, also after Ctrl-C, the old file is unchanged. Writes to a device or a pipe in
+ * chunks.
  */
 export function createOutputFile(
   io: Io,
@@ -27,14 +28,14 @@ export function createOutputFile(
     throw new UsageError(`${option}: '${path}' is a directory, not a file`)
   }
   try {
+    const descriptors = isInDevices(path)
     const stat = lstatSync(path, { throwIfNoEntry: false })
     const isStream = stat && !stat.isFile() && !stat.isSymbolicLink()
-    if (isStream || isInDevices(path)) {
-      throw new UsageError(`${option}: '${path}' is a device or a pipe, not a file`)
+    if (stat && (descriptors || isStream)) {
+      return { write: (text) => appendTo(text, path, descriptors) }
     }
     accessSync(dirname(path), constants.W_OK)
   } catch (error) {
-    if (error instanceof UsageError) throw error
     throw new UsageError(`${option}: ${describeSystemError(error)}`)
   }
   return { write: (text) => replaceFile(io, text, path) }
@@ -63,9 +64,23 @@ function isSameFile(path: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev
 }
 
-/** Whether a path names a device or a file descriptor, such as /dev/stdout. */
+/**
+ * Whether a path names a device or a file descriptor, such as /dev/stdout. The output is written to
+ * these, and does not replace them.
+ */
 function isInDevices(path: string): boolean {
   return /^\/(dev|proc\/.+)$/.test(realpathSync(dirname(path)))
+}
+
+async function appendTo(
+  text: AsyncIterable<string>,
+  path: string,
+  followsLinks: boolean,
+): Promise<void> {
+  // Never creates or truncates a file: another user may have put one at `path` since the check.
+  const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants
+  const file = await open(path, O_WRONLY | O_APPEND | (followsLinks ? 0 : O_NOFOLLOW))
+  await pipeline(text, file.createWriteStream())
 }
 
 /**

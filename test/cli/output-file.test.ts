@@ -88,7 +88,7 @@ test('an output file in a directory without write permission is wrong usage', {
 
 const linux = process.platform !== 'linux' && 'only Linux has /proc'
 
-test('an output to /proc/self/fd/1 is refused and replaces no file', {
+test('an output to /proc/self/fd/1 is appended and replaces no file', {
   skip: linux,
 }, async (t) => {
   const sent = join(temporaryFolder(t), 'sent')
@@ -96,9 +96,10 @@ test('an output to /proc/self/fd/1 is refused and replaces no file', {
   const stdout = openSync(sent, 'a')
   t.after(() => closeSync(stdout))
   const args = ['dist/cli/main.js', 'openapi', '--out', '/proc/self/fd/1']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'ignore'] })
-  assert.deepEqual(await once(child, 'close'), [2, null])
-  assert.equal(readFileSync(sent, 'utf8'), 'before\n')
+  const child = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'inherit'] })
+  assert.deepEqual(await once(child, 'close'), [0, null])
+  const { stdout: document } = await tillkit(['openapi'])
+  assert.equal(readFileSync(sent, 'utf8'), `before\n${document}`)
 })
 
 test('the temporary file is private, has a new name and is deleted after an error', async (t) => {
