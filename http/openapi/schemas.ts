@@ -1,4 +1,4 @@
-import { createSchemas, type ErrorDetail, type ItemValues } from '../../lib/index.ts'
+import { createSchemas, type ErrorDetail } from '../../lib/index.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
 import {
@@ -68,7 +68,7 @@ function createBodySchemas() {
       },
     }),
     CreatedItem: pick(item, 'id', 'name', 'display_name', 'description'),
-    Item: pick(item, ...Object.keys(itemFields)),
+    Item: record(item),
     ItemList: record({ items: { type: 'array', items: ref('Item') } }),
     ImportResult: record({ ok: { const: true } }),
     OwnedItem: record({
@@ -97,11 +97,6 @@ export function fieldsOf(name: SchemaName): Types {
   return (schema as { readonly properties: Types }).properties
 }
 
-/** The fields of an item in an answer, in their order. */
-const itemFields: { readonly [F in 'id' | 'store_id' | keyof ItemValues]: true } = {
-  ...{ id: true, name: true, display_name: true, description: true },
-  ...{ price: true, type: true, store_id: true, metadata: true },
-}
 const PROJECT = ['id', 'account_id', 'name', 'bundle_id', 'platform', 'status', 'config']
 const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', 'store_config']
 

@@ -33,7 +33,7 @@ type Properties = { readonly [field: string]: JsonSchema }
  * come from the rules that validate the inputs.
  */
 export function createSchemas() {
-  const { meta, ...item } = propertiesOf(newItemFields)
+  const { store_id, meta, ...item } = propertiesOf(newItemFields)
   const store = propertiesOf(newStoreFields.custom)
   const id = { type: 'string', minLength: 1, maxLength: 64 }
   return {
@@ -50,13 +50,14 @@ export function createSchemas() {
     },
     records: {
       item: {
-        ...item,
         id,
+        ...item,
         price: {
           ...wholeNumber(0, Number.MAX_SAFE_INTEGER).schema,
           description: 'Minor currency units: `499` is 4.99 USD.',
         },
-        metadata: meta as JsonSchema,
+        store_id,
+        metadata: meta,
       },
       project: { ...propertiesOf(newProjectFields), id, public_key: { type: 'string' } },
       store: {
