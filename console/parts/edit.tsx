@@ -140,7 +140,8 @@ function valueAt(record: object, name: string): unknown {
 }
 
 /** The text of a value as a person types it. */
-function textOf(value: unknown = ''): string {
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return ''
   if (typeof value === 'boolean') return value ? 'true' : ''
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)

@@ -33,7 +33,9 @@ function fieldOf(schema: JsonSchema): Partial<FieldInfo> {
   if (type === 'boolean') return { hint, kind: 'check' }
   if (type === 'object') return { hint, kind: 'json' }
   if (type === 'array') return { hint: 'Separated by commas', parse: parseList }
-  return { hint, kind: (maxLength as number) > 1024 ? 'long' : 'text' }
+  const kind = (maxLength as number) > 1024 ? 'long' : 'text'
+  // The type of a field that may be null is an array. Empty is null.
+  return { hint, kind, ...(Array.isArray(type) && { parse: (typed: string) => typed || null }) }
 }
 
 const parseList = (typed: string) =>
