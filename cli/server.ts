@@ -73,7 +73,9 @@ export async function runServer({
   const { host = '127.0.0.1', port, 'cors-origin': corsOrigins = [] } = options
   const noOrigin = corsOrigins.find((each) => !isOrigin(each))
   if (noOrigin !== undefined) {
-    throw new UsageError(`'${noOrigin}' is no origin: https://shop.example, or *`)
+    throw new UsageError(
+      `--cors-origin, TILLKIT_CORS_ORIGIN: '${noOrigin}' is no origin: https://shop.example, or *`,
+    )
   }
   const milliseconds = (seconds: number | undefined) => seconds && seconds * 1000
   const settings: ServeOptions = {

@@ -56,7 +56,10 @@ const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   [`${CONFORMANCE} http://a --public-key \u00e9`, /--public-key must have/],
   ['openapi --url shop.example', /--url must be a URL that begins with http/],
   ['serve --port http', /--port must be a whole number from 0 to 65535/],
-  ['serve --cors-origin shop.example', /'shop\.example' is no origin/],
+  [
+    'serve --cors-origin shop.example',
+    /--cors-origin, TILLKIT_CORS_ORIGIN: 'shop\.example' is no origin/,
+  ],
   ['serve --rate-limit 1.5', /--rate-limit must be/],
   ['serve --rate-limit-address many', /--rate-limit-address must be/],
   ['serve --account-share 101', /--account-share must be/],
