@@ -3,7 +3,7 @@ import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { tillkit } from '../support/cli.ts'
-import { smallDisk } from '../support/disk.ts'
+import { smallDisk, unsizedDisk } from '../support/disk.ts'
 import { assertWhole, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
 import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
@@ -124,4 +124,12 @@ test('an upload leaves the reserve of the disk free, which the database may need
 
   assertNoRoom(await load('x'.repeat(7.5 * 2 ** 20)))
   assertProblem(await load('x'.repeat(6 * 2 ** 20)), 400, 'invalid_purchases')
+})
+
+test('an upload works on a file system that reports no size, such as ramfs', async (t) => {
+  const TMPDIR = unsizedDisk(t)
+  if (!TMPDIR) return
+  const { load } = await start(t, { TMPDIR })
+
+  assertProblem(await load('x'.repeat(2 ** 20)), 400, 'invalid_purchases')
 })

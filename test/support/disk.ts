@@ -5,10 +5,16 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
 /** A disk of `mib` MiB. Returns undefined and skips the test when it cannot make one. */
-export function smallDisk(t: TestContext, mib = 2): string | undefined {
+export const smallDisk = (t: TestContext, mib = 2): string | undefined =>
+  mount(t, ['-t', 'tmpfs', '-o', `size=${mib}m`])
+
+/** A disk that reports no size. Returns undefined and skips the test when it cannot make one. */
+export const unsizedDisk = (t: TestContext): string | undefined => mount(t, ['-t', 'ramfs'])
+
+function mount(t: TestContext, options: readonly string[]): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'tillkit-disk-'))
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', disk], { stdio: 'ignore' })
+    execFileSync('mount', [...options, 'none', disk], { stdio: 'ignore' })
   } catch {
     rmdirSync(disk)
     t.skip('only root may mount a small disk')
