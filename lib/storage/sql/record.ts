@@ -45,7 +45,7 @@ export function recordMethod(
       ${IMPORT_DETAILS.list})
     VALUES (?, ?, ?, ?${values}, ${IMPORT_DETAILS.names.map(() => '?').join()}) RETURNING seq`
 
-  /** Inserts the import of a purchase that is added with a \`seq\`, or whose status changes. */
+  /** Inserts the import of a purchase that is added with a `seq`, or whose status changes. */
   function* insertImport(
     store: number,
     import_id: string,

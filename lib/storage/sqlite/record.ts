@@ -45,8 +45,8 @@ function* nextPurchase(store: number): Program<number | undefined> {
 }
 
 /**
- * Finds the \`seq\` after the last one in use, and the first one of a running import. Also reads the
- * ranges of imports: if the last rows of an import were deleted with their user, their \`seq\` must
+ * Finds the `seq` after the last one in use, and the first one of a running import. Also reads the
+ * ranges of imports: if the last rows of an import were deleted with their user, their `seq` must
  * not be used again.
  */
 const FIND_NEXT = `
