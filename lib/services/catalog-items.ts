@@ -152,13 +152,13 @@ function planChange(
 }
 
 /** Plans the listed items that the store does not have. `type` is for items without a type. */
-export function planNewItems(
+export async function planNewItems(
   context: Context,
   draft: Draft,
   store: Store,
   listed: ReadonlyMap<string, ListedItem>,
   type: ItemType | undefined,
-): void {
+): Promise<void> {
   for (const [name, { item: given, path }] of listed) {
     const item = type && !given.type ? { ...given, type } : given
     const defaults: JsonObject = {}
@@ -176,5 +176,6 @@ export function planNewItems(
     draft.newItems.push(record)
     const { store_id } = store
     addChange(draft, { action: 'create', kind: 'item', store_id, name, item }, record)
+    if (draft.newItems.length % 1000 === 0) await setImmediate()
   }
 }

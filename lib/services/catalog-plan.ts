@@ -114,7 +114,7 @@ export async function preparePlan(context: Context, account: Account, input: Cat
     const listedItems = await parseItems(items, `${path}.items`, problems)
     const { archive_missing, type } = request
     if (stored) await planStoredItems(context, draft, stored, listedItems, archive_missing)
-    if (store) planNewItems(context, draft, store, listedItems, type)
+    if (store) await planNewItems(context, draft, store, listedItems, type)
   }
   assertNoMistakes(problems, request.lines)
   if ((await storage.findCatalogState(project_id)) !== state) {

@@ -151,6 +151,30 @@ test('a plan is refused when the catalog has changed since', async () => {
   await apply(main(GEM), { digest: (await plan(main(GEM))).digest } as object)
 })
 
+testOnce('a plan of many new items lets other work run in between', async () => {
+  let calls = 0
+  const now = () => {
+    calls++ // the plan asks for the time of each new item
+    return Date.now()
+  }
+  const { till, account, project_id } = await createShop({ now })
+  const items = Array.from({ length: 5_000 }, (_, i) => ({ ...GEM, name: `gem_${i}` }))
+  let most = 0
+  let last = calls
+  const turn = () => {
+    most = Math.max(most, calls - last)
+    last = calls
+  }
+  const turns = setInterval(turn, 0)
+
+  await till.catalog.plan(account, { project_id, catalog: { stores: main(...items) } })
+  turn()
+
+  clearInterval(turns)
+  assert.ok(calls >= items.length, String(calls))
+  assert.ok(most < 4_000, `${most} calls in one turn`)
+})
+
 test('a catalog gives its items to other stores of an existing project', async () => {
   const { till, account, project_id } = await setup()
   await till.stores.create(account, { project_id, store_id: 'side', store_type: 'web' })
