@@ -261,6 +261,8 @@ test('one process sends at a time, gets each message once, and releases what it 
   await hooks.settle(found.slice(1), { released: true }, 'two')
   const again = await hooks.claim('two')
   assert.deepEqual(again.map(idOf), found.slice(1).map(idOf), 'only the released one, at once')
+  await hooks.settle(again, { released: true }, 'two')
+  await hooks.settle(found, { released: true }, 'two') // ignores the one that is not claimed any more
   await hooks.outboxOf('two').release()
   assert.equal((await hooks.claim('three')).length, 2)
   await hooks.settle(found, OK, 'three')

@@ -84,6 +84,12 @@ test('a change in a file is found, also if its audit entry is archived before th
   assert.equal(await other.archiveAudit({ before: '9999-01-01T00:00:00.000Z', file }), 2)
 
   assert.equal((await cached())?.name, 'New')
+
+  // After more entries than a check reads, the whole cache is emptied.
+  await other.updateProject('prj_1', (project) => ({ ...project, name: 'Newest' }), { audit })
+  const entries = Array.from({ length: 1_000 }, () => other.insertAudit({ audit: newEntry() }))
+  await Promise.all(entries)
+  assert.equal((await cached())?.name, 'Newest')
 })
 
 /** A database that reports no commits: the tests change its version themselves. */

@@ -8,6 +8,7 @@ import type {
   WriteOptions,
 } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
+import { openStorage } from '../support/till.ts'
 import {
   FOREIGN,
   insertShops,
@@ -46,6 +47,15 @@ test('the revision changes with each new or changed item of the store, and not o
   assert.equal(await revisionOf(), last)
   assert.equal(await revisionOf({ ...MAIN, archived: false }), last)
   assert.notEqual(await revisionOf(SIDE), await revisionOf(FOREIGN))
+})
+
+test('a database and its restored backup have other revisions after the same change', async (storage) => {
+  const restored = await openStorage()
+  await insertShops(restored)
+  const revisionOf = async (from: Storage) => (await from.listItems(MAIN, { limit: 1 })).revision
+  assert.equal(await revisionOf(restored), await revisionOf(storage))
+  for (const each of [storage, restored]) await setPrice(each, 'gold', 1)
+  assert.notEqual(await revisionOf(restored), await revisionOf(storage))
 })
 
 const NOTHING = { newStores: [], stores: [], newItems: [], items: [], entries: [] }
