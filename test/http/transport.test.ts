@@ -277,6 +277,23 @@ test('a stopping server answers all pipelined requests that were on their way, t
   assert.equal(await client.ended, '')
 })
 
+test('a request that was on its way to a stopping server may take longer than an idle connection', {
+  timeout: 20_000,
+}, async (t) => {
+  const limits = { ...patient, stopIdleTimeout: 200 }
+  const { stop, connect, withKey } = await serveShop(t, { limits })
+  const client = await connect(get('/healthz'))
+  await client.reply()
+
+  const stopping = stop()
+  client.write(`${rawRequest('POST /api/v1/items', [withKey, 'content-length: 2'])}{`)
+  await setTimeout(500)
+  client.write('}')
+
+  assert.equal((await client.reply()).status, 400)
+  await stopping
+})
+
 test('stop() resolves although a client hangs', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, stopTimeout: 200 }
   const { stop, connect, entryOf, withKey } = await serveShop(t, { limits })

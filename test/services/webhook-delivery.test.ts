@@ -121,6 +121,26 @@ test('a claim serves 100 endpoints, and at least one of each account', async (ho
   })
 })
 
+test('a claim leaves out an account that has used up its share of the claimed bytes', async (hooks) => {
+  const { till, storage, account, clock } = hooks
+  const { account_id } = account
+  let left: readonly string[] = []
+  const findReady: typeof storage.findReady = (request) => {
+    left = request.except
+    return storage.findReady(request)
+  }
+  const { outbox } = createTill({ storage: { ...storage, findReady }, now: clock.now })
+  const item = { store_id: 'main', display_name: 'Gem', price: '1', type: 'consumable' } as const
+  const meta = { text: 'x'.repeat(50_000) }
+  const names = Array.from({ length: 150 }, (_, i) => `gem_${i}`)
+  await Promise.all(names.map((name) => till.items.create(account, { ...item, name, meta })))
+
+  await eventuallyHolds(async () => {
+    await outbox.claim()
+    assert.deepEqual(left, [account_id])
+  })
+})
+
 const masterKeys = [Buffer.alloc(32, 1)]
 test(
   'a replaced secret signs for a day, and one that no master key opens disables the endpoint',
