@@ -10,9 +10,9 @@ const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
 /**
- * Runs this command line of `serve` in `count` workers, which send no webhooks. Replaces each worker that dies, and passes the
- * reason to `onDeath`. Starts the first worker alone, so that an error such as a port in use is
- * printed only once. Throws if the first worker cannot listen.
+ * Runs this command line of `serve` in `count` workers, which send no webhooks. Replaces each worker
+ * that dies, and passes the reason to `onDeath`. Starts the first worker alone: an error such as a
+ * port in use is then printed only once. Throws if the first worker cannot listen.
  */
 export async function startWorkerPool(
   count: number,

@@ -39,8 +39,8 @@ const OUTAGE_MS = 60_000
 const GONE = 410
 
 /**
- * Returns an endpoint and its messages after the outcomes of attempts, by `messageKey`. The result `retry` tells
- * whether all waiting messages of the endpoint become due.
+ * Returns an endpoint and its messages after the outcomes of attempts, by `messageKey`. The result
+ * `retry` tells whether all waiting messages of the endpoint become due.
  */
 export function settleAttempt(
   endpoint: StoredEndpoint,

@@ -32,9 +32,9 @@ const CACHE_BYTES = 32 * 2 ** 20
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Adds a read cache of at most `bytes` to a storage; none for 0 bytes. A call returns a cached result only if a
- * version check that began after the call finds no change of the result. The cache therefore never
- * returns an outdated result.
+ * Adds a read cache of at most `bytes` to a storage; none for 0 bytes. A call returns a cached
+ * result only if a version check that began after the call finds no change of the result. The cache
+ * therefore never returns an outdated result.
  *
  * Calls in the same turn of the event loop share a version check. A result that is not cached is
  * read from the database, without a version check. Equal calls in one turn share this read.

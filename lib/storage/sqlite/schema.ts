@@ -76,8 +76,9 @@ const OWN_TABLES = `
   ) STRICT;
   CREATE INDEX purchase_changes_import ON purchase_changes (import);
 
-  -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash. An entry whose purchase has gone or has another user has no
-  -- effect, because each read compares the user id of the purchase.
+  -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash. An
+  -- entry whose purchase has gone or has another user has no effect, because each read compares the
+  -- user id of the purchase.
   CREATE TABLE purchase_users (
     user_key INTEGER NOT NULL,
     purchase INTEGER NOT NULL,
