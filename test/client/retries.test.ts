@@ -99,6 +99,8 @@ test('an attempt without an answer in time is repeated', async (t) => {
   proxy.fail('GET /items', 'hung')
   const impatient = client({ timeout: 50, attempts: 1, getToken: () => till.sessions.token() })
   await assert.rejects(impatient.items.get(shop.item.id), { code: 'timeout', status: 0 })
+  const hurried = client({ timeout: 1, attempts: 1, getToken: () => till.sessions.token() })
+  await hurried.purchases.import({ store_id: 'main', file: CSV }) // an upload has an hour
 })
 
 test('a signal ends a call before, during and between its attempts', async (t) => {

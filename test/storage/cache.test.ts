@@ -90,6 +90,10 @@ test('a change in a file is found, also if its audit entry is archived before th
   const entries = Array.from({ length: 1_000 }, () => other.insertAudit({ audit: newEntry() }))
   await Promise.all(entries)
   assert.equal((await cached())?.name, 'Newest')
+
+  // A write without an audit entry empties the cache of its own process.
+  await storage.updateProject('prj_1', (project) => ({ ...project, name: 'Own' }))
+  assert.equal((await cached())?.name, 'Own')
 })
 
 /** A database that reports no commits: the tests change its version themselves. */
