@@ -270,7 +270,9 @@ function createPlanner(
       const sent = resolveSecrets(store_config, STORE_SECRETS, {}, field, found)
       const problem = { field: `${path}.store_id`, code: 'unknown' }
       if (!create_stores) {
-        const hint = items_only ? 'as names another store' : 'create_stores creates it'
+        const hint = items_only
+          ? 'as, or --as, names another store'
+          : 'create_stores, or --create-stores, creates it'
         const message = `'${store_id}' is no store of this project: ${hint}`
         problems.push({ ...problem, message })
         return undefined

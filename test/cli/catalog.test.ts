@@ -59,7 +59,10 @@ test('a mistake is named once with its JSON path, an unknown store with the opti
     mistaken.stderr,
     /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/,
   )
-  assert.match(unknown.stderr, /'new' is no store of this project: create_stores creates it\n$/)
+  assert.match(
+    unknown.stderr,
+    /'new' is no store of this project: create_stores, or --create-stores, creates it\n$/,
+  )
 })
 
 test('--items-only gives the items of a file to the stores of another project', async (t) => {
@@ -75,7 +78,10 @@ test('--items-only gives the items of a file to the stores of another project', 
   const applied = await run('catalog', 'apply', file, ...only, '--as', 'main=prod_main')
   const none = await run('catalog', 'plan', file, '--items-only')
 
-  assert.match(unknown.stderr, /'main' is no store of this project: as names another store\n$/)
+  assert.match(
+    unknown.stderr,
+    /'main' is no store of this project: as, or --as, names another store\n$/,
+  )
   assert.match(applied.stdout, /^Applied\.\n.*\ncreate +prod_main +gold/, applied.stderr)
   assert.equal((await json('project', 'show', '--project', live.id)).name, 'Live')
   assert.deepEqual([none.code, /--project ID is missing/.test(none.stderr)], [2, true])
