@@ -71,6 +71,16 @@ async function assertRefusals(operation: Operation, { send, foreign, own }: Mana
   assert.deepEqual(theirs, nobodys)
 }
 
+test('the summary of a foreign store is refused like that of an unknown one', async (t) => {
+  const { asOwn, own, foreign } = await startManaged(t)
+  const ask = (store_id: string) => asOwn(`GET /manage/v1/summary?store_id=${store_id}`)
+
+  assert.equal((await ask(own.hidden.store_id)).status, 200)
+  const theirs = await ask(foreign.hidden.store_id)
+  assertProblem(theirs, 400, 'invalid_request')
+  assert.deepEqual(withoutRequest(theirs), withoutRequest(await ask('none')))
+})
+
 test('HEAD is answered like GET, and writes no audit entry', async (t) => {
   const { till, asOwn, own } = await startManaged(t)
   const count = async () => (await till.operations.listAudit({ limit: 1000 })).entries.length
