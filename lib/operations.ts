@@ -31,11 +31,13 @@ export interface Operation {
   readonly repeat?: 'always' | 'with key'
   /** The client waits up to an hour for the answer. */
   readonly isLong?: true
+  /** A command that calls the method with the id, and its summary. */
+  readonly cli?: readonly [command: string, summary: string]
 }
 
 /**
- * All operations of the management API. From a row follow the HTTP route with its OpenAPI entry and
- * the client's method. The route calls the library's method of the same name, unless
+ * All operations of the management API. From a row follow the HTTP route with its OpenAPI entry, the
+ * client's method, and the command if it has one. The route calls the library's method of the same name, unless
  * `http/manage/handlers.ts` has a function for it.
  */
 export const operations = [
@@ -139,10 +141,12 @@ export const operations = [
   op('items.archive', 'POST /items/:id/archive', 'archiveItem', 'ManagedItem', {
     summary: 'Archive an item, so that lists leave it out',
     repeat: 'always',
+    cli: ['item archive', 'Take an item out of the list of its store'],
   }),
   op('items.restore', 'POST /items/:id/restore', 'restoreItem', 'ManagedItem', {
     summary: 'Restore an archived item, so that lists have it again',
     repeat: 'always',
+    cli: ['item restore', 'Put an archived item back into the list of its store'],
   }),
 
   op('catalog.export', 'GET /projects/:project_id/catalog', 'exportCatalog', 'CatalogFile', {
@@ -284,10 +288,12 @@ export const operations = [
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
     summary: 'Stop the deliveries to an endpoint',
     repeat: 'always',
+    cli: ['webhooks pause', 'Stop sending to an endpoint, until resume'],
   }),
   op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
     summary: 'Continue the deliveries to an endpoint',
     repeat: 'always',
+    cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
   }),
   op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
     summary: 'Send again the events since the `sequence` number `from` or the time `since`',

@@ -63,7 +63,7 @@ chmodSync('dist/cli/main.js', 0o755)
 
 // Browsers need no texts and schemas of the OpenAPI document.
 const { operations } = await import('../dist/lib/operations.js')
-const rows = operations.map(({ id, answer, summary, description, errors, ...row }) => row)
+const rows = operations.map(({ id, answer, summary, description, errors, cli, ...row }) => row)
 const shortOperations = {
   name: 'short-operations',
   setup: (bundle) =>

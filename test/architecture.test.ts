@@ -24,7 +24,7 @@ const rooms: { readonly [room: string]: string } = {
   'lib/index.ts': 'lib/',
   'http/':
     'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
-  'cli/': 'http/index.ts lib/index.ts node:',
+  'cli/': 'http/index.ts lib/index.ts lib/operations.ts node:',
   // Not the index files: their types need those of Node, which a browser's program does not have.
   'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
   // The build bundles the two packages.

@@ -1,5 +1,6 @@
 import { ITEM_TYPES, type ItemChange, type NewItem } from '../../lib/index.ts'
 import { command } from '../command.ts'
+import { operationCommands } from '../operation-commands.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { findItem } from '../unknown-skus.ts'
@@ -75,20 +76,5 @@ export const itemCommands = [
     },
   }),
 
-  itemCommand('archive', 'Take an item out of the list of its store'),
-  itemCommand('restore', 'Put an archived item back into the list of its store'),
+  ...operationCommands('items'),
 ]
-
-function itemCommand(verb: 'archive' | 'restore', summary: string) {
-  return command({
-    name: `item ${verb}`,
-    summary,
-    example: `tillkit item ${verb} sword --store main`,
-    operand: 'SKU',
-    options: STORE_OPTIONS,
-    async run(invocation) {
-      const { id } = await findItem(invocation)
-      return invocation.till.items[verb](invocation.account, id)
-    },
-  })
-}

@@ -6,12 +6,11 @@ import {
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
+import { ENDPOINT, operationCommands } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { quote } from '../text.ts'
 import { warnOfUnsigned } from '../warnings.ts'
-
-const ENDPOINT = 'PROJECT[/STORE]'
 
 export const webhookCommands = [
   command({
@@ -123,8 +122,7 @@ export const webhookCommands = [
     },
   }),
 
-  endpointCommand('pause', 'Stop sending to an endpoint, until resume'),
-  endpointCommand('resume', 'Continue after a pause, or after an endpoint was disabled'),
+  ...operationCommands('webhooks'),
 
   command({
     name: 'webhooks confirm',
@@ -148,17 +146,6 @@ export const webhookCommands = [
     },
   }),
 ]
-
-function endpointCommand(verb: 'pause' | 'resume', summary: string) {
-  return command({
-    name: `webhooks ${verb}`,
-    summary,
-    example: `tillkit webhooks ${verb} prj_1/main`,
-    operand: ENDPOINT,
-    options: ACCOUNT_OPTION,
-    run: ({ till, account, operand }) => till.webhooks[verb](account, operand),
-  })
-}
 
 function endpointRow(endpoint: WebhookEndpoint): object {
   const { reason, state, is_signed, last_failure } = endpoint
