@@ -282,8 +282,7 @@ test('a request that was on its way to a stopping server may take longer than an
 }, async (t) => {
   const limits = { ...patient, stopIdleTimeout: 200 }
   const { stop, connect, withKey } = await serveShop(t, { limits })
-  const client = await connect(get('/healthz'))
-  await client.reply()
+  const client = await connect() // without a request: Node itself ends the timer of a used one
 
   const stopping = stop()
   client.write(`${rawRequest('POST /api/v1/items', [withKey, 'content-length: 2'])}{`)

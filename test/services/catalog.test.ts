@@ -73,7 +73,8 @@ test('a missing item stays unless archive_missing is set, and a file restores it
 
   assert.equal((await apply(main(GEM))).missing, 1)
   const archived = await apply(main(GEM), { archive_missing: true })
-  assert.deepEqual([archived.archived, archived.changes[0]?.name], [1, 'gold'])
+  const [change] = archived.changes
+  assert.deepEqual([archived.archived, change?.name, change?.fields], [1, 'gold', undefined])
   assert.match(await exported(), /"name":"gold".*"archived":true/)
   assert.equal((await plan(main(GEM), { archive_missing: true })).archived, 0)
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { Storage } from '../../lib/index.ts'
+import { createWriteQueue } from '../../lib/storage/sqlite/queue.ts'
 import { bePatient, hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -70,6 +71,19 @@ describe('writes into a file that share a transaction', () => {
     assert.equal(await again.findStore('acc_1', 'lost'), undefined)
     assert.equal((await again.findStore('acc_1', 'kept'))?.store_id, 'kept')
     assert.deepEqual(await again.check(), [])
+  })
+
+  test('if their commit fails, all are refused, and none is repeated', async () => {
+    let commits = 0
+    const transaction = async (work: () => void) => {
+      work()
+      if (commits++ === 0) throw new Error('disk full')
+    }
+    const { write } = createWriteQueue(transaction, () => 0)
+    const results = await Promise.allSettled([write(() => 1), write(() => 2)])
+    const outcomes = results.map(({ status }) => status)
+    assert.deepEqual(outcomes, ['rejected', 'rejected'])
+    assert.equal(await write(() => 3), 3)
   })
 
   test('writes queued before close() are stored, and later ones are refused', async (t) => {
