@@ -56,6 +56,9 @@ test('an account above its quota of purchases repeats, refunds and undoes', asyn
 
   await assert.rejects(record('T-5'), exceeded)
   await assert.rejects(importRows('T-5'), exceeded)
+  const file = [Buffer.from('transaction_id,sku,purchased_at\nT-5,gold,1700000000')]
+  const trial = till.purchases.import(account, { store_id: 'main', file, dryRun: true })
+  await assert.rejects(trial, exceeded)
   assert.equal((await record('T-1')).outcome, 'skipped')
   assert.equal((await record('T-2', 'refunded')).outcome, 'updated')
   assert.equal((await importRows('T-3', 'T-4')).skipped, 2)

@@ -121,8 +121,10 @@ testCatalog('a catalog is refused as a whole after another change', async (stora
   }
   const taken = [...newItems, newItem('gold', { id: 'itm_2' })]
   await refuse('catalog_changed', await changesOf(storage, { newItems: taken }))
-  const items = [newItem('gold', { version: 7, price: 1 })]
-  await refuse('catalog_changed', await changesOf(storage, { newItems, items }))
+  for (const version of [2, 7]) {
+    const items = [newItem('gold', { version, price: 1 })]
+    await refuse('catalog_changed', await changesOf(storage, { newItems, items }))
+  }
   const newStores = await changesOf(storage, { newItems, newStores: [newStore('new')] })
   const quota = { account_id: 'acc_1', project_id: 'prj_1', stores: 2 }
   await refuse('quota_exceeded', newStores, { quota })
