@@ -85,16 +85,16 @@ const LEASE_MS = 45_000
 /** The most endpoints that one claim serves. */
 const ENDPOINTS = 100
 /** How many endpoints are read at once, and get their messages in one transaction. */
-const TOGETHER = 10
+const TOGETHER = 5
 const MESSAGES = 400
 const MESSAGES_OF_FAILING = 10
 /**
- * The maximum number of entries that one claim examines for the endpoint of a store. Most entries
- * may concern other stores. An index by store would skip these, but takes 74 MB for a log of 206 MB
- * (10^6 entries), and adds 8.6 % to the WAL of each create. Without the index, PostgreSQL reads 200
- * entries in 0.5 ms.
+ * The maximum number of entries that one claim examines for an endpoint: one transaction inserts
+ * their messages. For the endpoint of a store, most entries may concern other stores. An index by
+ * store would skip these, but takes 74 MB for a log of 206 MB (10^6 entries), and adds 8.6 % to the
+ * WAL of each create. Without the index, PostgreSQL reads 200 entries in 0.5 ms.
  */
-const ENTRIES_OF_STORE = 200
+const ENTRIES = 200
 /** How many message bodies are read at once. Concurrent reads share one database version check. */
 const BODIES = 10
 /** The most pages of refunds, with up to 500 each, that one claim reads for an endpoint. */
@@ -132,7 +132,7 @@ export function createOutbox(context: Context): Outbox {
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
     if (limit <= before || !claimed.hasRoom(account_id)) return undefined
     const room = Math.min(limit - before, WAITING - waiting)
-    const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
+    const entryLimit = endpoint.store_id === '' ? Math.min(room, ENTRIES) : ENTRIES
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
     let until: EndpointReading['read']
@@ -199,8 +199,13 @@ export function createOutbox(context: Context): Outbox {
 
   type Reading = NonNullable<Awaited<ReturnType<typeof read>>>
 
-  /** Claims due messages of an endpoint, as far as there is room for them. */
-  const claimDue = async (reading: Reading, due: readonly StoredMessage[], until: number) => {
+  /** Claims due messages of an endpoint, as far as there is room. Adds them to `messages` at once. */
+  const claimDue = async (
+    reading: Reading,
+    due: readonly StoredMessage[],
+    until: number,
+    messages: OutgoingMessage[],
+  ) => {
     const { endpoint, secrets, limit, before } = reading
     const { account_id } = endpoint
     const taken = due.filter((message) => !claimed.has(message)).slice(0, limit - before)
@@ -209,7 +214,6 @@ export function createOutbox(context: Context): Outbox {
       const entry = entries.get(message.sequence)
       return entry && bodyOf(storage, entry, message)
     }
-    const messages: OutgoingMessage[] = []
     const gone: StoredMessage[] = []
     for (let first = 0; first < taken.length && claimed.hasRoom(account_id); first += BODIES) {
       const group = taken.slice(first, first + BODIES)
@@ -225,7 +229,6 @@ export function createOutbox(context: Context): Outbox {
       }
     }
     if (gone.length > 0) await giveUp(gone)
-    return messages
   }
 
   return {
@@ -235,8 +238,10 @@ export function createOutbox(context: Context): Outbox {
       const begun = now()
       claimed.expire(begun)
       const counts = claimed.count()
+      const having = (most: number) => [...counts].flatMap(([id, n]) => (n >= most ? id : []))
       const ready = await storage.findReady({
         ...{ holder, now: begun, limit: ENDPOINTS, most: WAITING, except: claimed.full() },
+        ...{ full: having(limit), full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING)) },
         claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
       })
       const messages: OutgoingMessage[] = []
@@ -251,10 +256,10 @@ export function createOutbox(context: Context): Outbox {
           if (!due) break // another process sends
           for (const reading of readings) {
             const own = due.filter((each) => each.endpoint_id === idOf(reading))
-            messages.push(...(await claimDue(reading, own, begun + lease)))
+            await claimDue(reading, own, begun + lease, messages)
             isMore ||= reading.isMore || own.length === reading.limit
+            await setImmediate() // the storage may answer without I/O
           }
-          await setImmediate() // yields to the event loop, because the storage may answer without I/O
         }
       } catch (error) {
         if (messages.length === 0) throw error // otherwise, the next call meets the error again

@@ -99,11 +99,12 @@ test('the endpoint of a store receives only events of that store', async (hooks)
   )
 })
 
-test('a claim serves 100 endpoints, and at least one of each account', async (hooks) => {
+test('a claim serves 100 endpoints, at least one of each account, and none that is full', async (hooks) => {
   const { till } = hooks
   const stores = Array.from({ length: 120 }, (_, i) => `store_${i}`)
   await hooks.newStores(stores)
   await Promise.all(stores.map((store_id) => hooks.newItem('gem', store_id)))
+  await Promise.all(stores.map((store_id) => hooks.newItem('coin', store_id)))
   const small = await createShop(till, 'Small')
   const config = { webhook_url: 'https://small.example.com/' }
   await till.projects.update(small.account, { id: small.project.id, config })
@@ -138,6 +139,23 @@ test('a claim leaves out an account that has used up its share of the claimed by
   await eventuallyHolds(async () => {
     await outbox.claim()
     assert.deepEqual(left, [account_id])
+  })
+})
+
+test('a storage that fails during a claim does not hold back the messages claimed before', async (hooks) => {
+  const { storage, clock } = hooks
+  for (let i = 0; i < 15; i++) await hooks.newItem(`gem_${i}`)
+  let reads = 0
+  const findItem: typeof storage.findItem = async (id) => {
+    if (++reads === 12) throw new Error('down')
+    return storage.findItem(id)
+  }
+  const { outbox } = createTill({ storage: { ...storage, findItem }, now: clock.now })
+  const found = new Set<string>()
+  await eventuallyHolds(async () => {
+    const { messages } = await outbox.claim()
+    for (const each of messages) found.add(idOf(each))
+    assert.equal(found.size, 15)
   })
 })
 

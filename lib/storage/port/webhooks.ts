@@ -54,6 +54,10 @@ export interface ReadyRequest {
   readonly claimed: readonly { readonly endpoint_id: string; readonly claimed: number }[]
   /** The ids of accounts to leave out. */
   readonly except: readonly string[]
+  /** The ids of endpoints to leave out. */
+  readonly full: readonly string[]
+  /** The ids of endpoints to leave out if they are failing. */
+  readonly full_if_failing: readonly string[]
 }
 
 /** A position in the audit log. */

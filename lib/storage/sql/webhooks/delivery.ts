@@ -62,6 +62,8 @@ export function deliveryMethods(sql: Sql) {
         SELECT e.*, row_number() OVER (PARTITION BY e.account_id ORDER BY random()) AS turn
         FROM webhook_endpoints e
         WHERE e.state = 'active' AND e.due_at <= ? AND e.account_id NOT IN ${each.text}
+          AND e.endpoint_id NOT IN ${each.text}
+          AND (e.failing_since IS NULL OR e.endpoint_id NOT IN ${each.text})
           AND NOT EXISTS (
             SELECT 1 FROM webhook_sender s WHERE s.holder <> ? AND s.lease_until > ${clock})
           AND ((EXISTS (SELECT 1 ${due}) AND (e.endpoint_id, (SELECT count(*) ${due})) NOT IN (
@@ -104,8 +106,10 @@ export function deliveryMethods(sql: Sql) {
      * one of each account, then a second of each, and so on, in random order. Finds none while
      * another process has the lease.
      */
-    async findReady({ holder, now, limit, most, claimed, except }: ReadyRequest) {
-      const values = [most, now, except, holder, now, now, claimed, most, most, limit]
+    async findReady({ holder, now, limit, most, claimed, ...without }: ReadyRequest) {
+      const { except, full, full_if_failing } = without
+      const left_out = [except, full, full_if_failing]
+      const values = [most, now, ...left_out, holder, now, now, claimed, most, most, limit]
       const found = await sql.read(all(texts.ready, ...values))
       return found.map(readyEndpoint)
     },
