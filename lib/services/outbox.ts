@@ -241,7 +241,7 @@ export function createOutbox(context: Context): Outbox {
       const having = (most: number) => [...counts].flatMap(([id, n]) => (n >= most ? id : []))
       const ready = await storage.findReady({
         ...{ holder, now: begun, limit: ENDPOINTS, most: WAITING, except: claimed.full() },
-        ...{ full: having(limit), full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING)) },
+        ...{ full: having(limit / 2), full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING) / 2) },
         claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
       })
       const messages: OutgoingMessage[] = []
