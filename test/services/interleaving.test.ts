@@ -46,6 +46,12 @@ const KEY_WRITES: Record<
       return till.purchases.record(key, { ...sale, purchased_at: '2024-03-01T12:34:56Z' })
     },
   },
+  'users.erase, whose audit entries are next': {
+    method: 'pseudonymizeAudit',
+    prepare: ({ till, key, project_id }) =>
+      till.sessions.revoke(key, { project_id, user_id: 'player' }),
+    make: ({ till, key, project_id }) => till.users.erase(key, { project_id, user_id: 'player' }),
+  },
   'items.create of a name that is taken': {
     method: 'insertItem',
     make: ({ till, key }) => till.items.create(key, { ...SILVER, name: 'gold' }),
