@@ -13,10 +13,12 @@ test('an update of all fields is in the history of the item, newest first', asyn
   const texts = { display_name: 'Bar', description: 'of gold' }
 
   const changed = await till.items.update(account, { id, price: '599', ...texts, meta: { a: 1 } })
+  const unchanged = await till.items.update(account, { id, price: '599', ...texts })
   await till.items.update(account, { id: other.id, price: '1' })
   await till.items.archive(account, id)
 
   assert.deepEqual(changed, { ...item, price: 599, ...texts, metadata: { a: 1 }, version: 2 })
+  assert.deepEqual(unchanged, changed)
   const { entries } = await till.items.history(account, { id })
   assert.deepEqual(
     entries.map(({ action, data }) => [action, data?.price]),
