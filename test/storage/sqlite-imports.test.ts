@@ -120,6 +120,17 @@ test('a commit succeeds when its status changes cannot be applied yet, and the n
   assert.deepEqual(await rows(), [2, 3, 0])
 })
 
+test('an erasure deletes the status changes that were committed just before it began', async (t) => {
+  const { storage, db, rows } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2, { user_id: 'ann' })])
+  db.exec(`CREATE TRIGGER late AFTER INSERT ON imports
+    BEGIN INSERT INTO purchase_changes SELECT seq, import, 2 FROM purchases; END`)
+
+  await storage.erasePurchases(MAIN, 'imp_2', { user_id: 'ann', deletes: true })
+
+  assert.deepEqual(await rows(), [0, 1, 0])
+})
+
 test('an abort deletes the rows although the temporary table fails', async (t) => {
   const connections = await watchConnections(t)
   const { storage, rows } = await openShops(t)
