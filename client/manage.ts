@@ -78,7 +78,8 @@ export function createManageClient(options: ManageOptions) {
           ...(priceUnit !== undefined && { price_unit: priceUnit }),
           ...(map !== undefined && { map: JSON.stringify(map) }),
         })
-        return bodyOf<ImportResult>(await send(request, { timeout: LONG_TIMEOUT, ...options }))
+        const { timeout = LONG_TIMEOUT } = options
+        return bodyOf<ImportResult>(await send(request, { ...options, timeout }))
       },
     },
   }
@@ -115,7 +116,7 @@ function createCall({ query, body, etag, isLong, repeat, http }: Operation, send
     const [options = {}] = given.slice(count) as readonly (CreateOptions & ChangeOptions)[]
     assertOptions(options, rules)
     const { idempotencyKey = randomHex(), ifMatch, ...others } = options
-    const rest = isLong ? { timeout: LONG_TIMEOUT, ...others } : others
+    const rest = isLong ? { ...others, timeout: others.timeout ?? LONG_TIMEOUT } : others
     const { method, path, fields } = fill(http, input)
     if (method === 'GET') {
       const url = withQuery(path, fields)

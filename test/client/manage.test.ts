@@ -114,3 +114,16 @@ test('wrong options and ids that a URL can not have are a TypeError', async (t) 
   assert.throws(() => manage.items.get('a', null as never), /options must be an object/)
   assert.deepEqual(requests, [])
 })
+
+test('an upload or a long call waits as long as the call says, and otherwise an hour', async (t) => {
+  const slow = createServer((_, response) => setTimeout(() => response.end('{}'), 300))
+  const url = await listenOn(t, slow)
+  const { imports, users } = createManageClient({ url, accountKey: 'ak_1', timeout: 50, attempts: 1 })
+  const file = { store_id, file: 'T-1' }
+
+  await assert.rejects(imports.create(file, { timeout: 50 }), { code: 'timeout' })
+  await assert.rejects(users.erase(user, { timeout: 50 }), { code: 'timeout' })
+  await imports.create(file)
+  await imports.create(file, { timeout: undefined })
+  await users.erase(user, { timeout: undefined })
+})
