@@ -118,7 +118,8 @@ test('wrong options and ids that a URL can not have are a TypeError', async (t) 
 test('an upload or a long call waits as long as the call says, and otherwise an hour', async (t) => {
   const slow = createServer((_, response) => setTimeout(() => response.end('{}'), 300))
   const url = await listenOn(t, slow)
-  const { imports, users } = createManageClient({ url, accountKey: 'ak_1', timeout: 50, attempts: 1 })
+  const options = { accountKey: 'ak_1', timeout: 50, attempts: 1 }
+  const { imports, users } = createManageClient({ url, ...options })
   const file = { store_id, file: 'T-1' }
 
   await assert.rejects(imports.create(file, { timeout: 50 }), { code: 'timeout' })
