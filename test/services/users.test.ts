@@ -10,6 +10,7 @@ import { testOnEach as test } from '../support/databases.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createSignal } from '../support/server.ts'
+import { soakOnly } from '../support/soak.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -201,9 +202,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
 
   testOnce(
     `a killed erasure can be repeated, with ${driver}`,
-    {
-      skip,
-    },
+    { skip: skip || soakOnly }, // waits until the lease of the killed process has ended
     async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
       const storage = await openSqliteStorage(path, { driver })
