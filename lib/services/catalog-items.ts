@@ -36,7 +36,7 @@ export function createDraft(problems: ErrorDetail[]) {
     configured: [] as [before: SecretHolder | undefined, after: SecretHolder][],
     newItems: [] as Item[],
     items: [] as Item[],
-    /** What the audit entries of the changes say. */
+    /** The action, subject and data of each change's audit entry. */
     entries: [] as Pick<AuditEntry, 'action' | 'subject' | 'data'>[],
     problems,
   }

@@ -1,7 +1,6 @@
 import type { AuditAction } from '../domain/audit.ts'
 import type { Quota } from '../storage/port.ts'
-import type { Caller } from './access.ts'
-import { isSession } from './access.ts'
+import { type Caller, isSession } from './access.ts'
 import {
   auditedWrite,
   type CallOptions,
