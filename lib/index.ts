@@ -137,17 +137,14 @@ export type {
   CreatedAccount,
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
-export type { Backlog } from './services/backlog.ts'
-export type { CatalogExport, Catalogs } from './services/catalog.ts'
-export { readCatalog } from './services/catalog-file.ts'
+export type { CatalogExport, Catalogs } from './services/catalog/catalog.ts'
+export { readCatalog } from './services/catalog/file.ts'
 export type {
   CatalogFile,
   CatalogRequest,
-} from './services/catalog-plan.ts'
-export type { ChangeEvent, ChangeListener } from './services/change-events.ts'
+} from './services/catalog/plan.ts'
 export type { TillOptions, WebhookOptions } from './services/context.ts'
 export { type ChangeOptions, etagOf } from './services/etag.ts'
-export type { ImportPage, Imports } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
@@ -157,25 +154,28 @@ export type {
   RotationOptions,
   SealedSecrets,
 } from './services/operator.ts'
-export type { Claim, ClaimRequest, Outbox, OutgoingMessage } from './services/outbox.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
+export type { ImportPage, Imports } from './services/purchases/imports.ts'
 export type {
   ImportRequest,
   ImportResult,
   PurchasePage,
   Purchases,
-} from './services/purchases.ts'
+} from './services/purchases/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { NearQuota } from './services/row-quotas.ts'
 export type { StoredSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'
+export type { Backlog } from './services/webhooks/backlog.ts'
+export type { ChangeEvent, ChangeListener } from './services/webhooks/change-events.ts'
+export type { Claim, ClaimRequest, Outbox, OutgoingMessage } from './services/webhooks/outbox.ts'
 export type {
   WebhookLogPage,
   WebhookPage,
   Webhooks,
-} from './services/webhooks.ts'
+} from './services/webhooks/webhooks.ts'
 export { type CopyProgress, copyStorage, type Inventory } from './storage/copy.ts'
 export type {
   AuditPage,

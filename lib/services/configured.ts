@@ -9,8 +9,8 @@ import {
   subjectOf,
 } from './audit.ts'
 import type { Context } from './context.ts'
-import { endpointWrites } from './endpoints.ts'
 import { configBytes, isStore, keyChecksOf, type SecretHolder, sealSecrets } from './secrets.ts'
+import { endpointWrites } from './webhooks/endpoints.ts'
 
 // Projects and stores have a configuration, which may have secrets and a webhook URL.
 

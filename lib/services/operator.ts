@@ -18,7 +18,6 @@ import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import { updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
-import { renewEndpoint } from './endpoints.ts'
 import type { NearQuota } from './row-quotas.ts'
 import {
   configBytes,
@@ -30,6 +29,7 @@ import {
   type StoredSecret,
   sealSecrets,
 } from './secrets.ts'
+import { renewEndpoint } from './webhooks/endpoints.ts'
 
 /** The operator's methods. They take no caller. */
 export interface Operations {

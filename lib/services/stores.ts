@@ -25,7 +25,7 @@ import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
-import { assertCurrency } from './purchase-rules.ts'
+import { assertCurrency } from './purchases/rules.ts'
 import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
 
 export interface Stores {

@@ -8,7 +8,6 @@ import {
   type UserQuery,
   userFields,
 } from '../domain/user.ts'
-import { afterImport } from '../storage/open-import.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, UserKey } from '../storage/port.ts'
 import { isAbout, namesOf, pseudonymOf } from '../storage/pseudonym.ts'
@@ -16,6 +15,7 @@ import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
+import { afterImport } from './purchases/after-import.ts'
 
 export interface Users {
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createClaimed } from '../../lib/services/claimed.ts'
+import { createClaimed } from '../../lib/services/webhooks/claimed.ts'
 
 type Claimed = ReturnType<typeof createClaimed>
 

@@ -1,21 +1,21 @@
-import type { Account } from '../domain/account.ts'
+import type { Account } from '../../domain/account.ts'
 import {
   type CatalogPlan,
   type CatalogProject,
   type CatalogStore,
   secretReference,
-} from '../domain/catalog.ts'
-import type { StoredEndpoint } from '../domain/endpoint.ts'
-import type { JsonObject } from '../domain/fields.ts'
-import { ITEM_NAMES, type Item } from '../domain/item.ts'
-import { PROJECT_SECRETS } from '../domain/project.ts'
-import { STORE_SECRETS } from '../domain/store.ts'
-import { catalogPages, recordsOf } from '../storage/pages.ts'
-import type { ItemPage } from '../storage/port.ts'
-import { assertAccount, getNamedProject } from './access.ts'
-import { auditedWrite, type CallOptions } from './audit.ts'
-import { type CatalogRequest, preparePlan } from './catalog-plan.ts'
-import type { Context } from './context.ts'
+} from '../../domain/catalog.ts'
+import type { StoredEndpoint } from '../../domain/endpoint.ts'
+import type { JsonObject } from '../../domain/fields.ts'
+import { ITEM_NAMES, type Item } from '../../domain/item.ts'
+import { PROJECT_SECRETS } from '../../domain/project.ts'
+import { STORE_SECRETS } from '../../domain/store.ts'
+import { catalogPages, recordsOf } from '../../storage/pages.ts'
+import type { ItemPage } from '../../storage/port.ts'
+import { assertAccount, getNamedProject } from '../access.ts'
+import { auditedWrite, type CallOptions } from '../audit.ts'
+import type { Context } from '../context.ts'
+import { type CatalogRequest, preparePlan } from './plan.ts'
 
 export interface Catalogs {
   /**

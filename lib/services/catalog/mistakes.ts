@@ -1,4 +1,4 @@
-import { type ErrorDetail, TillError } from '../errors.ts'
+import { type ErrorDetail, TillError } from '../../errors.ts'
 
 /**
  * Throws one error with all mistakes of a catalog. `lines` has the line of each item of a spreadsheet,

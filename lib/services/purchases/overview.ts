@@ -1,5 +1,5 @@
-import type { Account } from '../domain/account.ts'
-import { invalidField, parseObject } from '../domain/fields.ts'
+import type { Account } from '../../domain/account.ts'
+import { invalidField, parseObject } from '../../domain/fields.ts'
 import {
   type Buyers,
   type BuyersQuery,
@@ -9,9 +9,9 @@ import {
   overviewFields,
   type Period,
   type PurchaseOverview,
-} from '../domain/overview.ts'
-import { assertAccount, getNamedStore } from './access.ts'
-import type { Context } from './context.ts'
+} from '../../domain/overview.ts'
+import { assertAccount, getNamedStore } from '../access.ts'
+import type { Context } from '../context.ts'
 
 export interface Overview {
   /**

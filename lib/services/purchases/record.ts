@@ -1,20 +1,20 @@
-import type { Account } from '../domain/account.ts'
-import { assertAuthority } from '../domain/authority.ts'
-import { invalidField } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { RecordedPurchase } from '../domain/purchase.ts'
+import type { Account } from '../../domain/account.ts'
+import { assertAuthority } from '../../domain/authority.ts'
+import { invalidField } from '../../domain/fields.ts'
+import { formatInstant } from '../../domain/instant.ts'
+import type { RecordedPurchase } from '../../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
   parsePurchaseInput,
-} from '../domain/purchase-input.ts'
-import { afterImport } from '../storage/open-import.ts'
-import { assertAccount, authorityOf, getNamedStore } from './access.ts'
-import { auditedWrite, type CallOptions } from './audit.ts'
-import type { Context } from './context.ts'
-import { createId } from './ids.ts'
+} from '../../domain/purchase-input.ts'
+import { assertAccount, authorityOf, getNamedStore } from '../access.ts'
+import { auditedWrite, type CallOptions } from '../audit.ts'
+import type { Context } from '../context.ts'
+import { createId } from '../ids.ts'
+import { afterImport } from './after-import.ts'
 import { UNKNOWN_SKU } from './loader.ts'
-import { currencyRefusal, rulesOf } from './purchase-rules.ts'
+import { currencyRefusal, rulesOf } from './rules.ts'
 
 /**
  * How long a call waits for a running import. Most imports take less. If the call fails, a payment

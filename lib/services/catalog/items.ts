@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry } from '../../domain/audit.ts'
 import {
   catalogItemFields,
   type ParsedItem,
   type PlannedChange,
   repeated,
-} from '../domain/catalog.ts'
-import { differences } from '../domain/differences.ts'
-import { type JsonObject, parseAt, type Rule } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
+} from '../../domain/catalog.ts'
+import { differences } from '../../domain/differences.ts'
+import { type JsonObject, parseAt, type Rule } from '../../domain/fields.ts'
+import { formatInstant } from '../../domain/instant.ts'
 import {
   archiveItem,
   describeItemChange,
@@ -16,14 +16,14 @@ import {
   type Item,
   type ItemType,
   restoreItem,
-} from '../domain/item.ts'
-import type { Store } from '../domain/store.ts'
-import type { ErrorDetail } from '../errors.ts'
-import { catalogPages } from '../storage/pages.ts'
-import { subjectOf } from './audit.ts'
-import type { Context } from './context.ts'
-import { newItem } from './items.ts'
-import type { SecretHolder } from './secrets.ts'
+} from '../../domain/item.ts'
+import type { Store } from '../../domain/store.ts'
+import type { ErrorDetail } from '../../errors.ts'
+import { catalogPages } from '../../storage/pages.ts'
+import { subjectOf } from '../audit.ts'
+import type { Context } from '../context.ts'
+import { newItem } from '../items.ts'
+import type { SecretHolder } from '../secrets.ts'
 
 export type Draft = ReturnType<typeof createDraft>
 

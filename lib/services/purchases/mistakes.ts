@@ -1,4 +1,4 @@
-import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
+import { type ErrorDetail, MAX_DETAILS, TillError } from '../../errors.ts'
 
 /** Is called with each mistake of a file. `sku` is the SKU that no item has. */
 export type OnMistake = (mistake: ErrorDetail, sku?: string) => void

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { TillError } from '../errors.ts'
+import { TillError } from '../../errors.ts'
 
 const PAUSE_MS = 50
 const MAX_WAIT_MS = 10 * 60_000

@@ -1,8 +1,8 @@
-import { findItemColumns, type ItemColumns, type ItemColumnsOptions } from '../csv/items.ts'
-import { createCsvParser } from '../csv/parser.ts'
-import type { Catalog, CatalogFileItem } from '../domain/catalog.ts'
-import { type ErrorDetail, TillError } from '../errors.ts'
-import type { CatalogFile } from './catalog-plan.ts'
+import { findItemColumns, type ItemColumns, type ItemColumnsOptions } from '../../csv/items.ts'
+import { createCsvParser } from '../../csv/parser.ts'
+import type { Catalog, CatalogFileItem } from '../../domain/catalog.ts'
+import { type ErrorDetail, TillError } from '../../errors.ts'
+import type { CatalogFile } from './plan.ts'
 
 type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { EVENT_ACTIONS } from '../domain/event.ts'
-import type { Context } from './context.ts'
+import { EVENT_ACTIONS } from '../../domain/event.ts'
+import type { Context } from '../context.ts'
 
 export interface Backlog {
   /** The number of endpoints in each state. */

@@ -1,9 +1,9 @@
-import { parseObject } from '../domain/fields.ts'
-import type { OwnedPage } from '../domain/purchase.ts'
-import { type OwnedQuery, ownedListFields, pageFor } from '../domain/query.ts'
-import { TillError } from '../errors.ts'
-import { assertScope, type Caller, getNamedStore, isSession } from './access.ts'
-import type { Context } from './context.ts'
+import { parseObject } from '../../domain/fields.ts'
+import type { OwnedPage } from '../../domain/purchase.ts'
+import { type OwnedQuery, ownedListFields, pageFor } from '../../domain/query.ts'
+import { TillError } from '../../errors.ts'
+import { assertScope, type Caller, getNamedStore, isSession } from '../access.ts'
+import type { Context } from '../context.ts'
 
 export async function listOwned(
   { storage, now }: Context,

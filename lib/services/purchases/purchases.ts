@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
-import { assertLayoutChoice, layoutFields } from '../csv/options.ts'
-import { invalidSkus, type SkuMap } from '../csv/skus.ts'
-import type { Account } from '../domain/account.ts'
-import { assertAuthority } from '../domain/authority.ts'
+import { formatPurchase, PURCHASE_HEADER } from '../../csv/export.ts'
+import { assertLayoutChoice, layoutFields } from '../../csv/options.ts'
+import { invalidSkus, type SkuMap } from '../../csv/skus.ts'
+import type { Account } from '../../domain/account.ts'
+import { assertAuthority } from '../../domain/authority.ts'
 import {
   boolean,
   type InputOf,
@@ -13,10 +13,10 @@ import {
   required,
   unchecked,
   wholeNumber,
-} from '../domain/fields.ts'
-import { fileName, type ImportSummary } from '../domain/import.ts'
-import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../domain/purchase.ts'
-import type { PurchaseInput } from '../domain/purchase-input.ts'
+} from '../../domain/fields.ts'
+import { fileName, type ImportSummary } from '../../domain/import.ts'
+import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../../domain/purchase.ts'
+import type { PurchaseInput } from '../../domain/purchase-input.ts'
 import {
   type ListPage,
   type OwnedQuery,
@@ -27,23 +27,23 @@ import {
   pageFor,
   parsePurchaseQuery,
   purchaseKeyFields,
-} from '../domain/query.ts'
-import { type Store, storeId } from '../domain/store.ts'
-import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../domain/summary.ts'
-import { MAX_DETAILS } from '../errors.ts'
-import { afterImport } from '../storage/open-import.ts'
-import { pagesOf } from '../storage/pages.ts'
-import type { Page, Storage } from '../storage/port.ts'
-import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
-import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
-import type { Context } from './context.ts'
-import { createId } from './ids.ts'
+} from '../../domain/query.ts'
+import { type Store, storeId } from '../../domain/store.ts'
+import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../../domain/summary.ts'
+import { MAX_DETAILS } from '../../errors.ts'
+import { pagesOf } from '../../storage/pages.ts'
+import type { Page, Storage } from '../../storage/port.ts'
+import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from '../access.ts'
+import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
+import type { Context } from '../context.ts'
+import { createId } from '../ids.ts'
+import { afterImport } from './after-import.ts'
 import { createLoader, UNKNOWN_SKU } from './loader.ts'
 import type { OnMistake } from './mistakes.ts'
 import { createOverview, type Overview } from './overview.ts'
-import { listOwned } from './owned-purchases.ts'
-import { appOf, rulesOf } from './purchase-rules.ts'
-import { recordPurchase } from './record-purchase.ts'
+import { listOwned } from './owned.ts'
+import { recordPurchase } from './record.ts'
+import { appOf, rulesOf } from './rules.ts'
 
 export interface Purchases extends Overview {
   /**

@@ -1,4 +1,4 @@
-import type { PassedOver, PassedOverCount } from '../domain/import.ts'
+import type { PassedOver, PassedOverCount } from '../../domain/import.ts'
 
 const MAX_REASONS = 20
 

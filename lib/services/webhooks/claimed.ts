@@ -1,5 +1,5 @@
-import { type MessageKey, messageKey } from '../domain/message.ts'
-import { Shares } from '../shares.ts'
+import { type MessageKey, messageKey } from '../../domain/message.ts'
+import { Shares } from '../../shares.ts'
 
 /** The most bytes of claimed messages. Of each account, a part: see `Shares`. */
 const MAX_BYTES = 16 * 1024 ** 2

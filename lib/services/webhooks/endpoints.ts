@@ -6,10 +6,10 @@ import {
   endpointIdOf,
   type StoredEndpoint,
   targetOf,
-} from '../domain/endpoint.ts'
-import { isSameJson } from '../domain/fields.ts'
-import type { Context } from './context.ts'
-import { placeOf, type Sealed, type Sealer, type SecretHolder, secretsOf } from './secrets.ts'
+} from '../../domain/endpoint.ts'
+import { isSameJson } from '../../domain/fields.ts'
+import type { Context } from '../context.ts'
+import { placeOf, type Sealed, type Sealer, type SecretHolder, secretsOf } from '../secrets.ts'
 
 /**
  * Returns how a new or changed project or store changes its webhook endpoint: a list of one change,

@@ -1,10 +1,10 @@
-import type { Account } from '../domain/account.ts'
-import type { AuditAction } from '../domain/audit.ts'
-import { activated, type StoredEndpoint, stopEndpoint, targeted } from '../domain/endpoint.ts'
-import { EVENT_ACTIONS } from '../domain/event.ts'
-import { invalidField, parseObject } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { StoredMessage } from '../domain/message.ts'
+import type { Account } from '../../domain/account.ts'
+import type { AuditAction } from '../../domain/audit.ts'
+import { activated, type StoredEndpoint, stopEndpoint, targeted } from '../../domain/endpoint.ts'
+import { EVENT_ACTIONS } from '../../domain/event.ts'
+import { invalidField, parseObject } from '../../domain/fields.ts'
+import { formatInstant } from '../../domain/instant.ts'
+import type { StoredMessage } from '../../domain/message.ts'
 import {
   confirmationFields,
   deliveryFields,
@@ -18,15 +18,15 @@ import {
   type WebhookQuery,
   type WebhookReplay,
   webhookListFields,
-} from '../domain/query.ts'
-import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../domain/webhook.ts'
-import { showWebhookUrl } from '../domain/webhook-settings.ts'
-import { TillError } from '../errors.ts'
-import { listAll } from '../storage/pages.ts'
-import type { EndpointMove } from '../storage/port.ts'
-import { assertAccount } from './access.ts'
-import { auditedWrite, type CallOptions } from './audit.ts'
-import type { Context } from './context.ts'
+} from '../../domain/query.ts'
+import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../domain/webhook.ts'
+import { showWebhookUrl } from '../../domain/webhook-settings.ts'
+import { TillError } from '../../errors.ts'
+import { listAll } from '../../storage/pages.ts'
+import type { EndpointMove } from '../../storage/port.ts'
+import { assertAccount } from '../access.ts'
+import { auditedWrite, type CallOptions } from '../audit.ts'
+import type { Context } from '../context.ts'
 import { sameSecret } from './endpoints.ts'
 import { bodyOf, headersOf, parseWebhookId } from './events.ts'
 

@@ -1,4 +1,4 @@
-import type { Account } from '../domain/account.ts'
+import type { Account } from '../../domain/account.ts'
 import {
   type Catalog,
   type ParsedCatalog,
@@ -6,8 +6,8 @@ import {
   parseCatalog,
   planFields,
   resolveSecrets,
-} from '../domain/catalog.ts'
-import { differences, differencesIn } from '../domain/differences.ts'
+} from '../../domain/catalog.ts'
+import { differences, differencesIn } from '../../domain/differences.ts'
 import {
   type InputOf,
   invalidField,
@@ -19,20 +19,31 @@ import {
   required,
   text,
   unchecked,
-} from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import { ITEM_TYPES } from '../domain/item.ts'
-import { changeProject, type Project, parseProjectChange } from '../domain/project.ts'
+} from '../../domain/fields.ts'
+import { formatInstant } from '../../domain/instant.ts'
+import { ITEM_TYPES } from '../../domain/item.ts'
+import { changeProject, type Project, parseProjectChange } from '../../domain/project.ts'
 import {
   changeStore,
   parseNewStore,
   parseStoreChange,
   STORE_SECRETS,
   type Store,
-} from '../domain/store.ts'
-import { type ErrorDetail, TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
-import { getNamedProject } from './access.ts'
+} from '../../domain/store.ts'
+import { type ErrorDetail, TillError } from '../../errors.ts'
+import { recordsOf } from '../../storage/pages.ts'
+import { getNamedProject } from '../access.ts'
+import { writesOfChange } from '../configured.ts'
+import type { Context } from '../context.ts'
+import { assertCurrency } from '../purchases/rules.ts'
+import {
+  changeSealed,
+  configBytes,
+  isStore,
+  type SecretHolder,
+  sealSecrets,
+  secretsOf,
+} from '../secrets.ts'
 import {
   addChange,
   assertSame,
@@ -41,19 +52,8 @@ import {
   parseItems,
   planNewItems,
   planStoredItems,
-} from './catalog-items.ts'
-import { assertNoMistakes } from './catalog-mistakes.ts'
-import { writesOfChange } from './configured.ts'
-import type { Context } from './context.ts'
-import { assertCurrency } from './purchase-rules.ts'
-import {
-  changeSealed,
-  configBytes,
-  isStore,
-  type SecretHolder,
-  sealSecrets,
-  secretsOf,
-} from './secrets.ts'
+} from './items.ts'
+import { assertNoMistakes } from './mistakes.ts'
 
 const fileFields = {
   catalog: required(unchecked<Catalog>()),

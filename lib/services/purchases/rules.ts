@@ -1,9 +1,9 @@
-import type { AppChoice } from '../csv/apps.ts'
-import { invalidField } from '../domain/fields.ts'
-import type { Project } from '../domain/project.ts'
-import type { PurchaseRules } from '../domain/purchase.ts'
-import type { Store } from '../domain/store.ts'
-import type { TillError } from '../errors.ts'
+import type { AppChoice } from '../../csv/apps.ts'
+import { invalidField } from '../../domain/fields.ts'
+import type { Project } from '../../domain/project.ts'
+import type { PurchaseRules } from '../../domain/purchase.ts'
+import type { Store } from '../../domain/store.ts'
+import type { TillError } from '../../errors.ts'
 
 /** The settings of a store that decide whether a purchase is valid. */
 export function rulesOf({ store_config: { currency } }: Store): PurchaseRules {

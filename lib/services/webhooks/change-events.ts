@@ -1,6 +1,6 @@
-import type { NumberedEntry } from '../domain/audit.ts'
-import type { WebhookBody } from '../domain/webhook.ts'
-import type { Context } from './context.ts'
+import type { NumberedEntry } from '../../domain/audit.ts'
+import type { WebhookBody } from '../../domain/webhook.ts'
+import type { Context } from '../context.ts'
 import { bodyOf, readMessages } from './events.ts'
 
 /** An event of a committed change. */

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { createPurchaseParser } from '../csv/purchase-parser.ts'
-import { copyText } from '../csv/text.ts'
-import type { ImportSummary, ImportTotal, PassedOver } from '../domain/import.ts'
+import type { Layout, LayoutOptions } from '../../csv/layout.ts'
+import { createPurchaseParser } from '../../csv/purchase-parser.ts'
+import { copyText } from '../../csv/text.ts'
+import type { ImportSummary, ImportTotal, PassedOver } from '../../domain/import.ts'
 import {
   countUnequal,
   type NewPurchase,
@@ -10,8 +10,8 @@ import {
   type PurchaseRules,
   type PurchaseStatus,
   type UnequalCount,
-} from '../domain/purchase.ts'
-import type { PurchaseImport, RowOutcomes } from '../storage/port.ts'
+} from '../../domain/purchase.ts'
+import type { PurchaseImport, RowOutcomes } from '../../storage/port.ts'
 import { createMistakes, type OnMistake } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
