@@ -12,8 +12,8 @@ const rooms: { readonly [room: string]: string } = {
   'lib/storage/':
     'lib/bounded-map.ts lib/disk-space.ts lib/domain/ lib/errors.ts node: better-sqlite3 postgres',
   'lib/services/':
-    'lib/domain/ lib/storage/port.ts lib/storage/pages.ts ' +
-    'lib/storage/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts lib/shares.ts ' +
+    'lib/domain/ lib/storage/port.ts lib/storage/sql/lists.ts ' +
+    'lib/storage/sql/pseudonym.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts lib/shares.ts ' +
     'node:crypto node:timers/promises',
   'lib/till.ts': 'lib/services/ lib/domain/ lib/storage/port.ts lib/token/ lib/errors.ts',
   'lib/errors.ts': '',

@@ -25,8 +25,8 @@ import {
 } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { listAll } from '../storage/pages.ts'
 import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
+import { listAll } from '../storage/sql/lists.ts'
 import {
   assertAccount,
   assertScope,

@@ -12,8 +12,8 @@ import {
   parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { listAll, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
+import { listAll, recordsOf } from '../storage/sql/lists.ts'
 import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import { updateConfigured } from './configured.ts'

@@ -8,9 +8,9 @@ import {
   type UserQuery,
   userFields,
 } from '../domain/user.ts'
-import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { Page, UserKey } from '../storage/port.ts'
-import { isAbout, namesOf, pseudonymOf } from '../storage/pseudonym.ts'
+import { pagesOf, recordsOf } from '../storage/sql/lists.ts'
+import { isAbout, namesOf, pseudonymOf } from '../storage/sql/pseudonym.ts'
 import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'

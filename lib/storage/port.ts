@@ -1,6 +1,6 @@
 import type { sqlMethods } from './sql/methods.ts'
 
-export type * from './records.ts'
+export type * from './sql/records.ts'
 
 type SqlMethods = ReturnType<typeof sqlMethods>['methods']
 

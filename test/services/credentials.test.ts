@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test as testOnce } from 'node:test'
 import { createTill, type Till } from '../../lib/index.ts'
-import type { KeyUse } from '../../lib/storage/records.ts'
+import type { KeyUse } from '../../lib/storage/sql/records.ts'
 import { pluck } from '../support/collect.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { eventuallyHolds } from '../support/eventually.ts'

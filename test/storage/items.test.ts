@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Item } from '../../lib/domain/item.ts'
-import { catalogPages } from '../../lib/storage/pages.ts'
 import type {
   CatalogChanges,
   ItemSelection,
   Storage,
   WriteOptions,
 } from '../../lib/storage/port.ts'
+import { catalogPages } from '../../lib/storage/sql/lists.ts'
 import { testsOn } from '../support/databases.ts'
 import { openStorage } from '../support/till.ts'
 import {

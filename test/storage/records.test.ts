@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../../lib/domain/fields.ts'
-import { pagesOf } from '../../lib/storage/pages.ts'
 import type { Page, RecordPage, Storage } from '../../lib/storage/port.ts'
+import { pagesOf } from '../../lib/storage/sql/lists.ts'
 import { all, collect } from '../support/collect.ts'
 import { testsOn } from '../support/databases.ts'
 import {

@@ -1,5 +1,5 @@
-import { recordsOf } from '../../lib/storage/pages.ts'
 import type { Page, RecordPage } from '../../lib/storage/port.ts'
+import { recordsOf } from '../../lib/storage/sql/lists.ts'
 
 /** Collects all values of an iterable. */
 export async function collect<T>(all: AsyncIterable<T>): Promise<T[]> {

@@ -1,5 +1,5 @@
 import type { Account } from '../../domain/account.ts'
-import type { KEY_USES } from '../tables.ts'
+import type { KEY_USES } from '../sql/tables.ts'
 
 export type KeyUse = ReturnType<typeof KEY_USES.read>
 

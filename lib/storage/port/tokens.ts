@@ -1,4 +1,4 @@
-import type { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
+import type { SIGNING_KEYS, WATERMARKS } from '../sql/tables.ts'
 
 export type StoredSigningKey = ReturnType<typeof SIGNING_KEYS.read>
 

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Authority } from '../../domain/authority.ts'
 import type { EndpointWrite } from '../../domain/endpoint.ts'
-import type { IDEMPOTENCY_RECORDS } from '../tables.ts'
+import type { IDEMPOTENCY_RECORDS } from '../sql/tables.ts'
 
 export type IdempotencyRecord = ReturnType<typeof IDEMPOTENCY_RECORDS.read>
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Client } from './client.ts'
-import { copyInto } from './copy.ts'
+import { copyInto } from './copy-protocol.ts'
 import {
   isConflict,
   isUnstorable,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { TillError } from '../../errors.ts'
-import { requireOptional } from '../optional-package.ts'
+import { requireOptional } from '../sql/optional-package.ts'
 import type { Address } from './socket.ts'
 
 /** The members of postgres.js's default export that the adapter uses. */

@@ -1,6 +1,6 @@
-import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import { byArchived, type OwnItemMethods } from '../sql/items.ts'
-import { ITEMS, itemRecord } from '../tables.ts'
+import { fillPage, PAGE_TEXT, storeNotFound } from '../sql/lists.ts'
+import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Database } from './connection.ts'
 
 export function listingOfItems(db: Database): Pick<OwnItemMethods, 'listItems'> {

@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../schema.ts'
+import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../sql/schema.ts'
 
 const DIALECT: SchemaDialect = {
   types: {

@@ -1,5 +1,5 @@
-import type { Table } from '../columns.ts'
-import { memoize } from '../memoize.ts'
+import type { Table } from '../sql/columns.ts'
+import { memoize } from '../sql/memoize.ts'
 
 /** Replaces each `?` of a statement by `$1`, `$2` and so on, as PostgreSQL requires. */
 export const numbered = memoize((sql: string) => {

@@ -1,11 +1,11 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
-import { optional, type Row, table, text } from '../columns.ts'
-import type { KeyedAccount, KeyUse, Page, WriteOptions } from '../records.ts'
-import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES } from '../tables.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
+import { optional, type Row, table, text } from './columns.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
+import type { KeyedAccount, KeyUse, Page, WriteOptions } from './records.ts'
+import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES } from './tables.ts'
 import { recordWrite } from './write.ts'
 
 export function accountMethods(sql: Sql) {

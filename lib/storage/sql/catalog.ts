@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { TillError } from '../../errors.ts'
-import { numberOf, type Row, text } from '../columns.ts'
-import type { CatalogChanges, WriteOptions } from '../records.ts'
+import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
+import { numberOf, type Row, text } from './columns.ts'
+import type { Sql } from './dialect.ts'
+import { newChange } from './items.ts'
+import { all, find, insert, type Program, run } from './program.ts'
+import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
+import { assertQuota } from './quota.ts'
+import type { CatalogChanges, WriteOptions } from './records.ts'
+import { UPDATE_STORE } from './stores.ts'
 import {
   AUDIT,
   ITEM_CHANGES,
@@ -10,14 +17,7 @@ import {
   PROJECTS,
   STORE_CHANGES,
   STORES,
-} from '../tables.ts'
-import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
-import type { Sql } from './dialect.ts'
-import { newChange } from './items.ts'
-import { all, find, insert, type Program, run } from './program.ts'
-import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
-import { assertQuota } from './quota.ts'
-import { UPDATE_STORE } from './stores.ts'
+} from './tables.ts'
 import { recordWrite } from './write.ts'
 
 export function catalogMethods(sql: Sql) {

@@ -1,4 +1,4 @@
-import { numberOf } from '../columns.ts'
+import { numberOf } from './columns.ts'
 import { find, type Program } from './program.ts'
 
 /** A sentence about a problem, and the SQL that counts its rows as `n`. */

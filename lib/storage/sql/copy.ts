@@ -1,5 +1,7 @@
 import { TillError } from '../../errors.ts'
-import type { ColumnType, Table } from '../columns.ts'
+import type { ColumnType, Table } from './columns.ts'
+import type { Sql } from './dialect.ts'
+import { all, find, type Program, run } from './program.ts'
 import {
   ACCOUNT_KEYS,
   ACCOUNTS,
@@ -16,9 +18,7 @@ import {
   SIGNING_KEYS,
   STORES,
   WATERMARKS,
-} from '../tables.ts'
-import type { Sql } from './dialect.ts'
-import { all, find, type Program, run } from './program.ts'
+} from './tables.ts'
 
 /** A row as texts, which both databases read and write alike. */
 export type CopiedRow = readonly (string | null)[]

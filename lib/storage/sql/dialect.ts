@@ -1,6 +1,6 @@
-import type { Row, Table } from '../columns.ts'
-import type { Page, SettledPage, StoresOfAccount } from '../records.ts'
+import type { Row, Table } from './columns.ts'
 import type { Program, Statement, Value } from './program.ts'
+import type { Page, SettledPage, StoresOfAccount } from './records.ts'
 import type { WebhookDialect } from './webhooks/dialect.ts'
 
 /** The SQL and the programs that differ between SQLite and PostgreSQL. */

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Item } from '../../domain/item.ts'
-import { numberOf } from '../columns.ts'
+import { numberOf } from './columns.ts'
+import type { Sql } from './dialect.ts'
+import { findRecord } from './pages.ts'
+import { find, run } from './program.ts'
 import type {
   AuditedWrite,
   Insertion,
@@ -9,11 +12,8 @@ import type {
   Page,
   StoreKey,
   WriteOptions,
-} from '../records.ts'
-import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from '../tables.ts'
-import type { Sql } from './dialect.ts'
-import { findRecord } from './pages.ts'
-import { find, run } from './program.ts'
+} from './records.ts'
+import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from './tables.ts'
 import { changeRecord, insertOnce } from './write.ts'
 
 /** The methods for items that each database has of its own. */

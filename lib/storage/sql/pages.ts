@@ -1,8 +1,8 @@
-import type { Row, Table } from '../columns.ts'
-import { recordPage } from '../pages.ts'
-import type { Page, RecordPage } from '../records.ts'
+import type { Row, Table } from './columns.ts'
 import type { Dialect } from './dialect.ts'
+import { recordPage } from './lists.ts'
 import { type Program, some, type Value } from './program.ts'
+import type { Page, RecordPage } from './records.ts'
 
 /** The SQL for a page of rows after a `seq`. */
 export function pageOf(

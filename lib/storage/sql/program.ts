@@ -1,4 +1,4 @@
-import type { PlainValue, Row, Table } from '../columns.ts'
+import type { PlainValue, Row, Table } from './columns.ts'
 
 // Each storage method is written once, as a generator that yields statements and receives their
 // results. SQLite runs it synchronously, in one turn of the event loop. PostgreSQL awaits each step.

@@ -1,10 +1,10 @@
 import type { Project } from '../../domain/project.ts'
-import type { Page, WriteOptions } from '../records.ts'
-import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
+import type { Page, WriteOptions } from './records.ts'
+import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from './tables.ts'
 import { changeRecord, insertOnce, type StoredRecord } from './write.ts'
 
 export interface KeyRotation {

@@ -1,7 +1,7 @@
 import { TillError } from '../../errors.ts'
-import { numberOf } from '../columns.ts'
-import type { Quota } from '../records.ts'
+import { numberOf } from './columns.ts'
 import { find, type Program } from './program.ts'
+import type { Quota } from './records.ts'
 
 /** Reads the usage of an account. Counts projects and stores only up to given limits. */
 const COUNT_USAGE = `

@@ -1,10 +1,10 @@
 import type { Store } from '../../domain/store.ts'
-import type { Page, StoreKey, WriteOptions } from '../records.ts'
-import { STORE_CHANGES, STORE_SUMMARIES, STORES } from '../tables.ts'
 import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { run } from './program.ts'
+import type { Page, StoreKey, WriteOptions } from './records.ts'
+import { STORE_CHANGES, STORE_SUMMARIES, STORES } from './tables.ts'
 import { changeRecord, insertOnce } from './write.ts'
 
 export function storeMethods(sql: Sql) {

@@ -1,10 +1,10 @@
-import { numberOf } from '../columns.ts'
-import { pseudonymOf } from '../pseudonym.ts'
-import type { Revocation, StoredSigningKey, UserKey, WriteOptions } from '../records.ts'
-import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { FIND_WATERMARK, lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
+import { numberOf } from './columns.ts'
 import type { Sql } from './dialect.ts'
 import { all, find, insert, type Program, run } from './program.ts'
+import { pseudonymOf } from './pseudonym.ts'
+import type { Revocation, StoredSigningKey, UserKey, WriteOptions } from './records.ts'
+import { SIGNING_KEYS, WATERMARKS } from './tables.ts'
 import { recordWrite } from './write.ts'
 
 export function tokenMethods(sql: Sql) {

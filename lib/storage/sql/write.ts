@@ -1,11 +1,11 @@
 import { TillError } from '../../errors.ts'
-import { omit, type Table } from '../columns.ts'
-import type { IdempotencyRecord, Insertion, KeyCheck, WriteOptions } from '../records.ts'
-import { AUDIT, IDEMPOTENCY_RECORDS } from '../tables.ts'
 import { lockAuthority, verifyAuthority } from './authority.ts'
+import { omit, type Table } from './columns.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { find, insert, type Program, run } from './program.ts'
 import { assertQuota } from './quota.ts'
+import type { IdempotencyRecord, Insertion, KeyCheck, WriteOptions } from './records.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS } from './tables.ts'
 import { writeEndpoints } from './webhooks/endpoints.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import { requireOptional } from '../optional-package.ts'
+import { requireOptional } from '../sql/optional-package.ts'
 import { userKey } from './user-key.ts'
 
 /** The members of node:sqlite and better-sqlite3 that the adapter uses. */

@@ -1,7 +1,7 @@
-import type { Row } from '../columns.ts'
-import { fillPage, storeNotFound } from '../pages.ts'
+import type { Row } from '../sql/columns.ts'
 import { byArchived, type OwnItemMethods } from '../sql/items.ts'
-import { ITEMS, itemRecord } from '../tables.ts'
+import { fillPage, storeNotFound } from '../sql/lists.ts'
+import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'
 

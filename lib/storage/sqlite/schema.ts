@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../schema.ts'
+import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../sql/schema.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c

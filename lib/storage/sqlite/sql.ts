@@ -1,5 +1,4 @@
-import { EXAMINED_REFUNDS } from '../refunds.ts'
-import { PAGE_OF_AUDIT } from '../sql/audit.ts'
+import { PAGE_OF_AUDIT } from '../sql/audit/audit.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import {
   all,
@@ -10,11 +9,12 @@ import {
   type Step,
   type Value,
 } from '../sql/program.ts'
-import { numberedEntry } from '../tables.ts'
+import { numberedEntry } from '../sql/tables.ts'
+import { EXAMINED_REFUNDS } from '../sql/webhooks/refunds.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { WEBHOOKS } from './endpoints.ts'
-import { readLong } from './summaries.ts'
+import { readLong } from './purchases/summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
 export function sqlOn(db: Connection): Sql {

@@ -1,4 +1,4 @@
-import type { StoreKey } from '../records.ts'
+import type { StoreKey } from '../sql/records.ts'
 import type { Connection, Row } from './connection.ts'
 
 /** A store's `seq`, the key by which other tables refer to it. Throws if there is no store. */

@@ -1,16 +1,16 @@
 import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
-import { int32, numberOf, omit, pick, type Row, text } from '../../columns.ts'
+import { int32, numberOf, omit, pick, type Row, text } from '../columns.ts'
+import type { Sql } from '../dialect.ts'
+import { findRecord } from '../pages.ts'
+import { all, type Program, run } from '../program.ts'
 import type {
   EndpointReading,
   ReadyEndpoint,
   ReadyRequest,
   SenderLease,
   SettleMessages,
-} from '../../records.ts'
-import { ENDPOINTS, MESSAGES, numberedEntry } from '../../tables.ts'
-import type { Sql } from '../dialect.ts'
-import { findRecord } from '../pages.ts'
-import { all, type Program, run } from '../program.ts'
+} from '../records.ts'
+import { ENDPOINTS, MESSAGES, numberedEntry } from '../tables.ts'
 import {
   COUNT_WAITING,
   ENDPOINT_COLUMNS,

@@ -1,4 +1,4 @@
-import { AUDIT, ENDPOINTS, MESSAGES } from '../../tables.ts'
+import { AUDIT, ENDPOINTS, MESSAGES } from '../tables.ts'
 
 /** The SQL of webhooks that differs. `a` is an audit entry, `e` an endpoint. */
 export interface WebhookDialect {

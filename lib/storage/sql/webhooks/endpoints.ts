@@ -1,12 +1,12 @@
 import type { EndpointWrite, StoredEndpoint } from '../../../domain/endpoint.ts'
 import { invalidField } from '../../../domain/fields.ts'
-import { numberOf } from '../../columns.ts'
-import { recordPage } from '../../pages.ts'
-import type { EndpointLag, EndpointMove, EndpointsOf, Page } from '../../records.ts'
-import { ENDPOINTS } from '../../tables.ts'
+import { numberOf } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
+import { recordPage } from '../lists.ts'
 import { findRecord } from '../pages.ts'
 import { all, find, insert, type Program, run } from '../program.ts'
+import type { EndpointLag, EndpointMove, EndpointsOf, Page } from '../records.ts'
+import { ENDPOINTS } from '../tables.ts'
 import { COUNT_WAITING, ENDPOINT_COLUMNS, FIND_ENDPOINT, IS_WAITING } from './dialect.ts'
 
 const LAG = 10_000

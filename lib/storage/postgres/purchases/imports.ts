@@ -1,0 +1,80 @@
+import { verifyAuthority } from '../../sql/authority.ts'
+import { numberOf } from '../../sql/columns.ts'
+import { assertOwned, type Lease, type Leases } from '../../sql/purchases/imports.ts'
+import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
+import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
+import type { PurchaseImport } from '../../sql/records.ts'
+import { IMPORT_DETAILS } from '../../sql/tables.ts'
+import { recordWrite } from '../../sql/write.ts'
+import { type Database, LONG_MS } from '../connection.ts'
+import { DIALECT, execute } from '../sql.ts'
+import { createRowWriter } from './row-writer.ts'
+
+const MANY_ROWS = 10_000
+
+/**
+ * Creates an import. Writes its rows directly into `purchases`, block by block. Reads leave these
+ * rows out, because their `seq` is above `last_purchase` of the store. The commit raises
+ * `last_purchase`. No lock is held between blocks.
+ */
+export async function createImport(
+  db: Database,
+  lease: Lease,
+  { keepLease, clearImport }: Leases,
+): Promise<PurchaseImport> {
+  const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', lease.store)
+  const first = numberOf(row?.last_purchase) + RECORDED_GAP
+  const rowWriter = createRowWriter(db, lease, first)
+  const release = keepLease(lease)
+
+  return {
+    add: rowWriter.append,
+    advance: rowWriter.advance,
+    finish: () => rowWriter.finish(),
+    async commit(write = {}, details) {
+      if (rowWriter.isWaiting) throw new TypeError('finish the import before its commit')
+      const last = rowWriter.lastPurchase
+      await db.transaction(async (tx) => {
+        await execute(tx, assertOwned(DIALECT, lease))
+        await tx.run(RECORD_CHANGES, lease.store, lease.import)
+        await tx.run(APPLY_CHANGES, lease.store)
+        await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
+        await tx.run(COMMIT, first + 1, last, lease.import)
+        if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
+        // Verifies the authority after the statements above, which may take minutes: once it is
+        // verified, revocations have to wait for the commit.
+        await execute(tx, verifyAuthority(DIALECT, write.authority))
+        await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
+        await execute(tx, recordWrite(DIALECT, write))
+      }, LONG_MS)
+      release()
+      if (last - first > MANY_ROWS) await analyze(db)
+    },
+    async abort() {
+      release()
+      await rowWriter.settle()
+      await clearImport(lease)
+    },
+  }
+}
+
+const COMMIT =
+  'UPDATE imports SET owner = NULL, first_purchase = ?, last_purchase = ? WHERE seq = ?'
+
+/** Leaves out the rows of the import itself: its undo deletes them. */
+const RECORD_CHANGES = `
+  INSERT INTO status_changes (store, import, purchase, before, after)
+  SELECT c.store, $2, c.purchase, p.status, c.status FROM purchase_changes c
+  JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
+  WHERE c.store = $1 AND p.import <> $2`
+
+const APPLY_CHANGES = `
+  UPDATE purchases p SET status = c.status FROM purchase_changes c
+  WHERE c.store = ? AND p.store = c.store AND p.seq = c.purchase`
+
+// Updates the planner's statistics. The server itself updates them only after a minute or more.
+// Until then, its plans are for a smaller table, and scan all purchases. Ignores failures, because
+// the import is already committed.
+async function analyze(db: Database): Promise<void> {
+  await db.run('ANALYZE purchases').catch(() => {})
+}

@@ -1,0 +1,63 @@
+import type { Sql } from '../../sql/dialect.ts'
+import { run } from '../../sql/program.ts'
+import { type ImportDialect, renewLease } from '../../sql/purchases/imports.ts'
+import type { Database } from '../connection.ts'
+import { createImport } from './imports.ts'
+
+// The lease ends 20 s after the last heartbeat, by the database's clock.
+const IS_EXPIRED = "i.alive_at < now() - interval '20 seconds'"
+
+const CLEARED_A_STATEMENT = 20_000
+
+export function importDialect(db: Database, sql: Sql): ImportDialect {
+  const dialect: ImportDialect = {
+    now: 'now()',
+    longAgo: "'epoch'",
+    isExpired: IS_EXPIRED,
+    // The commit of an import locks its row, and may take longer than the lease.
+    ifExpired: `AND ${IS_EXPIRED} FOR UPDATE SKIP LOCKED`,
+    columns: '',
+    values: '',
+    first: 'NULL',
+    createImport: (lease, leases) => createImport(db, lease, leases),
+    findRows: FIND_ROWS,
+    deleteSlice: (lease, from) =>
+      sql.write(function* () {
+        if (!(yield* renewLease(dialect, lease))) return undefined
+        const end = from + CLEARED_A_STATEMENT
+        yield* run(DELETE_PURCHASES, lease.store, from, end, lease.import)
+        return end
+      }),
+    deletions: [DELETE_CHANGES],
+    *commitUndo(lease, undone) {
+      yield* run(RESTORE, undone)
+      yield* run(MARK_DELETED, lease.store, undone)
+      yield* run('DELETE FROM imports WHERE seq = ?', lease.import)
+    },
+  }
+  return dialect
+}
+
+/** Uncommitted rows follow the last committed purchase. */
+const FIND_ROWS = `
+  SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
+  FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (
+    SELECT min(p.seq) AS first, max(p.seq) AS last FROM purchases p
+    WHERE p.store = s.seq AND p.import = i.seq
+      AND p.seq >= coalesce(i.first_purchase, s.last_purchase + 1)
+      AND p.seq <= coalesce(i.last_purchase, ${Number.MAX_SAFE_INTEGER})) p
+  WHERE i.seq = ?`
+const DELETE_PURCHASES = `
+  DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
+const DELETE_CHANGES = `
+  DELETE FROM purchase_changes WHERE store = (SELECT store FROM imports WHERE seq = ?)`
+
+const RESTORE = `
+  UPDATE purchases p SET status = c.before FROM status_changes c
+  WHERE c.import = ? AND p.store = c.store AND p.seq = c.purchase`
+
+// Marks the erased purchases of the import as deleted. Their transaction ids stay stored: a later
+// import of the same file skips them, and does not restore their users.
+const MARK_DELETED = `
+  UPDATE erased_purchases e SET is_deleted = TRUE FROM purchases p
+  WHERE e.store = ? AND p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`

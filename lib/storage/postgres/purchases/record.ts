@@ -1,0 +1,75 @@
+import { PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { lockAuthority, lockOf, verifyAuthority } from '../../sql/authority.ts'
+import { numberOf } from '../../sql/columns.ts'
+import { find, run, type Value } from '../../sql/program.ts'
+import type { RecordDialect } from '../../sql/purchases/record.ts'
+import { purchaseColumns } from '../../sql/tables.ts'
+import { DIALECT } from '../sql.ts'
+import { COLUMNS } from './row-writer.ts'
+
+export const recordDialect = (): RecordDialect => ({
+  /**
+   * Locks the running import, then the store. The commit of an import uses the same order, which
+   * prevents a deadlock. Until this transaction ends, the running import cannot write a block,
+   * because a block needs the lock of the import. No other import can start, because its row
+   * needs the lock of the store.
+   */
+  *lockStore(store, authority) {
+    const { account_id, store_id } = store
+    const other = yield* find(LOCK_IMPORT, account_id, store_id)
+    yield* lockAuthority(DIALECT, authority, lockOf.store(store))
+    const locked = yield* find(LOCK_STORE, account_id, store_id)
+    if (!locked) throw new Error('the store must be inserted before its items and purchases')
+    yield* verifyAuthority(DIALECT, authority)
+    const seq = locked.seq as number
+    return (yield* find(FIND_NEW_IMPORT, seq, (other?.seq as number) ?? 0)) ? undefined : seq
+  },
+  findTransaction: FIND_TRANSACTION,
+  *nextPurchase(store) {
+    const next = yield* find(NEXT_PURCHASE, store)
+    return next && numberOf(next.last_purchase)
+  },
+  *insertRow(store, added, seq, row, item) {
+    const isEmpty = Object.keys(row.metadata).length === 0
+    const values: { readonly [column: string]: Value | undefined } = {
+      ...{ ...row, store, seq, item, import: added },
+      status: PURCHASE_STATUSES.indexOf(row.status),
+      metadata: isEmpty ? null : row.metadata,
+    }
+    yield* run(INSERT, ...NAMES.map((name) => values[name] ?? null))
+  },
+  *changeStatus(store, updated, purchase, status) {
+    yield* run(RECORD_CHANGE, updated, status, store, purchase)
+    yield* run(
+      'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?',
+      status,
+      store,
+      purchase,
+    )
+  },
+})
+
+const LOCK_IMPORT = `
+  SELECT i.seq FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
+  WHERE s.account_id = ? AND s.store_id = ? FOR UPDATE OF i`
+const LOCK_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ? FOR UPDATE'
+const FIND_NEW_IMPORT = 'SELECT 1 FROM imports WHERE store = ? AND owner IS NOT NULL AND seq <> ?'
+
+const FIND_TRANSACTION = `
+  SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
+    SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq) AS is_busy
+  FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+  WHERE p.store = ? AND p.transaction_id = ?`
+
+const RECORD_CHANGE = `
+  INSERT INTO status_changes (store, import, purchase, before, after)
+  SELECT store, ?, seq, status, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
+
+const NEXT_PURCHASE = `
+  UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
+    SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
+  RETURNING last_purchase`
+
+const NAMES = COLUMNS.split(', ')
+const INSERT = `
+  INSERT INTO purchases (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()})`

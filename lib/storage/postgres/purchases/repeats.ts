@@ -1,0 +1,32 @@
+import { PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { run } from '../../sql/program.ts'
+import type { RepeatDialect } from '../../sql/purchases/repeats.ts'
+
+export const REPEATS: RepeatDialect = {
+  // The planner has no statistics for new rows. The LATERAL joins keep it from scanning all purchases.
+  findKnown: `
+    SELECT sent.id AS transaction_id, coalesce(p.seq, 0) AS seq, p.import, p.item, p.user_id, p.price,
+      p.currency, p.quantity, p.expires_at, coalesce(c.status, p.status) AS status,
+      e.is_deleted IS NOT NULL AS is_erased
+    FROM json_array_elements_text($1) AS sent (id)
+    LEFT JOIN LATERAL (
+      SELECT seq, import, item, user_id, price, currency, quantity, status, expires_at
+      FROM purchases WHERE store = $2 AND transaction_id = sent.id LIMIT 1) p ON true
+    LEFT JOIN LATERAL (
+      SELECT status FROM purchase_changes WHERE store = $2 AND purchase = p.seq LIMIT 1) c ON true
+    LEFT JOIN LATERAL (
+      SELECT is_deleted FROM erased_purchases
+      WHERE store = $2 AND transaction_id = sent.id LIMIT 1) e ON true
+    WHERE p.seq IS NOT NULL OR e.is_deleted`,
+  *addChanges({ store }, changes) {
+    const sent = Array.from(changes, ([{ seq }, status]) => {
+      return { purchase: seq, status: PURCHASE_STATUSES.indexOf(status) }
+    })
+    yield* run(ADD_STATUSES, store, sent)
+  },
+}
+
+const ADD_STATUSES = `
+  INSERT INTO purchase_changes (store, purchase, status)
+  SELECT ?, purchase, status FROM json_to_recordset(?) AS sent (purchase bigint, status smallint)
+  ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`

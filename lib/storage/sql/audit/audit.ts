@@ -1,0 +1,167 @@
+import type { Authority } from '../../../domain/authority.ts'
+import { verifyAuthority } from '../authority.ts'
+import type { Sql } from '../dialect.ts'
+import { pagesOf } from '../lists.ts'
+import { findRecord, listBySeq, pageOf } from '../pages.ts'
+import { all, type Program, run } from '../program.ts'
+import { isAbout, namesOf, pseudonymOf } from '../pseudonym.ts'
+import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
+import { IS_ITEM_CHANGE } from '../schema.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import { findNeeded } from '../webhooks/log.ts'
+import { recordWrite } from '../write.ts'
+import { openArchiveFile } from './archive-file.ts'
+
+export function auditMethods(sql: Sql) {
+  const { read, write } = sql
+  const pseudonymize = `
+    UPDATE audit SET actor = CASE actor WHEN ? THEN ? ELSE actor END,
+      subject = CASE subject WHEN ? THEN ? ELSE subject END
+    WHERE seq IN ${sql.each.bigint}`
+  const deleteEntries = `DELETE FROM audit WHERE seq IN ${sql.each.bigint}`
+
+  return {
+    /**
+     * For a call that writes nothing: throws if a condition of the `Authority` is not met. Without
+     * row locks, this is only a read, and does not wait for the lock of the SQLite file.
+     */
+    verifyAuthority: (authority: Authority) =>
+      sql.forShare === ''
+        ? read(verifyAuthority(sql, authority))
+        : write(() => verifyAuthority(sql, authority)),
+    findIdempotencyRecord: (account_id: string, key: string) =>
+      read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
+    /** Lists the audit log of one account or of all, oldest entries first. */
+    listAudit: (account_id: string | undefined, page: Page) =>
+      account_id === undefined
+        ? read(listEntries(PAGE_OF_AUDIT, page))
+        : read(listEntries(PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)),
+    /** Lists the audit log of one account, newest entries first. */
+    listRecentAudit: (account_id: string, page: Page) =>
+      read(listEntries(RECENT_AUDIT, { after: AFTER_ALL, ...page }, account_id)),
+    /** Lists the audit entries about an item, except that of its creation; newest first. */
+    listItemAudit: (item_id: string, page: Page) =>
+      read(listEntries(AUDIT_OF_ITEM, { after: AFTER_ALL, ...page }, item_id)),
+    /**
+     * Lists the entries of all accounts in an order that never changes: every entry that is committed
+     * later comes after the listed ones. `after` is an earlier `position`. With `limit` 0, resolves
+     * to the newest position.
+     */
+    listSettled: (page: Page) => read(sql.listSettled(page)),
+    /**
+     * Writes audit entries, idempotency records and key checks, in the order of `writes`. Changes
+     * nothing else.
+     */
+    insertAudit: (...writes: readonly WriteOptions[]) =>
+      write(function* () {
+        for (const { authority } of writes) yield* verifyAuthority(sql, authority)
+        yield* recordWrite(sql, ...writes)
+      }),
+    /**
+     * Removes the fingerprints (request hashes) that do not begin with `prefix`. Resolves to their
+     * number.
+     */
+    clearFingerprints: (prefix: string) =>
+      write(() => run(CLEAR_FINGERPRINTS, `${prefix}%`), { isLong: true }),
+    /**
+     * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is
+     * not older than `before`. Deletes a batch from the log only after an fsync of the file. If the
+     * process crashes after the fsync, the next run finds the batch in the file and deletes it from
+     * the log. Resolves to the number of moved entries.
+     */
+    async archiveAudit(request: ArchiveRequest) {
+      const { before, file, stopped_before = 0, onProgress, signal } = request
+      const target = openArchiveFile(file)
+      let archived = 0
+
+      function* archivePage({ limit, after = '0' }: Page) {
+        yield* sql.beginArchive(before)
+        const entries = (yield* all(PAGE_OF_AUDIT, after, limit)).map(numberedEntry)
+        const needed = (yield* findNeeded(sql, stopped_before)) ?? Number.POSITIVE_INFINITY
+        // If a clock was changed, later entries may be older than `before`. They stay in the log,
+        // because the sequence numbers in a file must ascend.
+        const end = entries.findIndex(({ at, seq }) => at >= before || seq >= needed)
+        const old = end < 0 ? entries : entries.slice(0, end)
+        const seqs = old.map(({ seq }) => seq)
+        const last = seqs.at(-1)
+        if (last === undefined) return { count: 0 }
+        target.keep(entries, old.length)
+        yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
+        yield* run(deleteEntries, seqs)
+        yield* run('DELETE FROM audit_archive')
+        // Only the first batch writes the audit entry of the whole run.
+        if (archived === 0) yield* recordWrite(sql, request.write ?? {})
+        return { count: old.length, ...(old.length === limit && { next: String(last) }) }
+      }
+
+      try {
+        const pages = pagesOf((page) => {
+          signal?.throwIfAborted()
+          return write(() => archivePage(page), { isAlone: true })
+        }, ARCHIVED_A_BATCH)
+        for await (const { count } of pages) {
+          archived += count
+          onProgress?.(archived)
+        }
+        return archived
+      } finally {
+        target.close()
+      }
+    },
+    /** Replaces a user's id by the pseudonym in one page of an account's audit entries. */
+    async pseudonymizeAudit(
+      account_id: string,
+      user: UserKey,
+      page: Page,
+      { authority }: Pick<WriteOptions, 'authority'> = {},
+    ) {
+      const { actor, subject } = namesOf(user)
+      const erased = namesOf({ ...user, user_id: pseudonymOf(user) })
+      const numbered = { read: numberedEntry }
+      const { records, ...further } = await read(
+        listBySeq(numbered, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id),
+      )
+      const own = records.filter((entry) => isAbout(entry, { actor, subject }))
+      const seqs = own.map(({ seq }) => seq)
+      if (seqs.length > 0) {
+        await write(function* () {
+          yield* verifyAuthority(sql, authority)
+          yield* run('INSERT INTO audit_pseudonym (pseudonym) VALUES (?)', pseudonymOf(user))
+          yield* run(pseudonymize, actor, erased.actor, subject, erased.subject, seqs)
+          yield* run('DELETE FROM audit_pseudonym')
+        })
+      }
+      return { changed: seqs.length, ...further }
+    },
+  }
+}
+
+const FIND_IDEMPOTENCY_RECORD = `
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
+const CLEAR_FINGERPRINTS = `
+  UPDATE idempotency_records SET fingerprint = ''
+  WHERE fingerprint <> '' AND fingerprint NOT LIKE ?`
+
+/** Moving a batch to an archive holds the write lock for some 30 ms. */
+const ARCHIVED_A_BATCH = 2_000
+
+export const PAGE_OF_AUDIT = pageOf(AUDIT)
+const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
+const RECENT_AUDIT = recentAudit('account_id = ?')
+const AUDIT_OF_ITEM = recentAudit(
+  // Without the condition of the partial index, the databases would not use that index.
+  `subject = ? AND ${IS_ITEM_CHANGE}`,
+)
+
+function recentAudit(condition: string): string {
+  return `SELECT seq, ${AUDIT.list} FROM audit
+    WHERE ${condition} AND seq < CAST(? AS bigint) ORDER BY seq DESC LIMIT ?`
+}
+
+/** The greatest 64-bit integer: the cursor before the newest audit entry. */
+const AFTER_ALL = '9223372036854775807'
+
+function* listEntries(sql: string, page: Page, ...owner: readonly string[]): Program<AuditPage> {
+  const { records: entries, ...further } = yield* listBySeq(AUDIT, sql, page, ...owner)
+  return { entries, ...further }
+}

@@ -1,0 +1,34 @@
+import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
+import type { Query } from './dialect.ts'
+
+/**
+ * Whether a list with this filter must examine purchases that do not match it, because there is no
+ * index for the filter.
+ */
+export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): boolean {
+  return user_id === undefined && [sku, status, from, to].some((each) => each !== undefined)
+}
+
+/**
+ * The SQL conditions for the given fields of a filter, each after an AND. In the query, `p` is the
+ * table of purchases, `t` that of items and `i` that of imports.
+ */
+export function conditionsAfter(
+  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
+  statusColumn: string,
+): Query {
+  const all = [
+    { sql: 'p.user_id =', value: user_id },
+    { sql: 't.name =', value: sku },
+    { sql: `${statusColumn} =`, value: status && PURCHASE_STATUSES.indexOf(status) },
+    { sql: 'i.import_id =', value: import_id },
+    { sql: 'p.purchased_at >=', value: from },
+    { sql: 'p.purchased_at <', value: to },
+  ]
+  const given = all.filter(({ value }) => value !== undefined)
+  return {
+    sql: given.map(({ sql }) => `AND ${sql} ?`).join(' '),
+    values: given.map(({ value }) => value as string | number),
+  }
+}

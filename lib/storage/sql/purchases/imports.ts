@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { TillError } from '../../../errors.ts'
+import { verifyAuthority } from '../authority.ts'
+import type { Pause } from '../cleanup.ts'
+import { numberOf, type Row } from '../columns.ts'
+import type { Dialect, Sql } from '../dialect.ts'
+import { all, find, type Program, run } from '../program.ts'
+import type { ImportUndo, PurchaseImport, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
+import { recordWrite } from '../write.ts'
+
+/** The right to write into a running import or undo. */
+export interface Lease {
+  /** The `seq` of the import. */
+  readonly import: number
+  readonly store: number
+  /** The name of the owner. Each new owner writes a new name. */
+  readonly owner: string
+}
+
+/** The parts of imports that differ between the databases. */
+export interface ImportDialect {
+  /** The SQL for the time of a heartbeat, and for a time in the past. */
+  readonly now: string
+  readonly longAgo: string
+  /** The SQL condition that an import `i` has lost its lease. */
+  readonly isExpired: string
+  /** Selects only an import that has lost its lease and whose commit is not running. */
+  readonly ifExpired: string
+  /** Begin with a comma: the further columns of each import, and the SQL of their values. */
+  readonly columns: string
+  readonly values: string
+  /** The SQL for the `first_purchase` of an import that begins in a store `s`. */
+  readonly first: string
+  /** Moves waiting status changes of committed imports into the purchases. */
+  applyChanges?(pause?: Pause): Promise<void>
+  /** Finds the `seq` of the `first` and `last` row that an import may have, and `is_undone`. */
+  readonly findRows: string
+  /**
+   * Deletes rows of an import from one `seq` to another. Resolves to the next `from`. Resolves to
+   * undefined if no rows are left, or another owner has the import.
+   */
+  deleteSlice(lease: Lease, from: number, last: number): Promise<number | undefined>
+  /** Further statements that delete parts of an import. Their parameter is its `seq`. */
+  readonly deletions: readonly string[]
+  createImport(lease: Lease, leases: Leases): PurchaseImport | Promise<PurchaseImport>
+  /** Prepares the commit of an undo. */
+  prepareUndo?(lease: Lease, undone: number): Promise<void>
+  /** Restores the statuses that an import changed, and ends the lease of the undo. */
+  commitUndo(lease: Lease, undone: number): Program<void>
+}
+
+export interface Leases {
+  /** Renews a lease periodically until the returned function is called. */
+  keepLease(lease: Lease): () => void
+  /**
+   * Takes an import from its owner, and deletes its rows. Also deletes its record, except that of
+   * an undone import, which lists still show. Does nothing if the import has ended or has another
+   * owner.
+   */
+  clearImport(lease: Lease): Promise<void>
+}
+
+const HEARTBEAT_MS = 5_000
+
+/** Throws if the import has another owner. On PostgreSQL, locks its row. */
+export function* assertOwned(sql: Dialect, lease: Lease): Program<void> {
+  if (yield* find(FIND_OWNED + sql.forUpdate, lease.import, lease.owner)) return
+  throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
+}
+
+/** Renews a lease. Returns false if another owner has the import. */
+export function* renewLease({ now }: ImportDialect, lease: Lease): Program<boolean> {
+  const sql = `UPDATE imports SET alive_at = ${now} WHERE seq = ? AND owner = ?`
+  return (yield* run(sql, lease.import, lease.owner)) === 1
+}
+
+/** Starts, undoes and deletes imports. A store has one import or undo at a time. */
+export function importLeases(sql: Sql, dialect: ImportDialect) {
+  const { now, isExpired, ifExpired, columns, values } = dialect
+  const findStore = `
+    SELECT s.seq AS store, i.seq, i.owner, ${isExpired} AS is_expired
+    FROM stores s LEFT JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
+    WHERE s.account_id = ? AND s.store_id = ?`
+  const findRunning = `
+    SELECT i.store, i.seq, i.owner, ${isExpired} AS is_expired FROM imports i
+    WHERE i.owner IS NOT NULL`
+  const insert = `
+    INSERT INTO imports (import_id, owner, undoes, store, first_purchase${columns})
+    SELECT ?, ?, ?, s.seq, ${dialect.first}${values} FROM stores s WHERE s.seq = ?
+    ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
+  const takeOver = (condition: string) => `
+    UPDATE imports SET owner = ?, alive_at = ${now} WHERE seq IN (
+      SELECT i.seq FROM imports i WHERE i.seq = ? AND i.owner = ? ${condition})`
+  const endLease = `UPDATE imports SET alive_at = ${dialect.longAgo} WHERE seq = ? AND owner = ?`
+  const hide = `
+    UPDATE imports SET owner = ?, alive_at = ${now}, undone_at = ?
+    WHERE seq = ? AND undone_at IS NULL`
+
+  const clearImport = async (lease: Lease, pause: Pause = setImmediate, condition = '') => {
+    const taken = { ...lease, owner: randomUUID() }
+    const values = [taken.owner, lease.import, lease.owner]
+    if ((await sql.write(() => run(takeOver(condition), ...values), ALONE)) === 0) return
+    try {
+      await deleteImport(taken, pause)
+    } catch (error) {
+      // Ends the lease: the next import into the store tries again at once.
+      await sql.write(() => run(endLease, taken.import, taken.owner), ALONE).catch(() => {})
+      throw error
+    }
+  }
+
+  const deleteImport = async (lease: Lease, pause: Pause) => {
+    const seq = lease.import
+    const rows = await sql.read(find(dialect.findRows, seq))
+    if (rows?.is_undone) await dialect.applyChanges?.(pause)
+    const last = Number(rows?.last)
+    let from: number | undefined = Number(rows?.first)
+    while (from !== undefined && from <= last) {
+      from = await dialect.deleteSlice(lease, from, last)
+      await pause()
+    }
+    await sql.write(function* () {
+      if (!(yield* renewLease(dialect, lease))) return
+      for (const each of dialect.deletions) yield* run(each, seq)
+      yield* run('DELETE FROM status_changes WHERE import = ?', seq)
+      yield* run('DELETE FROM import_overlaps WHERE import = ? OR earlier = ?', seq, seq)
+      yield* run(rows?.is_undone ? END_UNDO : 'DELETE FROM imports WHERE seq = ?', seq)
+    }, ALONE)
+  }
+
+  /** Deletes abandoned imports. Resolves to false if others run, which may be abandoned later. */
+  const clearAbandoned = async (pause: Pause = setImmediate): Promise<boolean> => {
+    const rows = await sql.read(all(findRunning))
+    const abandoned = rows.filter(({ is_expired }) => is_expired)
+    for (const row of abandoned) await clearImport(leaseOf(row), pause, ifExpired)
+    return abandoned.length === rows.length
+  }
+
+  /**
+   * Inserts the row of an import that begins, or of an undo, with this process as its owner.
+   * Resolves to undefined while another import or undo runs in the store.
+   */
+  const insertImport = async (
+    { account_id, store_id }: StoreKey,
+    import_id: string,
+    undoes: number | null = null,
+  ): Promise<Lease | undefined> => {
+    const found = await sql.read(find(findStore, account_id, store_id))
+    if (!found) throw new Error('the store must be inserted before its items and purchases')
+    if (found.owner !== null) {
+      if (!found.is_expired) return undefined
+      await clearImport(leaseOf(found), setImmediate, ifExpired)
+    }
+    await dialect.applyChanges?.()
+    const store = found.store as number
+    const owner = randomUUID()
+    const row = await sql.writeOnce(() => find(insert, import_id, owner, undoes, store))
+    return row && { store, owner, import: row.seq as number }
+  }
+
+  const keepLease = (lease: Lease): (() => void) => {
+    // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
+    const renew = () => void sql.writeOnce(() => renewLease(dialect, lease)).catch(() => {})
+    const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
+    return () => clearInterval(heartbeat)
+  }
+
+  /**
+   * Removes the rows that a finished import added, and restores the statuses that it changed. The
+   * import must have been committed with `details`. Resolves to undefined while an import into the
+   * store runs. Does nothing if the import is already undone.
+   *
+   * One transaction restores the statuses, and sets `undone_at` and an owner, which hide the rows of
+   * the import. Reads see either none of it or all of it. The rows are then deleted like those of an
+   * abandoned import, by this call or by the cleanup.
+   */
+  const undoImport = async (
+    store: StoreKey,
+    { import_id, undone_at, force }: ImportUndo,
+    write: WriteOptions = {},
+  ): Promise<UndoOutcome | undefined> => {
+    const found = await sql.read(find(FIND_IMPORT, import_id, store.account_id, store.store_id))
+    const seq = found?.seq as number
+    const lease = await insertImport(store, `undo:${import_id}`, seq)
+    if (!lease) return undefined
+    const release = keepLease(lease)
+    const undone = { ...lease, import: seq, owner: randomUUID() }
+
+    const abort = async () => {
+      release()
+      await clearImport(lease)
+    }
+
+    function* commit(lease: Lease): Program<UndoOutcome> {
+      yield* assertOwned(sql, lease)
+      const refusal = yield* findRefusal(sql, seq, force)
+      if (refusal) return refusal
+      yield* dialect.commitUndo(lease, seq)
+      if ((yield* run(hide, undone.owner, undone_at, seq)) === 0) throw UNDONE_BEFORE
+      yield* verifyAuthority(sql, write.authority)
+      yield* recordWrite(sql, write)
+      return UNDONE
+    }
+
+    try {
+      if (dialect.prepareUndo) {
+        const refusal = await sql.read(findRefusal(sql, seq, force)) // before the long work
+        if (refusal) {
+          await abort()
+          return refusal
+        }
+        await dialect.prepareUndo(lease, seq)
+      }
+      const outcome = await sql.write(() => commit(lease), { isAlone: true, isLong: true })
+      if (outcome !== UNDONE) {
+        await abort()
+        return outcome
+      }
+    } catch (error) {
+      await abort()
+      if (error === UNDONE_BEFORE) return UNDONE
+      throw error
+    }
+    release()
+    // Ignores an error, because the import is already undone. The next import deletes its rows.
+    await clearImport(undone).catch(() => {})
+    return UNDONE
+  }
+
+  return { insertImport, keepLease, clearImport, clearAbandoned, undoImport }
+}
+
+const ALONE = { isAlone: true } as const
+const UNDONE = { outcome: 'undone' } as const
+/** Ends a transaction with a rollback, because an earlier call has undone the import. */
+const UNDONE_BEFORE = new Error('undone before')
+
+const FIND_OWNED = 'SELECT 1 FROM imports WHERE seq = ? AND owner = ?'
+const FIND_IMPORT = `
+  SELECT i.seq FROM imports i JOIN stores s ON s.seq = i.store
+  WHERE i.import_id = ? AND s.account_id = ? AND s.store_id = ?`
+
+const END_UNDO = 'UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?'
+
+function leaseOf({ seq, store, owner }: Row): Lease {
+  return { import: seq as number, store: store as number, owner: owner as string }
+}
+
+/** Finds the reason why an import cannot be undone, if there is one. */
+function* findRefusal(
+  { countChanged, isPurchaseOfChange }: Dialect,
+  seq: number,
+  force: boolean,
+): Program<UndoOutcome | undefined> {
+  const changed = numberOf((yield* find(countChanged, seq, seq))?.n)
+  if (changed > 0) return { outcome: 'changed', rows: changed }
+  if (force) return undefined
+  // Counts the rows that later imports skipped because this import had added them. Adds the number
+  // of purchases whose status this import changed and that another import had added, if a later
+  // import skipped rows of that other import.
+  const countSkipped = `
+    SELECT coalesce(sum(o.rows), 0) + (
+      SELECT count(*) FROM status_changes c CROSS JOIN purchases p
+      WHERE c.import = ? AND ${isPurchaseOfChange} AND EXISTS (
+        SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
+    FROM import_overlaps o WHERE o.earlier = ?`
+  const skipped = numberOf((yield* find(countSkipped, seq, seq))?.n)
+  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
+}

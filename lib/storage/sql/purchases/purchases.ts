@@ -1,0 +1,246 @@
+import type { BuyerCount, Period } from '../../../domain/overview.ts'
+import {
+  PURCHASE_STATUSES,
+  type Purchase,
+  type PurchaseStatus,
+  type StatusChange,
+} from '../../../domain/purchase.ts'
+import type { PurchaseFilter } from '../../../domain/query.ts'
+import type { PurchaseSummary, SummaryKey } from '../../../domain/summary.ts'
+import { numberOf, type Row } from '../columns.ts'
+import type { Query, Sql } from '../dialect.ts'
+import { conditionsAfter, isScan } from '../filter.ts'
+import { EXAMINED, recordPage } from '../lists.ts'
+import { findRecord, listBySeq } from '../pages.ts'
+import { all, type Program } from '../program.ts'
+import type {
+  FilteredPage,
+  MostGroups,
+  Page,
+  RecordPage,
+  StoreKey,
+  StoresOfAccount,
+} from '../records.ts'
+import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
+import { IS_LISTED } from './recorded.ts'
+import {
+  buyersStatement,
+  type SummaryDialect,
+  storesWhere,
+  storeTotals,
+  summaryStatement,
+  totalOf,
+  totalsStatement,
+} from './summaries.ts'
+
+/** The statements for purchases that differ between the databases. */
+export interface PurchaseDialect extends SummaryDialect {
+  /**
+   * Joins purchases `p` with their imports `i` and items `t`, and leaves out the purchases that
+   * reads do not return. Ends with a condition.
+   */
+  readonly details: string
+  /** The `seq` of the last purchase that a page of a scan may examine, if more follow. */
+  lastExamined(
+    store: StoreKey,
+    filter: PurchaseFilter,
+    span: Span,
+    examine: number,
+  ): Program<string | undefined>
+  /** The query of `listPurchases`, without its LIMIT. */
+  listed(columns: string, store: StoreKey, filter: PurchaseFilter, span: Span): Listing
+  /**
+   * Counts the purchases of an account, up to `most` of them. May return more, but then at most
+   * half of `most`.
+   */
+  countPurchases(account_id: string, most: number): Promise<number>
+  /** Removes the user and the metadata of purchases, or deletes the purchases. */
+  eraseRows(store: number, user_id: string, rows: readonly Row[], deletes: boolean): Program<void>
+}
+
+/** A query of purchases, and the SQL of its ORDER BY. */
+export interface Listing extends Query {
+  readonly order: string
+}
+
+/** The purchases to list: with a `seq` from `first` to `last`, in the order `ASC` or `DESC`. */
+export interface Span {
+  readonly first: string
+  readonly last: string
+  readonly order: 'ASC' | 'DESC'
+}
+
+/** The largest `seq`. SQLite and PostgreSQL have integers of 64 bits. */
+const LAST = '9223372036854775807'
+
+export const ALL: Span = { first: '1', last: LAST, order: 'ASC' }
+
+function spanAfter(after: string | undefined, newestFirst = false): Span {
+  if (newestFirst) {
+    const last = after === undefined ? LAST : String(BigInt(after) - 1n)
+    return { first: '1', last, order: 'DESC' }
+  }
+  return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
+}
+
+/** The reads of purchases and imports. */
+export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
+  const { read } = sql
+  const { status, details } = dialect
+  const startedAt = sql.time('i.created_at')
+  const columns = purchaseColumns(status)
+  const countBuyers = buyersStatement(dialect)
+  const finished = finishedImports(startedAt)
+  const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
+  const pageOfImports = `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
+    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
+
+  const statusChanges = `
+    SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
+    FROM stores s ${sql.joinTransaction} JOIN status_changes c ON ${sql.isPurchaseOfChange}
+    JOIN imports i ON i.seq = c.import
+    WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
+    ORDER BY i.seq`
+
+  function* listPurchases(
+    store: StoreKey,
+    filter: PurchaseFilter,
+    page: FilteredPage,
+  ): Program<RecordPage<Purchase>> {
+    const { after, limit, examine = EXAMINED, newestFirst } = page
+    const span = spanAfter(after, newestFirst)
+    const last = isScan(filter)
+      ? yield* dialect.lastExamined(store, filter, span, examine)
+      : undefined
+    const end = last !== undefined && { [newestFirst ? 'first' : 'last']: last }
+    const listed = dialect.listed(columns, store, filter, { ...span, ...end })
+    const rows = yield* all(`${listed.sql} ${listed.order} LIMIT ?`, ...listed.values, limit + 1)
+    const { store_id } = store
+    const found = recordPage(
+      rows,
+      page,
+      (row) => PURCHASES.readInto({ store_id }, row),
+      ({ seq }) => seq,
+    )
+    return { ...(last !== undefined && { next: last }), ...found }
+  }
+
+  function* findTransactions(
+    stores: StoresOfAccount,
+    transaction_id: string,
+    filter: PurchaseFilter,
+    limit: number,
+  ) {
+    const selected = storesWhere(stores)
+    const conditions = conditionsAfter(filter, status)
+    const rows = yield* all(
+      `SELECT ${columns}, s.store_id FROM stores s ${sql.joinTransaction} ${details}
+         AND ${selected.sql} ${conditions.sql} ORDER BY s.seq LIMIT ?`,
+      ...[transaction_id, ...selected.values, ...conditions.values, limit],
+    )
+    return rows.map((row) => PURCHASES.readInto({ store_id: row.store_id as string }, row))
+  }
+
+  function* listStatusChanges({ account_id, store_id }: StoreKey, transaction_id: string) {
+    const rows = yield* all(statusChanges, transaction_id, account_id, store_id)
+    const statusOf = (status: unknown) => PURCHASE_STATUSES[status as number] as PurchaseStatus
+    return rows.map(({ import_id, created_at, file_name, before, after }) => ({
+      ...{ import_id: import_id as string, created_at: created_at as string },
+      ...(typeof file_name === 'string' && { file_name }),
+      ...{ before: statusOf(before), after: statusOf(after) },
+    }))
+  }
+
+  function* listOwned(store: StoreKey, user_id: string, page: Page, now: number) {
+    const filter = { user_id, status: 'purchased' } as const
+    const found = dialect.listed(OWNED_COLUMNS, store, filter, ALL)
+    const rows = yield* all(
+      `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
+         max(purchased_at) AS last_purchased_at
+       FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
+       GROUP BY name ORDER BY name LIMIT ?`,
+      ...[...found.values, page.after ?? '', now, page.limit + 1],
+    )
+    return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
+  }
+
+  return {
+    countPurchases: dialect.countPurchases,
+    /** Finds a finished import into a store of the account. */
+    findImport: (account_id: string, import_id: string) =>
+      read(findRecord(importRecord, findImport, account_id, import_id)),
+    /**
+     * Lists the finished imports into a store in order of their start. Leaves out the imports that
+     * `recordPurchase` creates.
+     */
+    listImports: ({ account_id, store_id }: StoreKey, page: Page) =>
+      read(listBySeq({ read: importRecord }, pageOfImports, page, account_id, store_id)),
+    /**
+     * Lists the purchases of a store that match the filter, in the order of import, or newest first.
+     * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
+     * fewer than `limit` purchases, even none, although `next` is set.
+     */
+    listPurchases: (store: StoreKey, filter: PurchaseFilter, page: FilteredPage) =>
+      read(listPurchases(store, filter, page)),
+    /**
+     * Finds the purchases with a transaction id that match the filter: at most one of each store,
+     * and at most `limit`.
+     */
+    findTransactions: (...request: Parameters<typeof findTransactions>) =>
+      read(findTransactions(...request)),
+    /** Finds the changes of a purchase's status by finished imports, oldest first. */
+    listStatusChanges: (store: StoreKey, transaction_id: string): Promise<StatusChange[]> =>
+      read(listStatusChanges(store, transaction_id)),
+    /**
+     * Lists the purchases of a user with the status `purchased` that have not expired at `now`: one
+     * row for each SKU, sorted by SKU. The cursor is the last SKU.
+     */
+    listOwned: (store: StoreKey, user_id: string, page: Page, now: number) =>
+      read(listOwned(store, user_id, page, now)),
+    /**
+     * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
+     * exact and from the same moment. Does not block the event loop for long.
+     */
+    async summarizePurchases(
+      stores: StoresOfAccount,
+      filter: PurchaseFilter,
+      by: readonly SummaryKey[],
+      most?: MostGroups,
+    ) {
+      const rows = await sql.readLong(stores, (wanted) =>
+        summaryStatement(dialect, wanted, filter, by, most),
+      )
+      return rows.map(totalOf<PurchaseSummary>)
+    },
+    /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
+    async readTotals({ account_id, store_id }: StoreKey, times: Times, by: Period) {
+      const rows = await sql.readLong({ account_id, store_id }, (store) =>
+        totalsStatement(dialect, store, times, by),
+      )
+      return storeTotals(rows)
+    },
+    /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
+    async countBuyers({ account_id, store_id }: StoreKey, from: number) {
+      const query = { sql: countBuyers, values: [account_id, store_id, from, from, from] }
+      const rows = await sql.readLong({ account_id, store_id }, () => query)
+      return rows.map((row): BuyerCount => {
+        const { currency, new: first, former } = row
+        return { currency: currency as string, new: numberOf(first), returning: numberOf(former) }
+      })
+    },
+  }
+}
+
+const OWNED_COLUMNS = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
+
+type Times = Pick<PurchaseFilter, 'from' | 'to'>
+
+/** The SQL for finished imports `i`, with a condition at its end. */
+function finishedImports(startedAt: string): string {
+  const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
+  return `
+    SELECT i.seq, i.import_id, s.account_id, s.store_id, ${startedAt} AS created_at, i.undone_at,
+      ${details}
+    FROM imports i JOIN stores s ON s.seq = i.store
+    WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
+}

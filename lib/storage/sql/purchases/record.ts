@@ -1,0 +1,130 @@
+import type { Authority } from '../../../domain/authority.ts'
+import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { numberOf } from '../columns.ts'
+import type { Sql } from '../dialect.ts'
+import { find, type Program, run } from '../program.ts'
+import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
+import { IMPORT_DETAILS, PURCHASE_IDENTITIES, PURCHASES } from '../tables.ts'
+import { recordWrite } from '../write.ts'
+import type { ImportDialect } from './imports.ts'
+import { IS_LISTED, recordedDetails, storedPurchase } from './recorded.ts'
+
+/** The steps of `recordPurchase` that differ between the databases. */
+export interface RecordDialect {
+  /**
+   * Verifies the authority, and keeps imports from writing until the transaction ends. Returns the
+   * `seq` of the store, or undefined if an import has just begun.
+   */
+  lockStore(store: StoreKey, authority: Authority | undefined): Program<number | undefined>
+  /**
+   * Finds the stored purchase with a transaction id. `is_busy`: a running import has added or
+   * changed it. The parameters are the store and the id.
+   */
+  readonly findTransaction: string
+  /** Takes the next `seq` of a purchase, unless a row of a running import has it. */
+  nextPurchase(store: number): Program<number | undefined>
+  insertRow(
+    store: number,
+    added: number,
+    seq: number,
+    row: NewPurchase,
+    item: number,
+  ): Program<void>
+  /** Records the previous status of a purchase for an undo, and sets the new one. */
+  changeStatus(store: number, updated: number, purchase: number, status: number): Program<void>
+}
+
+export function recordMethod(
+  sql: Sql,
+  dialect: RecordDialect,
+  { columns, values }: ImportDialect,
+  clearAbandoned: () => Promise<unknown>,
+) {
+  const insert = `
+    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},
+      ${IMPORT_DETAILS.list})
+    VALUES (?, ?, ?, ?${values}, ${IMPORT_DETAILS.names.map(() => '?').join()}) RETURNING seq`
+
+  /** Inserts the import of a purchase that is added with a `seq`, or whose status changes. */
+  function* insertImport(
+    store: number,
+    import_id: string,
+    seq: number | undefined,
+    row: NewPurchase,
+    options: WriteOptions,
+  ): Program<number> {
+    const [first, last] = seq === undefined ? [1, 0] : [seq, seq]
+    const details = IMPORT_DETAILS.values(recordedDetails(row, seq !== undefined, options))
+    return (yield* find(insert, import_id, store, first, last, ...details))?.seq as number
+  }
+
+  function* recordRow(
+    { store_id }: StoreKey,
+    store: number,
+    import_id: string,
+    row: NewPurchase,
+    options: WriteOptions,
+  ): Program<RecordedRow | undefined> {
+    const item = yield* find(FIND_ITEM, row.transaction_id, store, row.sku)
+    if (!item) return { outcome: 'unknown' }
+    const { is_deleted } = item
+    if (is_deleted) return { outcome: 'skipped' }
+    const found = yield* find(dialect.findTransaction, store, row.transaction_id)
+    if (!found) {
+      const seq = yield* dialect.nextPurchase(store)
+      if (seq === undefined) return undefined
+      const added = yield* insertImport(store, import_id, seq, row, options)
+      yield* dialect.insertRow(store, added, seq, row, item.seq as number)
+      return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
+    }
+    if (found.is_busy) return undefined
+    const stored = PURCHASES.readInto({ store_id }, found)
+    const known = { sku: stored.sku, is_erased: is_deleted !== null }
+    const repeat = compareRepeat(PURCHASE_IDENTITIES.readInto(known, found), row)
+    if (repeat.outcome === 'conflict') return repeat
+    if (repeat.outcome === 'skipped') {
+      yield* run(SKIP_RECORDING, found.import as number)
+      return { outcome: 'skipped', purchase: stored }
+    }
+    const updated = yield* insertImport(store, import_id, undefined, row, options)
+    const status = PURCHASE_STATUSES.indexOf(row.status)
+    yield* dialect.changeStatus(store, updated, numberOf(found.seq), status)
+    return { outcome: 'updated', purchase: { ...stored, status: row.status } }
+  }
+
+  return async (
+    key: StoreKey,
+    import_id: string,
+    row: NewPurchase,
+    options: WriteOptions = {},
+  ): Promise<RecordedRow | undefined> => {
+    const result = await sql.write(function* (): Program<RecordedRow | undefined> {
+      const store = yield* dialect.lockStore(key, options.authority)
+      if (store === undefined) return undefined
+      const recorded = yield* recordRow(key, store, import_id, row, options)
+      const outcome = recorded?.outcome
+      if (outcome === 'added' || outcome === 'updated') yield* recordWrite(sql, options)
+      return recorded
+    })
+    // An import whose process died blocks this purchase until that import is deleted.
+    if (!result) clearAbandoned().catch(() => {})
+    return result
+  }
+}
+
+/** Finds an item by its SKU. If the purchase was erased, `is_deleted` is not null. */
+const FIND_ITEM = `
+  SELECT seq, (SELECT is_deleted FROM erased_purchases e
+    WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted
+  FROM items WHERE store = ? AND name = ?`
+
+export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
+
+/**
+ * Adds 1 to the skipped rows of the import that added a purchase, after `recordPurchase` has
+ * repeated it. Changes nothing if `recordPurchase` added the purchase too.
+ */
+const SKIP_RECORDING = `
+  INSERT INTO import_overlaps AS o (import, earlier, rows)
+  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND ${IS_LISTED}
+  ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`

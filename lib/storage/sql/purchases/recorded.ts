@@ -1,0 +1,59 @@
+import type { ImportDetails } from '../../../domain/import.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { NewPurchase, Purchase } from '../../../domain/purchase.ts'
+import type { WriteOptions } from '../records.ts'
+
+/**
+ * The condition of the index `imports_listed`. The id of a single recorded purchase begins with
+ * `rec_`, and lists of imports leave it out.
+ */
+export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
+
+/** The details of the import that holds one recorded purchase. Such an import has no file. */
+export function recordedDetails(
+  { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
+  isAdded: boolean,
+  { audit }: WriteOptions,
+): Partial<ImportDetails> {
+  if (!audit) return {}
+  return {
+    actor: audit.actor,
+    file_name: '',
+    bytes: 0,
+    sha256: '',
+    layout: '',
+    rows: 1,
+    added: Number(isAdded),
+    skipped: 0,
+    updated: Number(!isAdded),
+    passed_over: 0,
+    totals: [{ status, currency, rows: 1, total: String(price) }],
+    finished_at: audit.at,
+  } satisfies ImportDetails
+}
+
+/**
+ * How many sequence numbers an import leaves free before its first row. Purchases that are recorded
+ * during the import use them, and are therefore listed before the rows of the import.
+ */
+export const RECORDED_GAP = 2 ** 16
+
+/** The metadata of a purchase as JSON; null for an empty object. */
+export function metadataText({ metadata }: Pick<NewPurchase, 'metadata'>): string | null {
+  for (const _ in metadata) return JSON.stringify(metadata)
+  return null
+}
+
+/** The stored form of a new purchase. Shares no metadata with it. */
+export function storedPurchase(
+  { line: _line, ...row }: NewPurchase,
+  store_id: string,
+  import_id: string,
+): Purchase {
+  const { purchased_at, expires_at } = row
+  return {
+    ...JSON.parse(JSON.stringify(row)), // leaves out undefined fields
+    ...{ store_id, import_id, purchased_at: formatInstant(purchased_at) },
+    ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
+  }
+}

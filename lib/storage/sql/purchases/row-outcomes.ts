@@ -1,0 +1,25 @@
+import { countUnequal } from '../../../domain/purchase.ts'
+import type { RowOutcomes } from '../records.ts'
+
+export const NO_ROWS: RowOutcomes = {
+  added: 0,
+  skipped: 0,
+  updated: 0,
+  conflicts: [],
+  unknown: [],
+  unequal: [],
+}
+
+/** Combines several outcomes: adds the counts, and joins the lists. */
+export function sumOutcomes(results: readonly RowOutcomes[]): RowOutcomes {
+  const total = (count: (result: RowOutcomes) => number) =>
+    results.reduce((sum, result) => sum + count(result), 0)
+  return {
+    added: total(({ added }) => added),
+    skipped: total(({ skipped }) => skipped),
+    updated: total(({ updated }) => updated),
+    conflicts: results.flatMap(({ conflicts }) => conflicts),
+    unknown: results.flatMap(({ unknown }) => unknown),
+    unequal: countUnequal(results.flatMap(({ unequal }) => unequal)),
+  }
+}

@@ -1,0 +1,10 @@
+/** The records, pages and options that the methods of a storage take and return. */
+export type * from '../port/accounts.ts'
+export type * from '../port/audit.ts'
+export type * from '../port/items.ts'
+export type * from '../port/page.ts'
+export type * from '../port/purchases.ts'
+export type * from '../port/stores.ts'
+export type * from '../port/tokens.ts'
+export type * from '../port/webhooks.ts'
+export type * from '../port/write.ts'

@@ -1,0 +1,300 @@
+import { TillError } from '../../errors.ts'
+import type { Column, Columns, ColumnType } from './columns.ts'
+import {
+  ACCOUNT_KEYS,
+  ACCOUNTS,
+  AUDIT,
+  ENDPOINTS,
+  ERASED_PURCHASES,
+  FORMER_PUBLIC_KEYS,
+  IDEMPOTENCY_RECORDS,
+  IMPORT_DETAILS,
+  ITEM_ROWS,
+  KEY_USES,
+  MESSAGES,
+  PROJECTS,
+  SIGNING_KEYS,
+  STORES,
+  WATERMARKS,
+} from './tables.ts'
+
+/** The schema of tillkit 0.2.0. */
+const OLDEST = 14
+/** The schema of tillkit 0.3.0. The numbers between were never released. */
+const FIRST = 30
+
+/** The SQL that makes and upgrades the schema of a database. */
+export interface Schema {
+  /** Creates the newest schema in an empty database. */
+  readonly create: string
+  /** Leads from the schema of tillkit 0.2.0 to that of 0.3.0. */
+  readonly upgrade: string
+  /** Each step leads to the next version, and ends in what `create` creates. Never change one. */
+  readonly steps: readonly string[]
+}
+
+export function newestVersion({ steps }: Schema): number {
+  return FIRST + steps.length
+}
+
+/**
+ * Returns the statements that lead from a version, 0 for an empty database, to the newest one.
+ * Throws `storage_unavailable` if there is no way, and unless `mayUpgrade`, if it is an upgrade.
+ */
+export function stepsFrom(version: number, schema: Schema, mayUpgrade: boolean): readonly string[] {
+  const newest = newestVersion(schema)
+  if (version === newest) return []
+  if (version === 0) return [schema.create]
+  if (version > newest) {
+    const known = `its schema is version ${version}, this tillkit knows ${newest}`
+    throw refusal(`${known}: use the newer tillkit that wrote it`)
+  }
+  if (version < FIRST && version !== OLDEST) {
+    throw refusal('an earlier tillkit than 0.2.0 wrote it: open it once with version 0.2.0')
+  }
+  if (!mayUpgrade) {
+    throw refusal('an earlier tillkit wrote it: make a backup, then run "tillkit upgrade"')
+  }
+  return version === OLDEST
+    ? [schema.upgrade, ...schema.steps]
+    : schema.steps.slice(version - FIRST)
+}
+
+function refusal(reason: string): TillError {
+  return new TillError('storage_unavailable', reason)
+}
+
+/** Picks the statements of `create` that make these tables and indexes. */
+export function statementsFor(create: string, ...names: readonly string[]): string {
+  const statements = create.replaceAll(/--.*/g, '').split(';')
+  const nameIn = (sql: string) => /^\s*CREATE (?:TABLE|INDEX) (\w+)/.exec(sql)?.[1] ?? ''
+  return statements.flatMap((sql) => (names.includes(nameIn(sql)) ? `${sql};` : [])).join('')
+}
+
+/** The condition of audit entries about changes of items, also by actions of later versions. */
+export const IS_ITEM_CHANGE = "substr(action, 1, 5) = 'item.' AND action <> 'item.create'"
+
+/** How a database writes what `sharedTables` needs. */
+export interface SchemaDialect {
+  readonly types: { readonly [Type in ColumnType]: string }
+  /** A primary key that numbers the rows. */
+  readonly seq: string
+  /** The same, of 64 bits, and no number is used twice. */
+  readonly neverReusedSeq: string
+  /** Ends the columns of an index. SQLite has the `seq` in every index. */
+  readonly thenSeq: ', seq' | ''
+  /** Ends a table. */
+  readonly end: string
+  /** Ends a table whose primary key is not a `seq`. */
+  readonly keyedEnd: string
+  /** The columns that a table has only in this database. */
+  readonly own: {
+    readonly imports: string
+    readonly webhook_endpoints: string
+    readonly stores?: string
+    readonly audit?: string
+    readonly status_changes?: string
+  }
+}
+
+/**
+ * Creates the tables that both databases have. `seq` numbers records in order of creation and stays
+ * inside the database. It is a shorter foreign key than an id.
+ */
+export function sharedTables(dialect: SchemaDialect): string {
+  const { types, seq, neverReusedSeq, thenSeq, end, keyedEnd, own } = dialect
+  /** The definitions of the columns of a record's table. */
+  const columns = <R>(table: { readonly columns: Columns<R> }) =>
+    (Object.entries(table.columns) as [string, Column<unknown>][])
+      .map(
+        ([name, { type, isOptional }]) => `${name} ${types[type]}${isOptional ? '' : ' NOT NULL'}`,
+      )
+      .join(', ')
+  const { text, integer, bigint, smallint } = types
+  return `
+  CREATE TABLE accounts (
+    ${seq}, ${columns(ACCOUNTS)},
+    -- The bytes of "config" and "store_config" together. Triggers count them, which includes manual
+    -- changes.
+    config_bytes ${bigint} NOT NULL DEFAULT 0,
+    UNIQUE (account_id)
+  ${end};
+
+  CREATE TABLE account_keys (
+    ${seq}, ${columns(ACCOUNT_KEYS)},
+    UNIQUE (key_id),
+    UNIQUE (hash),
+    FOREIGN KEY (account_id) REFERENCES accounts (account_id)
+  ${end};
+  CREATE INDEX account_keys_account ON account_keys (account_id${thenSeq});
+
+  CREATE TABLE key_uses (
+    ${columns(KEY_USES)},
+    PRIMARY KEY (key_id),
+    FOREIGN KEY (key_id) REFERENCES account_keys (key_id)
+  ${keyedEnd};
+
+  CREATE TABLE projects (
+    ${seq}, ${columns(PROJECTS)},
+    UNIQUE (id),
+    UNIQUE (public_key),
+    FOREIGN KEY (account_id) REFERENCES accounts (account_id)
+  ${end};
+  CREATE INDEX projects_account ON projects (account_id${thenSeq});
+
+  CREATE TABLE former_public_keys (
+    ${seq}, ${columns(FORMER_PUBLIC_KEYS)},
+    UNIQUE (public_key),
+    FOREIGN KEY (project_id) REFERENCES projects (id)
+  ${end};
+  CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
+
+  CREATE TABLE stores (
+    ${seq}, ${columns(STORES)}, ${own.stores ?? ''}
+    UNIQUE (account_id, store_id),
+    FOREIGN KEY (account_id) REFERENCES accounts (account_id),
+    FOREIGN KEY (project_id) REFERENCES projects (id)
+  ${end};
+  CREATE INDEX stores_project ON stores (project_id${thenSeq});
+
+  -- "changed" is a random id of the latest change; null while an item has none.
+  CREATE TABLE items (
+    ${seq}, ${columns(ITEM_ROWS)},
+    store ${integer} NOT NULL,
+    UNIQUE (id),
+    UNIQUE (store, name),
+    FOREIGN KEY (store) REFERENCES stores (seq)
+  ${end};
+  CREATE INDEX items_store ON items (store${thenSeq});
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  CREATE INDEX items_archived ON items (store${thenSeq}) WHERE archived_at IS NOT NULL;
+
+  -- An import is under way while it has an owner. A store has at most one such import. "undoes" is
+  -- the import that this row undoes: it holds the lease until then, and no purchases.
+  CREATE TABLE imports (
+    ${own.imports}
+    import_id ${text} NOT NULL,
+    store ${integer} NOT NULL,
+    owner ${text},
+    ${columns(IMPORT_DETAILS)},
+    undone_at ${text},
+    undoes ${integer},
+    UNIQUE (import_id),
+    FOREIGN KEY (store) REFERENCES stores (seq)
+  ${end};
+  CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
+  -- A list of imports leaves out recorded purchases.
+  CREATE INDEX imports_listed ON imports (store, seq) WHERE substr(import_id, 1, 4) <> 'rec_';
+
+  -- The statuses that an import changed, for its undo.
+  CREATE TABLE status_changes (
+    ${own.status_changes ?? ''}
+    import ${integer} NOT NULL,
+    purchase ${bigint} NOT NULL,
+    before ${smallint} NOT NULL,
+    after ${smallint} NOT NULL,
+    PRIMARY KEY (import, purchase)
+  ${keyedEnd};
+
+  -- The number of rows of "earlier" that "import" skipped.
+  CREATE TABLE import_overlaps (
+    import ${integer} NOT NULL,
+    earlier ${integer} NOT NULL,
+    rows ${bigint} NOT NULL,
+    PRIMARY KEY (import, earlier)
+  ${keyedEnd};
+  CREATE INDEX import_overlaps_earlier ON import_overlaps (earlier);
+
+  -- Purchases whose user was erased, also deleted ones.
+  CREATE TABLE erased_purchases (
+    store ${integer} NOT NULL, ${columns(ERASED_PURCHASES)},
+    PRIMARY KEY (store, transaction_id)
+  ${keyedEnd};
+
+  CREATE TABLE signing_keys (
+    ${seq}, ${columns(SIGNING_KEYS)},
+    UNIQUE (kid)
+  ${end};
+
+  -- A check value of the master key: an HMAC under it. While there is one, no secret is stored
+  -- unencrypted.
+  CREATE TABLE key_check (
+    id ${integer} PRIMARY KEY CHECK (id = 1),
+    value ${text} NOT NULL
+  ${end};
+
+  -- The revocation watermarks of a project and of its users ('' for all), in Unix seconds.
+  CREATE TABLE watermarks (
+    ${columns(WATERMARKS)},
+    PRIMARY KEY (project_id, user_id),
+    FOREIGN KEY (project_id) REFERENCES projects (id)
+  ${keyedEnd};
+
+  CREATE TABLE idempotency_records (
+    ${columns(IDEMPOTENCY_RECORDS)},
+    PRIMARY KEY (account_id, key),
+    FOREIGN KEY (account_id) REFERENCES accounts (account_id)
+  ${keyedEnd};
+  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
+
+  CREATE TABLE audit (
+    ${neverReusedSeq}, ${columns(AUDIT)}${own.audit ?? ''}
+  ${end};
+  CREATE INDEX audit_account ON audit (account_id${thenSeq});
+  -- Finds the changes of an item.
+  CREATE INDEX audit_item ON audit (subject${thenSeq}) WHERE ${IS_ITEM_CHANGE};
+  -- Finds a replay that an endpoint has not read yet.
+  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
+
+  -- The watermark of an archive. Has a row only in the transaction that deletes the entries up to
+  -- it. No other transaction sees the row.
+  CREATE TABLE audit_archive (
+    last_seq ${bigint} NOT NULL
+  ${end};
+  -- Has a row only in the transaction that replaces a user's id in the audit log. No other
+  -- transaction sees the row.
+  CREATE TABLE audit_pseudonym (
+    pseudonym ${text} NOT NULL
+  ${end};
+
+  -- "read_rest" is how far the entry after the position is read; '' for not at all. All times are
+  -- Unix milliseconds.
+  CREATE TABLE webhook_endpoints (
+    ${columns(ENDPOINTS)},
+    read_rest ${text} NOT NULL DEFAULT '',
+    ${own.webhook_endpoints}
+    PRIMARY KEY (endpoint_id),
+    FOREIGN KEY (account_id) REFERENCES accounts (account_id),
+    FOREIGN KEY (project_id) REFERENCES projects (id)
+  ${keyedEnd};
+  CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id);
+  CREATE INDEX webhook_endpoints_project ON webhook_endpoints (project_id);
+  -- The sender finds the endpoints that have messages to send.
+  CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, endpoint_id)
+    WHERE state = 'active';
+  CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
+    WHERE unconfirmed IS NOT NULL;
+
+  -- The process that sends webhooks, and the end of its lease in Unix milliseconds.
+  CREATE TABLE webhook_sender (
+    id ${integer} PRIMARY KEY CHECK (id = 1),
+    holder ${text} NOT NULL,
+    lease_until ${bigint} NOT NULL
+  ${end};
+
+  -- The delivery log, and the messages that are not delivered yet. "part_range" is the cursor and
+  -- the number of the records of a part.
+  CREATE TABLE webhook_messages (
+    ${neverReusedSeq}, ${columns(MESSAGES)},
+    UNIQUE (endpoint_id, sequence, part)
+  ${end};
+  CREATE INDEX webhook_messages_log ON webhook_messages (endpoint_id, seq);
+  CREATE INDEX webhook_messages_due ON webhook_messages (endpoint_id, next_at)
+    WHERE state = 'waiting';
+
+  -- Has a row while the database is an unfinished copy.
+  CREATE TABLE unfinished_copy (
+    began_at ${text} NOT NULL
+  ${end};
+  `
+}

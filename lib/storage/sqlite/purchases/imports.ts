@@ -1,0 +1,102 @@
+import { setImmediate } from 'node:timers/promises'
+import { verifyAuthority } from '../../sql/authority.ts'
+import { run } from '../../sql/program.ts'
+import { createEntries } from '../../sql/purchases/entries.ts'
+import { assertOwned, type Lease, type Leases } from '../../sql/purchases/imports.ts'
+import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
+import { advanceStatuses } from '../../sql/purchases/repeats.ts'
+import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
+import type { PurchaseImport, RowOutcomes } from '../../sql/records.ts'
+import { IMPORT_DETAILS } from '../../sql/tables.ts'
+import { recordWrite } from '../../sql/write.ts'
+import type { Connection } from '../connection.ts'
+import { assertDiskSpace } from '../disk-space.ts'
+import { DIALECT, execute } from '../sql.ts'
+import { applyChanges } from './changes.ts'
+import { REPEATS } from './repeats.ts'
+import { createRowWriter } from './row-writer.ts'
+
+/**
+ * Runs each step of an import or undo in its own transaction, if the disk has space. Then yields to
+ * the event loop.
+ */
+export function createSlices(db: Connection, lease: Lease) {
+  return async <T>(work: () => T): Promise<T> => {
+    db.assertInPlace()
+    await assertDiskSpace(db)
+    const result = await db.lazyTransaction(() => {
+      execute(db, assertOwned(DIALECT, lease))
+      return work()
+    })
+    await setImmediate()
+    return result
+  }
+}
+
+/**
+ * Creates an import. Writes its rows directly into `purchases`, slice by slice. Reads leave the rows
+ * out while the import has an owner. No lock is held between slices, and the commit changes only one
+ * row.
+ */
+export function createImport(
+  db: Connection,
+  lease: Lease,
+  { keepLease, clearImport }: Leases,
+): PurchaseImport {
+  const { import: seq, store } = lease
+  const first = db.find('SELECT first_purchase FROM imports WHERE seq = ?', seq)?.first_purchase
+  const entriesOf = createEntries(DIALECT, store)
+  const rowWriter = createRowWriter(db, lease, first as number)
+  const runSlice = createSlices(db, lease)
+  const release = keepLease(lease)
+  let isFinished = true
+
+  const indexWhile = async (isDue: () => boolean): Promise<RowOutcomes[]> => {
+    const results: RowOutcomes[] = []
+    while (isDue()) {
+      rowWriter.sort()
+      results.push(await runSlice(() => rowWriter.indexSlice()))
+    }
+    return results
+  }
+
+  return {
+    advance: (rows) => runSlice(() => execute(db, advanceStatuses(REPEATS, lease, rows))),
+    async add(rows, comparison) {
+      isFinished = false
+      const { entries, unknown } = execute(db, entriesOf(rows))
+      const appended = await runSlice(() => rowWriter.append(entries, comparison))
+      // Indexes no more than needed, because `rows` stay in memory until `add` ends. Otherwise V8
+      // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
+      const indexed = await indexWhile(() => rowWriter.isBlockFull)
+      return sumOutcomes([{ ...NO_ROWS, unknown }, appended, ...indexed])
+    },
+    async finish() {
+      const results = await indexWhile(() => rowWriter.isWaiting)
+      isFinished = true
+      return sumOutcomes(results)
+    },
+    async commit(write = {}, details) {
+      await db.transaction(() => {
+        execute(db, assertOwned(DIALECT, lease))
+        if (!isFinished) throw new TypeError('finish the import before its commit')
+        execute(db, verifyAuthority(DIALECT, write.authority))
+        db.run(COMMIT, seq)
+        if (details) execute(db, run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), seq))
+        execute(db, recordWrite(DIALECT, write))
+      })
+      release()
+      // Ignores failures, because the import is already committed. The next import then applies the
+      // status changes.
+      await applyChanges(db).catch(() => {})
+    },
+    async abort() {
+      release()
+      await clearImport(lease).finally(rowWriter.discard)
+    },
+  }
+}
+
+const COMMIT = `
+  UPDATE imports SET owner = NULL, last_purchase = p.last
+  FROM (SELECT coalesce(max(seq), 0) AS last FROM purchases) p WHERE imports.seq = ?`

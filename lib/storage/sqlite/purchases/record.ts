@@ -1,0 +1,58 @@
+import { verifyAuthority } from '../../sql/authority.ts'
+import { find, type Program, run } from '../../sql/program.ts'
+import { entryOf } from '../../sql/purchases/entries.ts'
+import type { RecordDialect } from '../../sql/purchases/record.ts'
+import { purchaseColumns } from '../../sql/tables.ts'
+import type { Connection } from '../connection.ts'
+import { DIALECT } from '../sql.ts'
+import { seqOfStore } from '../stores.ts'
+import { userKey } from '../user-key.ts'
+import { changeStatus } from './changes.ts'
+import { insertRows } from './rows.ts'
+import { STATUS } from './summaries.ts'
+
+export function recordDialect(db: Connection): RecordDialect {
+  return {
+    *lockStore(store, authority) {
+      yield* verifyAuthority(DIALECT, authority)
+      return seqOfStore(db, store)
+    },
+    findTransaction: FIND_TRANSACTION,
+    nextPurchase,
+    *insertRow(store, added, seq, row, item) {
+      insertRows(db, added, seq, [entryOf(row, item)])
+      yield* run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
+      if (row.user_id === undefined) return
+      const user = userKey(store, row.user_id)
+      yield* run('INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING', user, seq)
+    },
+    changeStatus: (_store, ...change) => changeStatus(...change),
+  }
+}
+
+const FIND_TRANSACTION = `
+  SELECT ${purchaseColumns(STATUS)}, p.import,
+    i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
+  FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
+  JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import
+  WHERE tr.store = ? AND tr.transaction_id = ?`
+
+function* nextPurchase(store: number): Program<number | undefined> {
+  const row = yield* find(FIND_NEXT, store, store)
+  const { next, end } = row as { next: number; end: number }
+  return next < end ? next : undefined
+}
+
+/**
+ * Finds the `seq` after the last one in use, and the first one of a running import. Also reads the
+ * ranges of imports: if the last rows of an import were deleted with their user, their `seq` must
+ * not be used again.
+ */
+const FIND_NEXT = `
+  SELECT o.first AS "end", 1 + max(
+    (SELECT coalesce(max(seq), 0) FROM purchases WHERE seq < o.first),
+    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ? AND last_purchase < o.first)
+  ) AS next
+  FROM (SELECT coalesce(min(first_purchase), ${Number.MAX_SAFE_INTEGER}) AS first FROM imports
+    WHERE store = ? AND owner IS NOT NULL) o`

@@ -1,0 +1,77 @@
+import type { Query } from '../../sql/dialect.ts'
+import { type SummaryDialect, storesWhere } from '../../sql/purchases/summaries.ts'
+import type { StoresOfAccount } from '../../sql/records.ts'
+import { readInThread, type ThreadQueue } from '../background.ts'
+import type { Connection, Row } from '../connection.ts'
+import type { SqliteValue } from '../drivers.ts'
+
+// The `+` keeps SQLite from building an index of all purchases only for this statement.
+const FROM = `
+  FROM stores s
+  CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
+  CROSS JOIN purchases p ON +p.import = i.seq
+    AND p.seq BETWEEN i.first_purchase AND i.last_purchase
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq
+    AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
+
+/** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
+export const STATUS = 'coalesce(c.status, p.status)'
+const STARTS = {
+  day: "'start of day'",
+  week: "'start of day', '-6 days', 'weekday 1'",
+  month: "'start of month'",
+} as const
+
+export const DIALECT: SummaryDialect = {
+  from: FROM,
+  status: STATUS,
+  // `sum` fails beyond 2^63, so it adds the digits above and below 10^9 separately.
+  sums: 'sum(p.price / 1000000000) AS high, sum(p.price % 1000000000) AS low',
+  total(status) {
+    const sum = (part: string) => `coalesce(sum(${part}) FILTER (WHERE status = ${status}), 0)`
+    const [high, low] = [sum('high'), sum('low')]
+    return `(${high} + ${low} / 1000000000) || printf('%09d', ${low} % 1000000000)`
+  },
+  periodOf: (period, seconds) => `unixepoch(${seconds}, 'unixepoch', ${STARTS[period]})`,
+  textOf: (period, start) =>
+    `strftime('${period === 'month' ? '%Y-%m' : '%Y-%m-%d'}', ${start}, 'unixepoch')`,
+}
+
+/**
+ * Counts the stores with imports, and the rows and imports up to a limit: a recorded purchase is an
+ * import of its own, so a store may have a million.
+ */
+function sizeOf(db: Connection, stores: StoresOfAccount) {
+  const { sql, values } = storesWhere(stores)
+  return db.find(
+    `SELECT count(*) AS stores, min(s.store_id) AS store_id, (
+      SELECT coalesce(sum(rows), 0) FROM (
+        SELECT max(i.last_purchase - i.first_purchase + 1, 0) + 1 AS rows
+        FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
+        WHERE ${sql} LIMIT ${FEW_ROWS + 1})) AS rows
+    FROM stores s WHERE ${sql}
+      AND EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NULL)`,
+    ...values,
+    ...values,
+  )
+}
+
+/** A summary of up to this many rows takes 20 ms, less than the start of a thread. */
+const FEW_ROWS = 5_000
+
+/** Runs a query of purchases, in another thread if there are many. */
+export async function readLong(
+  db: Connection,
+  stores: StoresOfAccount,
+  queryOf: (stores: StoresOfAccount) => Query,
+): Promise<readonly Row[]> {
+  const size = sizeOf(db, stores)
+  // If the account has only one store, uses the statement for one store, which is faster.
+  const { account_id } = stores
+  const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
+  const { sql, values } = queryOf(wanted)
+  if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...(values as SqliteValue[]))
+  return readInThread(scans, db, sql, values as SqliteValue[])
+}
+
+const scans: ThreadQueue = new WeakMap()
