@@ -12,6 +12,7 @@ export { createProblem, type Problem } from './problems.ts'
 export { combineMetrics, countersOf, type MetricValues } from './prometheus.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
 export { readVersion } from './version.ts'
+export type { Resolve } from './webhooks/address.ts'
 export type { OutgoingOptions } from './webhooks/request.ts'
 export {
   type DeliveryFailure,
@@ -21,4 +22,3 @@ export {
   type WebhookSender,
   type WebhookSenderOptions,
 } from './webhooks/sender.ts'
-export type { Resolve } from './webhooks/target.ts'

@@ -47,7 +47,7 @@ for (const file of [script, `${script}.LICENSE.txt`, 'swagger-ui.css', 'LICENSE'
 await build({
   entryPoints: {
     main: 'cli/main.ts',
-    'webhook-thread': 'cli/webhook-thread.ts',
+    'webhook-thread': 'cli/serve/webhook-thread.ts',
     reader: 'lib/storage/sqlite/reader.ts',
   },
   outdir: 'dist/cli',

@@ -24,7 +24,8 @@ const rooms: { readonly [room: string]: string } = {
   'lib/index.ts': 'lib/',
   'http/':
     'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
-  'cli/': 'http/index.ts lib/index.ts lib/operations.ts node:',
+  'cli/': 'conformance/ http/index.ts lib/index.ts lib/operations.ts node:',
+  'conformance/': 'cli/text.ts http/index.ts node:',
   // Not the index files: their types need those of Node, which a browser's program does not have.
   'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
   // The build bundles the two packages.
@@ -32,7 +33,7 @@ const rooms: { readonly [room: string]: string } = {
 }
 const roomOf = (file: string) => Object.keys(rooms).find((room) => file.startsWith(room))
 
-const files = ['lib', 'http', 'cli', 'client', 'console'].flatMap((folder) =>
+const files = ['lib', 'http', 'cli', 'conformance', 'client', 'console'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => join(folder, file)),
@@ -88,7 +89,7 @@ test('the only imports from outside are Node itself and the optional drivers', (
   const outside = files
     .filter((file) => !file.startsWith('console/'))
     .flatMap(importsOf)
-    .filter((target) => !/^(lib|http|cli|client)\//.test(target))
+    .filter((target) => !/^(lib|http|cli|conformance|client)\//.test(target))
   const builtIn = (target: string) =>
     target === 'node:sqlite' || builtinModules.includes(target.replace(/^node:/, ''))
   const packages = new Set(outside.filter((target) => !builtIn(target)))

@@ -1,6 +1,6 @@
+import type { Report, SuiteOptions } from '../../conformance/suite.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import type { Report, SuiteOptions } from '../conformance/suite.ts'
 import type { Io } from '../io.ts'
 import { serverUrl, type ValueParser, wholeNumber } from '../option-values.ts'
 import { createStatusLine } from '../progress.ts'
@@ -62,8 +62,8 @@ export const conformance = command({
   },
   async run({ options, output, io }) {
     const { url, only, timeout = 10 } = options
-    const { formatReport } = await import('../conformance/format.ts')
-    const { Unreachable } = await import('../conformance/suite.ts')
+    const { formatReport } = await import('../conformance-report.ts')
+    const { Unreachable } = await import('../../conformance/suite.ts')
     const keys = { public_key: options['public-key'], account_key: options['account-key'] }
     try {
       const report = await runWithProgress({ url, ...keys, only, timeout: timeout * 1000 }, io)
@@ -80,7 +80,7 @@ export const conformance = command({
 
 /** Runs the conformance checks. On a terminal, shows the current one. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
-  const { runSuite } = await import('../conformance/suite.ts')
+  const { runSuite } = await import('../../conformance/suite.ts')
   const line = createStatusLine(io.stderr)
   const onProgress = (endpoint: number, title: string) =>
     line.update(() => `endpoint ${endpoint}: ${title}`)

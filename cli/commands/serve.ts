@@ -1,5 +1,5 @@
 import { command } from '../command.ts'
-import { serveOptions } from '../serve-options.ts'
+import { serveOptions } from '../serve/options.ts'
 
 export const serve = command({
   name: 'serve',
@@ -11,7 +11,7 @@ export const serve = command({
   hasRowQuotas: true,
   options: serveOptions,
   async run(invocation) {
-    const { runServer } = await import('../server.ts') // the other commands start without node:http
+    const { runServer } = await import('../serve/server.ts') // the other commands start without node:http
     await runServer(invocation)
   },
 })

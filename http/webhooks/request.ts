@@ -8,8 +8,8 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
+import { cacheAnswers, createResolver, findTarget, type Resolve, type Target } from './address.ts'
 import { RequestFailure, toFailure } from './failure.ts'
-import { cacheAnswers, createResolver, findTarget, type Resolve, type Target } from './target.ts'
 
 /** The maximum bytes of an answer that are read: of its body, and of its headers. */
 const MAX_ANSWER = 4 * 1024

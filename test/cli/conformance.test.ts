@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { expectFields, type Row } from '../../cli/conformance/rows.ts'
-import type { Report } from '../../cli/conformance/suite.ts'
-import { conformanceRows } from '../../cli/conformance/table.ts'
+import { expectFields, type Row } from '../../conformance/rows.ts'
+import type { Report } from '../../conformance/suite.ts'
+import { conformanceRows } from '../../conformance/table.ts'
 import { tillkit } from '../support/cli.ts'
 import { ANSWER, type Change, check, nameOf, onSuccess, start } from '../support/conformance.ts'
 

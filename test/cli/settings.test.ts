@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { formatLogLine } from '../../cli/log-format.ts'
+import { formatLogLine } from '../../cli/serve/log-format.ts'
 import type { LogEntry } from '../../http/index.ts'
 import { serveHere, startTillkit } from '../support/cli.ts'
 import { character, fc } from '../support/seeds.ts'

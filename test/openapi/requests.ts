@@ -1,5 +1,5 @@
-import type { Call } from '../../cli/conformance/client.ts'
-import { CREDENTIALS, endpointOf } from '../../cli/conformance/endpoints.ts'
+import type { Call } from '../../conformance/client.ts'
+import { CREDENTIALS, endpointOf } from '../../conformance/endpoints.ts'
 import type { Till } from '../../lib/index.ts'
 import type { Parts } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'

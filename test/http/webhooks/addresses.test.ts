@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { isIP } from 'node:net'
 import { test } from 'node:test'
-import { isPublicAddress } from '../../../http/webhooks/target.ts'
+import { isPublicAddress } from '../../../http/webhooks/address.ts'
 import { fc } from '../../support/seeds.ts'
 
 test('addresses of hosts on the internet are public', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createResolver, findTarget } from '../../../http/webhooks/address.ts'
 import { createOutgoing } from '../../../http/webhooks/request.ts'
-import { createResolver, findTarget } from '../../../http/webhooks/target.ts'
 import { startDns } from '../../support/dns.ts'
 import { startReceiver } from '../../support/receiver.ts'
 

@@ -1,5 +1,5 @@
-import type { Invocation, OptionSpecs } from './command.ts'
-import { oneOf, wholeNumber } from './option-values.ts'
+import type { Invocation, OptionSpecs } from '../command.ts'
+import { oneOf, wholeNumber } from '../option-values.ts'
 
 const LOGS = ['debug', 'all', 'errors', 'off'] as const
 const LOG_FORMATS = ['text', 'json'] as const

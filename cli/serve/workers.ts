@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { CommandFailure } from './command-errors.ts'
+import { CommandFailure } from '../command-errors.ts'
 
 /** Whether this process is a worker. */
 export const { isWorker } = cluster

@@ -8,9 +8,9 @@ import {
   NO_RESULTS,
   startWebhooks,
   type WebhookSender,
-} from '../http/index.ts'
-import type { Till } from '../lib/index.ts'
-import type { Environment } from './config.ts'
+} from '../../http/index.ts'
+import type { Till } from '../../lib/index.ts'
+import type { Environment } from '../config.ts'
 
 export interface ThreadData {
   readonly db: string

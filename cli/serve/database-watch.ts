@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Till } from '../lib/index.ts'
-import { describeSystemError } from './system-errors.ts'
+import type { Till } from '../../lib/index.ts'
+import { describeSystemError } from '../system-errors.ts'
 
 const INTERVAL_MS = 1_000
 

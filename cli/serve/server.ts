@@ -8,19 +8,19 @@ import {
   readVersion,
   type ServeOptions,
   startWebhooks,
-} from '../http/index.ts'
-import { CommandFailure, UsageError } from './command-errors.ts'
+} from '../../http/index.ts'
+import { CommandFailure, UsageError } from '../command-errors.ts'
+import { stopSignal } from '../signals.ts'
+import { findStartupWarnings, unsealedWarning } from '../warnings.ts'
 import { watchDatabase } from './database-watch.ts'
 import { createDemo, formatDemo } from './demo.ts'
 import { formatLogLine } from './log-format.ts'
 import { createLogWriter } from './log-writer.ts'
+import { poolMetrics, serveWorkerMetrics } from './metrics.ts'
+import type { ServeInvocation } from './options.ts'
 import { watchQuotas } from './quota-watch.ts'
-import type { ServeInvocation } from './serve-options.ts'
-import { stopSignal } from './signals.ts'
-import { findStartupWarnings, unsealedWarning } from './warnings.ts'
 import { startSender } from './webhook-sender.ts'
-import { poolMetrics, serveWorkerMetrics } from './worker-metrics.ts'
-import { isWorker, startWorkerPool } from './worker-pool.ts'
+import { isWorker, startWorkerPool } from './workers.ts'
 
 /**
  * How often the parent process asks the database for changes. The workers do not report their

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { quote } from '../text.ts'
+import { quote } from '../cli/text.ts'
 import { CREDENTIALS, endpointOf, variableOf } from './endpoints.ts'
 import { parseJson } from './shape.ts'
 

@@ -1,4 +1,4 @@
-import type { NewItem, Till } from '../lib/index.ts'
+import type { NewItem, Till } from '../../lib/index.ts'
 
 /** The ids and keys of the demo's records. */
 type Demo = NonNullable<Awaited<ReturnType<typeof createDemo>>>

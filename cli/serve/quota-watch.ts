@@ -1,4 +1,4 @@
-import type { Till } from '../lib/index.ts'
+import type { Till } from '../../lib/index.ts'
 
 const INTERVAL_MS = 1_000
 

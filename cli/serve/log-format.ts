@@ -1,5 +1,5 @@
-import type { LogEntry } from '../http/index.ts'
-import { formatValue } from './text.ts'
+import type { LogEntry } from '../../http/index.ts'
+import { formatValue } from '../text.ts'
 
 /** A message of `serve` itself. */
 interface LogMessage {

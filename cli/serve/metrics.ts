@@ -1,7 +1,12 @@
 import cluster, { type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { combineMetrics, countersOf, type MetricValues, type PoolMetrics } from '../http/index.ts'
+import {
+  combineMetrics,
+  countersOf,
+  type MetricValues,
+  type PoolMetrics,
+} from '../../http/index.ts'
 
 /** The messages between the workers and their parent: requests for metrics, and metrics. */
 type ToParent = { readonly ask: 'all' } | { readonly own: MetricValues }

@@ -1,6 +1,6 @@
 import { fstatSync, writeFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
-import type { Io, OutputStream } from './io.ts'
+import type { Io, OutputStream } from '../io.ts'
 
 /** Lines are dropped while the reader of a pipe is this many bytes behind. */
 const MAX_UNREAD = 8 * 2 ** 20

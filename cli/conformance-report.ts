@@ -1,6 +1,6 @@
-import { formatValue } from '../text.ts'
-import { endpointOf } from './endpoints.ts'
-import { countOutcomes, type Finding, type Outcome, type Report } from './suite.ts'
+import { endpointOf } from '../conformance/endpoints.ts'
+import { countOutcomes, type Finding, type Outcome, type Report } from '../conformance/suite.ts'
+import { formatValue } from './text.ts'
 
 /**
  * Formats a report: a line for each endpoint, then its failures, its notes, and the reasons why
