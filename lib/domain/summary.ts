@@ -4,8 +4,8 @@ import { storeId } from './store.ts'
 
 /** The periods of a summary. All are in UTC. */
 export const PERIODS = ['day', 'week', 'month'] as const
-/** The fields by which a summary can group purchases. */
-export const SUMMARY_KEYS = [...PERIODS, 'sku', 'currency', 'store'] as const
+/** The fields by which a summary can group purchases, in the order of its columns. */
+export const SUMMARY_KEYS = ['store', ...PERIODS, 'sku', 'currency'] as const
 export type SummaryKey = (typeof SUMMARY_KEYS)[number]
 
 /**
@@ -55,8 +55,8 @@ export const summaryFields = {
   /** Without a `store_id`: whether to sum the sandbox stores instead of the live ones. */
   sandbox: optional(note('The sandbox stores instead of the live ones.', boolean), () => false),
   /**
-   * The fields to group by, in the order of the result; default month, sku and currency. At most
-   * one of day, week and month.
+   * The fields to group by; default month, sku and currency. At most one of day, week and month.
+   * Their order does not matter: a result is sorted by store, period, sku and currency.
    */
   by: optional(keys, () => ['month', 'sku', 'currency'] as const),
   /**

@@ -10,7 +10,7 @@ import {
   translatePostgresError,
 } from './drivers.ts'
 import type { Pool } from './pool.ts'
-import { numbered } from './statements.ts'
+import { numbered, preparedText } from './statements.ts'
 
 /** Sends SQL statements to the pool or within a transaction. `?` or `$n` stand for values. */
 export interface Connection {
@@ -79,8 +79,16 @@ type Sent = [sql: string, ...values: PostgresValue[]]
 
 // Asks for prepared statements. In postgres.js, `?prepare=false` in the URL overrides this.
 function query(client: Client, sql: string, ...values: PostgresValue[]): Promise<PostgresRows> {
+  const { text, isPrepared } = preparedText(sql)
   return client.send((driver) =>
-    driver.unsafe(numbered(sql), values, { prepare: true, simple: false }),
+    driver.unsafe(text, values, { prepare: isPrepared, simple: false }),
+  )
+}
+
+/** Sends a long statement. It takes longer than its planning, and often has a text of its own. */
+function longQuery(client: Client, sql: string, ...values: PostgresValue[]): Promise<PostgresRows> {
+  return client.send((driver) =>
+    driver.unsafe(numbered(sql), values, { prepare: false, simple: false }),
   )
 }
 
@@ -100,7 +108,8 @@ async function inTransaction<T>(
 ): Promise<T> {
   const exec = (sql: string) => client.send((driver) => driver.unsafe(sql))
   const notices = new Set<boolean>()
-  const send = (...statement: Sent) => query(client, ...statement)
+  const send = (...statement: Sent) =>
+    timeout === undefined ? query(client, ...statement) : longQuery(client, ...statement)
   const tx: Transaction = {
     ...verbsOn(send, send),
     notice: (isAudited) => notices.add(isAudited),

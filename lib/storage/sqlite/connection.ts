@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { BoundedMap } from '../../bounded-map.ts'
 import { TillError } from '../../errors.ts'
 import {
   isBusy,
@@ -21,6 +22,12 @@ export type Connection = ReturnType<typeof connect>
  */
 const BUSY_TIMEOUT_MS = 5_000
 
+/**
+ * The maximum number of prepared statements. An import uses up to 160, all other methods some 200,
+ * and summaries thousands: one for each set of conditions and groups. A statement takes 10 to 50 KiB.
+ */
+const MOST_PREPARED = 1_000
+
 const IS_SELECT = /^\s*SELECT/
 
 /** How long a write waits for another process's lock before it fails. */
@@ -40,7 +47,7 @@ const pauseForLock = (): Promise<void> => setTimeout(1 + Math.random() * 3)
 export function connect(driver: SqliteDriver, path?: string) {
   const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
-  const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
+  const prepared = new BoundedMap<ReturnType<SqliteDriver['prepare']>>(MOST_PREPARED)
   let closing: Promise<void> | undefined
   let isClosed = false
   let commits = 0

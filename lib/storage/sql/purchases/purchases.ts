@@ -198,7 +198,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     listOwned: (store: StoreKey, user_id: string, page: Page, now: number) =>
       read(listOwned(store, user_id, page, now)),
     /**
-     * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
+     * Summarizes the purchases that match the filter, sorted by the groups' fields. All sums are
      * exact and from the same moment. Does not block the event loop for long.
      */
     async summarizePurchases(

@@ -6,7 +6,7 @@ import {
   type PurchaseTotal,
 } from '../../../domain/overview.ts'
 import type { PurchaseFilter } from '../../../domain/query.ts'
-import type { SummaryKey } from '../../../domain/summary.ts'
+import { SUMMARY_KEYS, type SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Query } from '../dialect.ts'
 import { conditionsAfter } from '../filter.ts'
@@ -63,8 +63,9 @@ export function summaryStatement(
   // A user id is unique only within its project.
   const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
   const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
-  // Adds the currency, because amounts of different currencies are never added.
-  const groups: readonly SummaryKey[] = by.includes('currency') ? by : [...by, 'currency']
+  // Adds the currency, because amounts of different currencies are never added. Ignores the order of
+  // `by`: each order would be another statement to prepare.
+  const groups = SUMMARY_KEYS.filter((key) => key === 'currency' || by.includes(key))
   const names = groups.map((key) => (key === 'store' ? 'store_id' : key))
   const conditions = conditionsAfter(filter, status)
   return {
@@ -80,8 +81,8 @@ export function summaryStatement(
       ) g
       GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
       ORDER BY ${most?.isTop ? 'purchased DESC, ' : ''}${names.join(', ')}
-      ${most ? `LIMIT ${most.limit}` : ''}`,
-    values: [...selected.values, ...conditions.values],
+      LIMIT ?`,
+    values: [...selected.values, ...conditions.values, most?.limit ?? Number.MAX_SAFE_INTEGER],
   }
 }
 
