@@ -1,3 +1,4 @@
+import { trimBlanks } from '../domain/blanks.ts'
 import {
   currency,
   freeForm,
@@ -143,26 +144,32 @@ function formatOf({ columns, skip, statuses, currency, ...layout }: Parsed): For
       transaction_id: join(ids, '/', cell),
       purchased_at: join(times, ' ', cell),
     }),
-    ...(statuses && { statuses: withLowerCaseKeys(statuses) }),
+    ...(statuses && { statuses: withWords(statuses) }),
     ...(currency !== undefined && { currency }),
     skip: Object.fromEntries(
       Object.entries(skip).map(([column, words]) => [
         column,
-        Object.fromEntries(words.map((word) => [word.toLowerCase(), SKIPPED])),
+        Object.fromEntries(words.map((word) => [wordOf(word), SKIPPED])),
       ]),
     ),
   }
 }
 
-function withLowerCaseKeys<T>(words: { readonly [word: string]: T }) {
-  return Object.fromEntries(
-    Object.entries(words).map(([word, value]) => [word.toLowerCase(), value]),
-  )
+function withWords<T>(words: { readonly [word: string]: T }) {
+  return Object.fromEntries(Object.entries(words).map(([word, value]) => [wordOf(word), value]))
 }
 
-/** Joins the cells of some columns. Returns '' if all of them are empty. */
-function join(columns: readonly string[], separator: string, cell: Cell): string {
-  if (columns.length === 1) return cell(columns[0] as string)
-  const cells = columns.map(cell)
-  return cells.every((each) => each === '') ? '' : cells.join(separator)
+/** Cells are trimmed and compared in lower case, and so are the words. */
+function wordOf(word: string): string {
+  return trimBlanks(word).toLowerCase()
+}
+
+/**
+ * Joins the cells of some columns, and leaves out empty ones. Returns '' if the first one is empty:
+ * rows without an order number would otherwise get the same id.
+ */
+function join([first = '', ...further]: readonly string[], separator: string, cell: Cell): string {
+  const start = cell(first)
+  if (start === '' || further.length === 0) return start
+  return [start, ...further.map(cell).filter((each) => each !== '')].join(separator)
 }

@@ -1,3 +1,4 @@
+import { hasOuterBlank, trimBlanks } from '../domain/blanks.ts'
 import { exponentOf, toMinorDigits } from '../domain/currency.ts'
 import type { PassedOver } from '../domain/import.ts'
 import {
@@ -236,9 +237,11 @@ function createLayout(
     return undefined
   }
 
-  const read: Layout['read'] = (cells, wrong) => {
+  const read: Layout['read'] = (written, wrong) => {
+    const isExported = mark >= 0 && written[mark] === EXPORT_MARK
+    const cells = isExported ? written : trimCells(written)
     const canonical = pickCells(cells, positions)
-    if (mark >= 0 && cells[mark] === EXPORT_MARK) unguardCells(canonical)
+    if (isExported) unguardCells(canonical)
     if (derive) {
       const derived = derive((column) => cells[placeOf(column)] ?? '')
       if ('reason' in derived) return derived
@@ -290,6 +293,11 @@ const MAX_SKIPPED = 510
 
 const NO_SKU: PassedOver = { reason: 'no_sku' }
 const LEFT_OUT: PassedOver = { reason: 'left_out' }
+
+/** Returns the same array if no cell has a blank at an end. */
+function trimCells(cells: readonly string[]): readonly string[] {
+  return cells.some(hasOuterBlank) ? cells.map(trimBlanks) : cells
+}
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 

@@ -1,3 +1,4 @@
+import { trimBlanks } from '../domain/blanks.ts'
 import type { PassedOver } from '../domain/import.ts'
 import {
   type NewPurchase,
@@ -36,15 +37,19 @@ export function createPurchaseParser(
   let layout: Layout | undefined
   let isRefused = false
   let mistakes: ErrorDetail[] = []
+  const wrongFields = new Set<PurchaseField>()
 
   const wrong = (field: PurchaseField, code: string, message: string) => {
+    // A wrong cell is read as an empty one. Its own mistake says all.
+    if (code === 'required' && wrongFields.has(field)) return
+    wrongFields.add(field)
     mistakes.push({ column: layout?.columns[field] ?? field, code, message })
   }
 
   const parser = createCsvParser({
     header(cells, line) {
-      header = cells
-      const found = findLayout(cells, options)
+      header = cells.map(trimBlanks)
+      const found = findLayout(header, options)
       if ('read' in found) {
         layout = found
         handlers.layout(found)
@@ -58,9 +63,10 @@ export function createPurchaseParser(
       const canonical = layout.read(cells, wrong)
       const isLeftOut = 'reason' in canonical
       const purchase = isLeftOut ? undefined : parsePurchase(canonical, line, rules, wrong)
+      if (purchase && mistakes.length === 0) return handlers.purchase(purchase)
       const found = mistakes
       mistakes = []
-      if (purchase && found.length === 0) return handlers.purchase(purchase)
+      wrongFields.clear()
       const whole = wholeRowMistake(cells, header)
       if (isLeftOut && !whole) return handlers.passedOver(canonical)
       for (const mistake of whole ? [whole] : found) handlers.error({ line, ...mistake })
@@ -89,7 +95,7 @@ export function createPurchaseParser(
 /** Finds a mistake of the row as a whole. It is reported instead of the mistakes of cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
-  return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
+  return cells.every((cell, i) => trimBlanks(cell) === header[i]) ? REPEATED_HEADER : undefined
 }
 
 const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: remove the row' }

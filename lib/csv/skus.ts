@@ -1,3 +1,4 @@
+import { trimBlanks } from '../domain/blanks.ts'
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 import { createCsvParser } from './parser.ts'
 import { copyText, normalize } from './text.ts'
@@ -46,7 +47,7 @@ export function parseSkus(file: string | Uint8Array): SkuMap {
     },
     row(cells, line) {
       if (mistakes.length > 0 && positions.includes(-1)) return
-      const [cell = '', item = ''] = positions.map((at) => cells[at])
+      const [cell = '', item = ''] = positions.map((at) => trimBlanks(cells[at] ?? ''))
       const sku = unguard(cell)
       if (sku === '') add(line, 'required', 'is required', 'vendor_sku')
       else if (skus.has(sku)) add(line, 'repeated', 'is in the map already', 'vendor_sku')

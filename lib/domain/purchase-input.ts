@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../errors.ts'
+import { hasOuterBlank } from './blanks.ts'
 import {
   freeForm,
   type InputOf,
@@ -72,6 +73,11 @@ export function parsePurchaseCells(
   const problems: ErrorDetail[] = []
   const report = (field: PurchaseField, code: string, message: string) => {
     problems.push({ field, code, message })
+  }
+  // A file could not name such an id, because its cells are trimmed.
+  for (const field of ['transaction_id', 'user_id'] as const) {
+    if (hasOuterBlank(cells[field] ?? ''))
+      report(field, 'invalid', 'must not begin or end with a blank')
   }
   const purchase = parsePurchase({ ...NO_CELLS, ...cells }, 0, rules, report)
   if (problems.length > 0) throw invalidFields(problems)

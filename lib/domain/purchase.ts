@@ -172,12 +172,13 @@ function isGoodText(cell: string, field: PurchaseField, report: Report): boolean
   return message === undefined
 }
 
-// Matches a number of 12 digits or more that a spreadsheet rounded: `1.23457E+17`. Does not match
-// fewer digits, because an id may look like `1E+10`.
-const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
+// Matches a number of 12 digits or more that a program rounded: `1.23457E+17`, `4.53e+15`. Does not
+// match fewer digits, because an id may look like `1E+10`, nor an exponent without a sign (`5E12`).
+const ROUNDED = /^[+-]?\d{1,3}([.,]\d+)?E\+0*(1[1-9]|[2-9]\d|[1-9]\d\d)$/i
 
+/** Checks each part of a joined id (`4.53e+15/gold`). */
 function roundedProblem(cell: string): string | undefined {
-  if (!cell.includes('+') || !ROUNDED.test(cell)) return undefined
+  if (!cell.includes('+') || !cell.split('/').some((part) => ROUNDED.test(part))) return undefined
   return 'was rounded by a spreadsheet and its digits are lost: export the file anew'
 }
 

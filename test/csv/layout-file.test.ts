@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { assertLayoutChoice, layoutFields } from '../../lib/csv/options.ts'
-import { parseObject } from '../../lib/domain/fields.ts'
-import { read, shortOf } from '../support/purchase-file.ts'
+import { shortOf } from '../support/purchase-file.ts'
 import { failureOf } from '../support/till.ts'
+import { parseLayoutChoice, readWith } from './layouts.ts'
 
 const PAYMENTS = {
   columns: {
@@ -27,16 +26,7 @@ const PAYMENTS = {
 const HEADER =
   'Transaction ID;Line;Item ID;Custom Number;Date;Time;Gross;Currency;Status;Type;sku;Note'
 
-const parseLayoutChoice = (input: object) => {
-  const choice = parseObject(input, layoutFields)
-  assertLayoutChoice(choice)
-  return choice
-}
 const choose = (layout: object) => parseLayoutChoice({ layout }).layout
-
-function readWith(layout: object, lines: readonly string[], currency = 'USD') {
-  return read(lines, { ...parseLayoutChoice({ layout }), currency })
-}
 
 test('a layout describes the columns, words, amounts and times of any export', () => {
   const { name, purchases, errors, reasons } = readWith(PAYMENTS, [

@@ -118,9 +118,17 @@ describe('parsePurchase', () => {
     }
   })
 
+  test('rejects rounded ids in any spelling, also as a part of a joined id', () => {
+    const rounded = ['4.53e+15', '4.53E+15', '4,53e+15', '1E+11', '1e+017', '-1E+17', '123.4E+12']
+    for (const id of [...rounded, '1E+100', '4.53e+15/gold', 'a/4.53e+15/2']) {
+      const { problems } = parse({ ...cells, transaction_id: id, user_id: id })
+      assert.deepEqual(problems, ['transaction_id: invalid', 'user_id: invalid'], id)
+    }
+  })
+
   test('accepts ids with a plus or an exponent that Excel has not rounded', () => {
     const ids = ['1E17', 'a+b', '+49123', 'E+17', '12E+1', '1.2E+17x', '1E+5', '4e+7', '1.2E+10']
-    for (const id of [...ids, '1.2e+17', '1E+017', '-1E+17', '1E+100']) {
+    for (const id of [...ids, '5E12', '5e12', '1234E+17', '1E+17-a', 'a/1E+10']) {
       assert.deepEqual(parse({ ...cells, transaction_id: id, user_id: id }).problems, [])
     }
   })

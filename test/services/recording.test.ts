@@ -165,3 +165,20 @@ test('an account sees the items of any user; a user sees its own, with a token i
     await assert.rejects(till.purchases.owned(await sessionOf(other), query), refusal)
   }
 })
+
+test('an id with a blank at an end is not recorded, because a file could not name it', async () => {
+  const { till, account } = await createShop()
+  for (const blank of [' ', '\t', '\u00a0', '\u2007', '\u202f', '\ufeff']) {
+    for (const field of ['transaction_id', 'user_id'] as const) {
+      for (const id of [`${blank}a`, `a${blank}`]) {
+        const { details } = await failureOf(
+          till.purchases.record(account, { ...BASIC, [field]: id }),
+        )
+        assert.deepEqual(
+          details.map(({ field, code }) => [field, code]),
+          [[field, 'invalid']],
+        )
+      }
+    }
+  }
+})
