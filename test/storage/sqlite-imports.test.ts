@@ -225,3 +225,15 @@ test('a repeat is not in the index of users, even if another store has used its 
 
   assert.deepEqual(await storage.check(), [])
 })
+
+test('a purchase that is recorded while the rows of an undone import are deleted is the last one', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2)])
+  await importRows(storage, MAIN, 'imp_2', [newRow(3)])
+  db.exec(`UPDATE imports SET owner = 'gone', undone_at = '2026-02-02T00:00:00.000Z'
+    WHERE import_id = 'imp_1'`)
+
+  await storage.recordPurchase(MAIN, 'rec_1', newRow(4))
+
+  assert.deepEqual(await transactions(storage, MAIN), ['tx_3', 'tx_4'])
+})

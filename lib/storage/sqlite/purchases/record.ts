@@ -47,7 +47,7 @@ function* nextPurchase(store: number): Program<number | undefined> {
 /**
  * Finds the `seq` after the last one in use, and the first one of a running import. Also reads the
  * ranges of imports: if the last rows of an import were deleted with their user, their `seq` must
- * not be used again.
+ * not be used again. An undone import whose rows are being deleted adds none any more.
  */
 const FIND_NEXT = `
   SELECT o.first AS "end", 1 + max(
@@ -55,4 +55,4 @@ const FIND_NEXT = `
     (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ? AND last_purchase < o.first)
   ) AS next
   FROM (SELECT coalesce(min(first_purchase), ${Number.MAX_SAFE_INTEGER}) AS first FROM imports
-    WHERE store = ? AND owner IS NOT NULL) o`
+    WHERE store = ? AND owner IS NOT NULL AND undone_at IS NULL) o`
