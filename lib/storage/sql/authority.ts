@@ -53,7 +53,8 @@ export function* verifyAuthority(sql: Dialect, authority: Authority | undefined)
  * are granted in the order of the requests.
  *
  * Takes the locks in ascending order of their numbers, to prevent deadlocks. Call it before any row
- * is locked: another transaction could hold one of these locks and wait for that row.
+ * is locked, except that of an import, which all lock before anything else: another transaction
+ * could hold one of these locks and wait for that row.
  */
 export function* lockAuthority(
   sql: Dialect,

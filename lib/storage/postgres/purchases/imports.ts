@@ -1,8 +1,6 @@
 import { verifyAuthority } from '../../sql/authority.ts'
-import { numberOf } from '../../sql/columns.ts'
-import { assertOwned, type Lease, type Leases } from '../../sql/purchases/imports.ts'
+import { assertOwned, type Leases, type NewImport } from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
-import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
 import type { PurchaseImport } from '../../sql/records.ts'
 import { IMPORT_DETAILS } from '../../sql/tables.ts'
 import { recordWrite } from '../../sql/write.ts'
@@ -17,14 +15,12 @@ const MANY_ROWS = 10_000
  * rows out, because their `seq` is above `last_purchase` of the store. The commit raises
  * `last_purchase`. No lock is held between blocks.
  */
-export async function createImport(
+export function createImport(
   db: Database,
-  lease: Lease,
+  lease: NewImport,
   { keepLease, clearImport }: Leases,
-): Promise<PurchaseImport> {
-  const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', lease.store)
-  const first = numberOf(row?.last_purchase) + RECORDED_GAP
-  const rowWriter = createRowWriter(db, lease, first)
+): PurchaseImport {
+  const rowWriter = createRowWriter(db, lease, lease.first)
   const release = keepLease(lease)
 
   return {
@@ -39,16 +35,17 @@ export async function createImport(
         await tx.run(RECORD_CHANGES, lease.store, lease.import)
         await tx.run(APPLY_CHANGES, lease.store)
         await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
-        await tx.run(COMMIT, first + 1, last, lease.import)
+        await tx.run(COMMIT, last, lease.import)
         if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
         // Verifies the authority after the statements above, which may take minutes: once it is
         // verified, revocations have to wait for the commit.
         await execute(tx, verifyAuthority(DIALECT, write.authority))
-        await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
+        // Without rows, leaves the counter where recordings have raised it.
+        if (last >= lease.first) await tx.run(RAISE_LAST, last, lease.store)
         await execute(tx, recordWrite(DIALECT, write))
       }, LONG_MS)
       release()
-      if (last - first > MANY_ROWS) await analyze(db)
+      if (last - lease.first >= MANY_ROWS) await analyze(db)
     },
     async abort() {
       release()
@@ -58,8 +55,10 @@ export async function createImport(
   }
 }
 
-const COMMIT =
-  'UPDATE imports SET owner = NULL, first_purchase = ?, last_purchase = ? WHERE seq = ?'
+const COMMIT = 'UPDATE imports SET owner = NULL, last_purchase = ? WHERE seq = ?'
+
+const RAISE_LAST = `
+  UPDATE stores SET last_purchase = greatest(last_purchase, ?) WHERE seq = ?`
 
 /** Leaves out the rows of the import itself: its undo deletes them. */
 const RECORD_CHANGES = `

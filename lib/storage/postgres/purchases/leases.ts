@@ -1,6 +1,7 @@
 import type { Sql } from '../../sql/dialect.ts'
 import { run } from '../../sql/program.ts'
 import { type ImportDialect, renewLease } from '../../sql/purchases/imports.ts'
+import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
 import type { Database } from '../connection.ts'
 import { createImport } from './imports.ts'
 
@@ -18,8 +19,11 @@ export function importDialect(db: Database, sql: Sql): ImportDialect {
     ifExpired: `AND ${IS_EXPIRED} FOR UPDATE SKIP LOCKED`,
     columns: '',
     values: '',
-    first: 'NULL',
-    createImport: (lease, leases) => createImport(db, lease, leases),
+    first: `s.last_purchase + ${RECORDED_GAP} + 1`,
+    // KEY SHARE waits for a recording, and then reads the counter that it has raised. Unlike SHARE,
+    // it does not block the commit of an import, for which this statement may wait.
+    lock: 'FOR KEY SHARE',
+    createImport: (started, leases) => createImport(db, started, leases),
     findRows: FIND_ROWS,
     deleteSlice: (lease, from) =>
       sql.write(function* () {
@@ -38,7 +42,7 @@ export function importDialect(db: Database, sql: Sql): ImportDialect {
   return dialect
 }
 
-/** Uncommitted rows follow the last committed purchase. */
+/** An import that an earlier version began has no `first_purchase` before its commit. */
 const FIND_ROWS = `
   SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
   FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (

@@ -65,9 +65,14 @@ const RECORD_CHANGE = `
   INSERT INTO status_changes (store, import, purchase, before, after)
   SELECT store, ?, seq, status, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
 
+// Stops at the first number of a running import, even if that has no row yet. An import that an
+// earlier version began has reserved no number: it only has rows.
 const NEXT_PURCHASE = `
-  UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
-    SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
+  UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ?
+    AND NOT EXISTS (SELECT 1 FROM imports i
+      WHERE i.store = s.seq AND i.owner IS NOT NULL AND i.first_purchase = s.last_purchase + 1)
+    AND NOT EXISTS (SELECT 1 FROM purchases p
+      WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
   RETURNING last_purchase`
 
 const NAMES = COLUMNS.split(', ')

@@ -19,13 +19,13 @@ const BLOCK_CHARS = 1024 * 1024
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
  * meanwhile, so a slow client occupies no connection.
  */
-export function createRowWriter(db: Database, lease: Lease, lastPurchase: number) {
+export function createRowWriter(db: Database, lease: Lease, firstPurchase: number) {
   const entriesOf = createEntries(DIALECT, lease.store)
   let block: Entry[] = []
   let blockChars = 0
   /** The outcome of the block that is being written, or was the last one. */
   let writing: Promise<RowOutcomes> | undefined
-  let last = lastPurchase
+  let last = firstPurchase - 1
   let expectsRepeats = false
   /**
    * Whether the store has erased purchases; undefined before the first block. Does not change
@@ -33,6 +33,16 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
    */
   let hasErasures: boolean | undefined
   let comparison: Comparison = 'all'
+
+  /**
+   * Runs `work` in a transaction that locks the import first. Recorded purchases wait for this lock:
+   * what `work` reads of the store is true until its commit, and no deadlock is possible.
+   */
+  const inBlock = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    db.transaction(async (tx) => {
+      await execute(tx, assertOwned(DIALECT, lease))
+      return work(tx)
+    })
 
   /** Starts to write the block, once the one before is written. Resolves to the latter's outcome. */
   const startWrite = async (): Promise<RowOutcomes> => {
@@ -55,24 +65,21 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
    * Copies the block without a search for repeats, so a file without repeats takes no longer than a
    * plain COPY (bench/). If a transaction id is already stored, the COPY fails. The block is then
    * compared with the stored purchases first. So are all blocks of a store with erased purchases: the
-   * ids of deleted ones are not in `purchases`. Verifies the lease last, because that locks its row.
+   * ids of deleted ones are not in `purchases`.
    */
   const write = async (entries: readonly Entry[]): Promise<RowOutcomes> => {
     const first = last + 1
     hasErasures ??= await hasErased(db, lease.store)
     if (!expectsRepeats && !hasErasures) {
       try {
-        await db.transaction(async (tx) => {
-          await copyRows(tx, entries, first)
-          await execute(tx, assertOwned(DIALECT, lease))
-        })
+        await inBlock((tx) => copyRows(tx, entries, first))
         last += entries.length
         return { ...NO_ROWS, added: entries.length }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
       }
     }
-    const result = await db.transaction((tx) => writeCompared(tx, entries, first))
+    const result = await inBlock((tx) => writeCompared(tx, entries, first))
     expectsRepeats = result.added < entries.length
     last += result.added
     return result
@@ -87,18 +94,15 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
     const repeats = compareRows(DIALECT, REPEATS, lease, entries, comparison)
     const { result, fresh } = await execute(tx, repeats)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
-    await execute(tx, assertOwned(DIALECT, lease))
     return result
   }
 
   return {
     /** Advances the statuses of stored purchases. */
     advance: (rows: readonly StatusRow[]): Promise<AdvancedRows> =>
-      db.transaction(async (tx) => {
+      inBlock(async (tx) => {
         await planAnew(tx)
-        const result = await execute(tx, advanceStatuses(REPEATS, lease, rows))
-        await execute(tx, assertOwned(DIALECT, lease))
-        return result
+        return execute(tx, advanceStatuses(REPEATS, lease, rows))
       }),
     /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
     async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<RowOutcomes> {
@@ -125,7 +129,7 @@ export function createRowWriter(db: Database, lease: Lease, lastPurchase: number
     get isWaiting() {
       return block.length > 0 || writing !== undefined
     },
-    /** The highest `seq` of the rows written, or a higher number. */
+    /** The highest `seq` of the rows written, or one less than the first if there is none. */
     get lastPurchase() {
       return last
     },

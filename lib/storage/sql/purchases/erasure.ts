@@ -22,8 +22,8 @@ export function erasureMethod(
 
   function* eraseBatch(lease: Lease, key: StoreKey, erasure: Erasure): Program<number> {
     const { user_id, deletes, authority } = erasure
+    yield* assertOwned(sql, lease) // first: all that lock an import lock it before its store
     yield* verifyAuthority(sql, authority)
-    yield* assertOwned(sql, lease)
     const found = listed('p.seq AS seq, p.transaction_id', key, { user_id }, ALL)
     const rows = yield* all(`${found.sql} LIMIT ${BATCH}`, ...found.values)
     if (rows.length === 0) return 0

@@ -18,6 +18,12 @@ export interface Lease {
   readonly owner: string
 }
 
+/** An import that has begun. */
+export interface NewImport extends Lease {
+  /** The `seq` of its first row. Purchases that are recorded meanwhile have lower ones. */
+  readonly first: number
+}
+
 /** The parts of imports that differ between the databases. */
 export interface ImportDialect {
   /** The SQL for the time of a heartbeat, and for a time in the past. */
@@ -32,6 +38,8 @@ export interface ImportDialect {
   readonly values: string
   /** The SQL for the `first_purchase` of an import that begins in a store `s`. */
   readonly first: string
+  /** Locks the store `s` until the import is inserted: `first` must stay true until then. */
+  readonly lock: string
   /** Moves waiting status changes of committed imports into the purchases. */
   applyChanges?(pause?: Pause): Promise<void>
   /** Finds the `seq` of the `first` and `last` row that an import may have, and `is_undone`. */
@@ -43,7 +51,7 @@ export interface ImportDialect {
   deleteSlice(lease: Lease, from: number, last: number): Promise<number | undefined>
   /** Further statements that delete parts of an import. Their parameter is its `seq`. */
   readonly deletions: readonly string[]
-  createImport(lease: Lease, leases: Leases): PurchaseImport | Promise<PurchaseImport>
+  createImport(started: NewImport, leases: Leases): PurchaseImport
   /** Prepares the commit of an undo. */
   prepareUndo?(lease: Lease, undone: number): Promise<void>
   /** Restores the statuses that an import changed, and ends the lease of the undo. */
@@ -87,8 +95,8 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     WHERE i.owner IS NOT NULL`
   const insert = `
     INSERT INTO imports (import_id, owner, undoes, store, first_purchase${columns})
-    SELECT ?, ?, ?, s.seq, ${dialect.first}${values} FROM stores s WHERE s.seq = ?
-    ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
+    SELECT ?, ?, ?, s.seq, ${dialect.first}${values} FROM stores s WHERE s.seq = ? ${dialect.lock}
+    ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq, first_purchase`
   const takeOver = (condition: string) => `
     UPDATE imports SET owner = ?, alive_at = ${now} WHERE seq IN (
       SELECT i.seq FROM imports i WHERE i.seq = ? AND i.owner = ? ${condition})`
@@ -145,7 +153,7 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     { account_id, store_id }: StoreKey,
     import_id: string,
     undoes: number | null = null,
-  ): Promise<Lease | undefined> => {
+  ): Promise<NewImport | undefined> => {
     const found = await sql.read(find(findStore, account_id, store_id))
     if (!found) throw new Error('the store must be inserted before its items and purchases')
     if (found.owner !== null) {
@@ -156,7 +164,7 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     const store = found.store as number
     const owner = randomUUID()
     const row = await sql.writeOnce(() => find(insert, import_id, owner, undoes, store))
-    return row && { store, owner, import: row.seq as number }
+    return row && { store, owner, import: row.seq as number, first: numberOf(row.first_purchase) }
   }
 
   const keepLease = (lease: Lease): (() => void) => {

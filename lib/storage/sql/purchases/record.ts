@@ -21,7 +21,7 @@ export interface RecordDialect {
    * changed it. The parameters are the store and the id.
    */
   readonly findTransaction: string
-  /** Takes the next `seq` of a purchase, unless a row of a running import has it. */
+  /** Takes the next `seq` of a purchase, unless a running import has reserved it for its rows. */
   nextPurchase(store: number): Program<number | undefined>
   insertRow(
     store: number,

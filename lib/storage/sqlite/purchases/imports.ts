@@ -2,7 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { run } from '../../sql/program.ts'
 import { createEntries } from '../../sql/purchases/entries.ts'
-import { assertOwned, type Lease, type Leases } from '../../sql/purchases/imports.ts'
+import {
+  assertOwned,
+  type Lease,
+  type Leases,
+  type NewImport,
+} from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
 import { advanceStatuses } from '../../sql/purchases/repeats.ts'
 import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
@@ -40,13 +45,12 @@ export function createSlices(db: Connection, lease: Lease) {
  */
 export function createImport(
   db: Connection,
-  lease: Lease,
+  lease: NewImport,
   { keepLease, clearImport }: Leases,
 ): PurchaseImport {
   const { import: seq, store } = lease
-  const first = db.find('SELECT first_purchase FROM imports WHERE seq = ?', seq)?.first_purchase
   const entriesOf = createEntries(DIALECT, store)
-  const rowWriter = createRowWriter(db, lease, first as number)
+  const rowWriter = createRowWriter(db, lease, lease.first)
   const runSlice = createSlices(db, lease)
   const release = keepLease(lease)
   let isFinished = true

@@ -29,7 +29,8 @@ export function importDialect(db: Connection): ImportDialect {
     columns: ', alive_at, created_at',
     values: `, ${WEBHOOKS.clock}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`,
     first: FIRST_PURCHASE,
-    createImport: (lease, leases) => createImport(db, lease, leases),
+    lock: '',
+    createImport: (started, leases) => createImport(db, started, leases),
     applyChanges: (pause) => applyChanges(db, pause),
     findRows: FIND_ROWS,
     async deleteSlice(lease, from, last) {
