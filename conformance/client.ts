@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises'
-import { quote } from '../cli/text.ts'
 import { CREDENTIALS, endpointOf, variableOf } from './endpoints.ts'
 import { parseJson } from './shape.ts'
 
@@ -179,6 +178,11 @@ function formatCurl(endpoint: number, url: string, call: Call): string {
   ]
   const input = file === undefined ? '' : `printf ${quote(file.replaceAll('\n', '\\n'))} |\n`
   return input + parts.join(' \\\n  ')
+}
+
+/** One line of a shell command. Who prints it escapes other characters. */
+function quote(value: string): string {
+  return `'${value.replaceAll('\n', '\\n').replaceAll("'", "'\\''")}'`
 }
 
 export function cut(text: string, length: number): string {

@@ -1,4 +1,4 @@
-import { createOpenApi } from '../http/index.ts'
+import { createOpenApi } from '../http/openapi.ts'
 
 /** A JSON Schema of the OpenAPI document. */
 export interface Schema {

@@ -25,8 +25,7 @@ import {
 } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
-import { listAll } from '../storage/sql/lists.ts'
+import { type AuditPage, type ItemPage, listAll, type Page } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,

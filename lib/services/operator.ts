@@ -12,8 +12,14 @@ import {
   parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
-import { listAll, recordsOf } from '../storage/sql/lists.ts'
+import {
+  type ArchiveRequest,
+  type AuditPage,
+  listAll,
+  type PoolState,
+  recordsOf,
+  type StorageSize,
+} from '../storage/port.ts'
 import type { RotatedKeys, SigningKeyInfo } from '../token/keyring.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import { updateConfigured } from './configured.ts'

@@ -13,7 +13,7 @@ import {
 } from '../domain/project.ts'
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { listAll } from '../storage/sql/lists.ts'
+import { listAll } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,

@@ -15,8 +15,7 @@ import {
   type TokenIssuer,
   type TokenRevocation,
 } from '../domain/session.ts'
-import type { StoreSummary } from '../storage/port.ts'
-import { recordsOf } from '../storage/sql/lists.ts'
+import { recordsOf, type StoreSummary } from '../storage/port.ts'
 import type { Claims } from '../token/claims.ts'
 import { LEEWAY } from '../token/claims.ts'
 import {

@@ -12,7 +12,7 @@ import {
   type StoreChange,
 } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { listAll } from '../storage/sql/lists.ts'
+import { listAll } from '../storage/port.ts'
 import {
   assertAccount,
   type Caller,

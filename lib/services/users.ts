@@ -8,9 +8,15 @@ import {
   type UserQuery,
   userFields,
 } from '../domain/user.ts'
-import type { Page, UserKey } from '../storage/port.ts'
-import { pagesOf, recordsOf } from '../storage/sql/lists.ts'
-import { isAbout, namesOf, pseudonymOf } from '../storage/sql/pseudonym.ts'
+import {
+  isAbout,
+  namesOf,
+  type Page,
+  pagesOf,
+  pseudonymOf,
+  recordsOf,
+  type UserKey,
+} from '../storage/port.ts'
 import { assertAccount, authorityOf, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'

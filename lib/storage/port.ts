@@ -1,5 +1,8 @@
 import type { sqlMethods } from './sql/methods.ts'
+import type { PoolState, StorageSize } from './sql/records.ts'
 
+export { catalogPages, listAll, pagesOf, recordsOf } from './sql/lists.ts'
+export { isAbout, namesOf, pseudonymOf } from './sql/pseudonym.ts'
 export type * from './sql/records.ts'
 
 type SqlMethods = ReturnType<typeof sqlMethods>['methods']
@@ -66,25 +69,4 @@ export interface Revision {
   current(): number
   /** Checks whether data has changed. The check starts after the call, even if another one runs. */
   check(): Promise<void>
-}
-
-/** The sizes of a database in bytes. */
-export interface StorageSize {
-  readonly database: number
-  /**
-   * The size of the write-ahead log. Missing for a database server, where all databases share one
-   * log.
-   */
-  readonly wal?: number
-  /** The free space in the file system; missing for a database server. */
-  readonly free?: number
-}
-
-export interface PoolState {
-  /** The maximum number of connections that the pool opens. */
-  readonly size: number
-  readonly open: number
-  readonly inUse: number
-  /** How many statements and transactions wait for a connection. */
-  readonly waiting: number
 }

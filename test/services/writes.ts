@@ -1,7 +1,6 @@
 import { decodeJwt } from 'jose'
 import type { AuditEntry, Session } from '../../lib/index.ts'
-import type { KeyedAccount, Storage } from '../../lib/storage/port.ts'
-import { pseudonymOf } from '../../lib/storage/sql/pseudonym.ts'
+import { type KeyedAccount, pseudonymOf, type Storage } from '../../lib/storage/port.ts'
 import { collect } from '../support/collect.ts'
 import { fileOf, type Shop } from '../support/till.ts'
 

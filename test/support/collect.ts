@@ -1,5 +1,4 @@
-import type { Page, RecordPage } from '../../lib/storage/port.ts'
-import { recordsOf } from '../../lib/storage/sql/lists.ts'
+import { type Page, type RecordPage, recordsOf } from '../../lib/storage/port.ts'
 
 /** Collects all values of an iterable. */
 export async function collect<T>(all: AsyncIterable<T>): Promise<T[]> {

@@ -19,7 +19,7 @@ import {
 } from '../../domain/item.ts'
 import type { Store } from '../../domain/store.ts'
 import type { ErrorDetail } from '../../errors.ts'
-import { catalogPages } from '../../storage/sql/lists.ts'
+import { catalogPages } from '../../storage/port.ts'
 import { subjectOf } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { newItem } from '../items.ts'

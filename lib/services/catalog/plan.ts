@@ -31,7 +31,7 @@ import {
   type Store,
 } from '../../domain/store.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
-import { recordsOf } from '../../storage/sql/lists.ts'
+import { recordsOf } from '../../storage/port.ts'
 import { getNamedProject } from '../access.ts'
 import { writesOfChange } from '../configured.ts'
 import type { Context } from '../context.ts'

@@ -1,5 +1,5 @@
 import { byArchived, type OwnItemMethods } from '../sql/items.ts'
-import { fillPage, PAGE_TEXT, storeNotFound } from '../sql/lists.ts'
+import { fillPage, PAGE_TEXT, storeNotFound } from '../sql/pages.ts'
 import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Database } from './connection.ts'
 

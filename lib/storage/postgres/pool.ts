@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import type { PoolState } from '../port.ts'
+import type { PoolState } from '../sql/records.ts'
 import { type Client, openClient } from './client.ts'
 import type { PostgresClient } from './drivers.ts'
 

@@ -1,10 +1,406 @@
-/** The records, pages and options that the methods of a storage take and return. */
-export type * from '../port/accounts.ts'
-export type * from '../port/audit.ts'
-export type * from '../port/items.ts'
-export type * from '../port/page.ts'
-export type * from '../port/purchases.ts'
-export type * from '../port/stores.ts'
-export type * from '../port/tokens.ts'
-export type * from '../port/webhooks.ts'
-export type * from '../port/write.ts'
+// The records, pages and options that the methods of a storage take and return.
+import type { Account } from '../../domain/account.ts'
+import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
+import type { Authority } from '../../domain/authority.ts'
+import type { EndpointWrite, StoredEndpoint } from '../../domain/endpoint.ts'
+import type { ImportDetails } from '../../domain/import.ts'
+import type { Item } from '../../domain/item.ts'
+import type { NewMessage, StoredMessage } from '../../domain/message.ts'
+import type { Project } from '../../domain/project.ts'
+import type {
+  Comparison,
+  NewPurchase,
+  PurchaseField,
+  PurchaseStatus,
+  RecordedPurchase,
+  UnequalCount,
+} from '../../domain/purchase.ts'
+import type { Store } from '../../domain/store.ts'
+import type { IDEMPOTENCY_RECORDS, KEY_USES, SIGNING_KEYS, WATERMARKS } from './tables.ts'
+
+/** A page to read. `after` is the `next` of the previous page, from the same storage. */
+export interface Page {
+  readonly limit: number
+  readonly after?: string
+}
+
+/** A page to read from a list with a filter. */
+export interface FilteredPage extends Page {
+  /** The maximum number of records to examine; default 10,000. */
+  readonly examine?: number
+  /** Whether the last record comes first. */
+  readonly newestFirst?: boolean | undefined
+}
+
+export interface RecordPage<T> {
+  /** At most `limit` records. A page may have fewer even if it is not the last. */
+  readonly records: readonly T[]
+  /** The cursor of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+export type KeyUse = ReturnType<typeof KEY_USES.read>
+
+export interface KeyedAccount extends Account {
+  readonly key_id: string
+}
+
+/** Identifies a store, whose `store_id` is unique only within its account. */
+export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
+
+/** Selects one store of an account, or all its stores, or only the sandbox or the live ones. */
+export type StoresOfAccount = Pick<Store, 'account_id'> &
+  Partial<Pick<Store, 'is_sandbox'>> & { readonly store_id?: string | undefined }
+
+/** The fields of a store that a client gets with its session. */
+export type StoreSummary = Pick<Store, 'store_id' | 'store_type' | 'is_sandbox' | 'status'>
+
+/**
+ * The items of a store to list: all, only the archived ones (`true`), or only the active ones
+ * (`false`). If `project_id` is given, the store must be in that project.
+ */
+export type ItemSelection = StoreKey &
+  Partial<Pick<Item, 'project_id'>> & { readonly archived?: boolean }
+
+export interface ItemPage {
+  readonly items: readonly Item[]
+  /** The id of the last item on the page; missing on the last page. */
+  readonly next?: string
+  /**
+   * A text that changes with every change of an item in the store. Correct only on the first page.
+   * The items of the page may be newer than the revision, but never older.
+   */
+  readonly revision: string
+}
+
+/** The changed records of a catalog, and the audit entries of these changes. */
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The result of `findCatalogState` on which the changes are based. */
+  readonly state: string
+  /** The changed project. Missing if only stores and items change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  readonly newItems: readonly Item[]
+  /** The changed items. Each has the next `version`. */
+  readonly items: readonly Item[]
+  readonly entries: readonly AuditEntry[]
+}
+
+export type StoredSigningKey = ReturnType<typeof SIGNING_KEYS.read>
+
+export type Watermark = ReturnType<typeof WATERMARKS.read>
+
+/** Identifies a user: a user id is unique only within its project. '' stands for all users. */
+export type UserKey = Pick<Watermark, 'project_id' | 'user_id'>
+
+/** Which tokens to revoke, and the time of the revocation in Unix seconds. */
+export type Revocation = UserKey & { readonly at: number }
+
+/** Which groups of a summary to return; default all. */
+export interface MostGroups {
+  /** Whether the groups with the most purchases of status `purchased` come first. */
+  readonly isTop: boolean
+  readonly limit: number
+}
+
+/**
+ * A running import. Reads see none of its rows before `commit`, and all of them afterwards. Between
+ * two calls, the import holds no lock. It shares no transaction with other writes.
+ */
+export interface PurchaseImport {
+  /**
+   * Adds rows after those of earlier calls. A later call may report their outcome. All calls of
+   * an import have the same `comparison`; default `all`.
+   */
+  add(rows: readonly NewPurchase[], comparison?: Comparison): Promise<RowOutcomes>
+  /** Advances the statuses of stored purchases, and adds none. Compares only the ids. */
+  advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
+  /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
+  finish(): Promise<RowOutcomes>
+  /** Lets reads see all rows. Call `finish` first. An import without `details` cannot be undone. */
+  commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
+  /** Discards all added rows. */
+  abort(): Promise<void>
+}
+
+/**
+ * The outcome of added rows. If the `transaction_id` of a row is already stored, `compareRepeat`
+ * decides the outcome of the row.
+ */
+export interface RowOutcomes {
+  readonly added: number
+  readonly skipped: number
+  readonly updated: number
+  readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
+  /** The rows that were not added because no item has their SKU. */
+  readonly unknown: readonly Pick<NewPurchase, 'line' | 'sku'>[]
+  /** How many skipped or updated rows have values that the stored purchases do not have. */
+  readonly unequal: readonly UnequalCount[]
+}
+
+/** A row that may advance the status of a stored purchase. */
+export type StatusRow = Pick<NewPurchase, 'transaction_id' | 'status'>
+
+export interface AdvancedRows {
+  readonly updated: number
+  /** The number of rows whose `transaction_id` is not stored. */
+  readonly unknown: number
+  /** The number of rows whose status is not later than the stored one. */
+  readonly notLater: number
+}
+
+/**
+ * The outcome of a recorded purchase. If its `transaction_id` is already stored, `compareRepeat`
+ * decides the outcome.
+ */
+export type RecordedRow =
+  | RecordedPurchase
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+  /** No item of the store has this SKU. */
+  | { readonly outcome: 'unknown' }
+
+export interface ImportUndo {
+  readonly import_id: string
+  readonly undone_at: string
+  /** Whether to undo the import although later imports skipped rows that it had added. */
+  readonly force: boolean
+}
+
+/**
+ * `changed`: later imports changed `rows` of the affected purchases. `skipped`: later imports
+ * skipped `rows` rows that this import had added, and `force` is not set. Only the outcome `undone`
+ * means that data was changed.
+ */
+export type UndoOutcome =
+  | { readonly outcome: 'undone' }
+  | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
+
+/** The erasure of a user's purchases. */
+export interface Erasure {
+  readonly user_id: string
+  /** Whether to delete the purchases. Otherwise, only their user and metadata are deleted. */
+  readonly deletes: boolean
+  /** The transaction of each batch checks its conditions. */
+  readonly authority?: Authority | undefined
+  /** Called after each batch with the number of its purchases. */
+  readonly onErased?: (purchases: number) => void
+  /** Stops after a batch. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface EndpointsOf {
+  readonly account_id?: string | undefined
+  readonly project_id?: string | undefined
+}
+
+export interface EndpointMove {
+  /**
+   * The new position: after the newest entry, or before the entry with this `seq`. A `seq` can move
+   * the position only back. Throws `invalid_request` for a `seq` while an earlier replay is unread.
+   */
+  readonly to?: 'newest' | number | undefined
+  /** Whether all waiting messages become due now. */
+  readonly retry?: boolean | undefined
+  /**
+   * The time from which the age of all waiting messages is counted; Unix milliseconds. A message is
+   * given up when it is too old.
+   */
+  readonly renewed_at?: number | undefined
+}
+
+export interface EndpointLag {
+  readonly count: number
+  /** The number of entries and messages that were examined to compute this lag. */
+  readonly examined: number
+  /**
+   * The `seq` of the first entry that is unread or has a waiting message. Without such an entry,
+   * the `seq` that the next entry will have. May be too low if more than `most` entries are unread.
+   */
+  readonly cursor: number
+  /** The time of the entry at `cursor`; missing if no entry is unread and no message waits. */
+  readonly at?: string
+}
+
+/** The right to send. One process has it at a time. */
+export interface SenderLease {
+  /** A random name of the sender, new at each start. */
+  readonly holder: string
+  /** The duration in milliseconds. The storage's own clock decides when the lease ends. */
+  readonly lease: number
+}
+
+export interface ReadyRequest {
+  readonly holder: string
+  readonly now: number
+  /** The maximum number of endpoints. */
+  readonly limit: number
+  /** With this many waiting messages, an endpoint reads no further entries. */
+  readonly most: number
+  /** The number of claimed messages by endpoint. */
+  readonly claimed: readonly { readonly endpoint_id: string; readonly claimed: number }[]
+  /** The ids of accounts to leave out. */
+  readonly except: readonly string[]
+  /** The ids of endpoints to leave out. */
+  readonly full: readonly string[]
+  /** The ids of endpoints to leave out if they are failing. */
+  readonly full_if_failing: readonly string[]
+}
+
+/** A position in the audit log. */
+export interface LogPosition {
+  /** The `seq` of the last entry that was read completely. */
+  readonly seq: number
+  /**
+   * A cursor within the next entry, if only a part of it was read; otherwise ''. An import with
+   * many refunds is read in several steps.
+   */
+  readonly rest: string
+}
+
+export interface ReadyEndpoint {
+  readonly endpoint: StoredEndpoint
+  readonly position: LogPosition
+  /** The number of waiting messages, counted up to `most`. */
+  readonly waiting: number
+}
+
+export interface EndpointReading {
+  readonly endpoint: StoredEndpoint
+  /**
+   * The position after which the entries were read. If the endpoint's position has changed since, no
+   * message is inserted.
+   */
+  readonly position: LogPosition
+  /**
+   * The `seq` of the last entry that was read, and the cursor within it if only a part of it was
+   * read. Missing if no entry was read.
+   */
+  readonly read?: LogPosition | undefined
+  /** The messages of these entries. */
+  readonly messages: readonly NewMessage[]
+  /** The maximum number of due messages to return. */
+  readonly limit: number
+}
+
+/** Returns the endpoint and messages with the results of the deliveries. Must be synchronous. */
+export type SettleMessages = (
+  endpoint: StoredEndpoint,
+  messages: readonly StoredMessage[],
+) => {
+  readonly endpoint: StoredEndpoint
+  readonly messages: readonly StoredMessage[]
+  readonly retry?: boolean
+}
+
+export interface Refund {
+  /** The cursor of the next page. */
+  readonly cursor: string
+  readonly transaction_id: string
+  readonly user_id?: string
+  readonly sku: string
+  readonly status: PurchaseStatus
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[]
+  readonly next?: string
+}
+
+export interface SettledPage {
+  readonly entries: readonly NumberedEntry[]
+  /** The position after the last listed entry. Without entries, the given position. */
+  readonly position: string
+}
+
+export interface ArchiveRequest {
+  /** Stops at the first audit entry that is not older than this time; ISO 8601, UTC. */
+  readonly before: string
+  /** The path of a new file, or of an earlier archive of the same log. */
+  readonly file: string
+  /**
+   * Also stops at the first audit entry that may still have to be sent to a webhook endpoint.
+   * Ignores endpoints that were stopped or failing before this time. Unix milliseconds; default 0.
+   */
+  readonly stopped_before?: number | undefined
+  /** The audit entry that records the archive run. Written with the first moved entries. */
+  readonly write?: WriteOptions
+  /** Called after each batch with the number of entries moved so far. */
+  readonly onProgress?: ((archived: number) => void) | undefined
+  /** Stops the archive run between two batches. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export type IdempotencyRecord = ReturnType<typeof IDEMPOTENCY_RECORDS.read>
+
+/** The checks and additional writes in the transaction of a change. */
+export interface WriteOptions {
+  /**
+   * The conditions under which the caller may write. The transaction of the change checks them
+   * again. If one fails, the change throws the error of `assertAuthority` and writes nothing. A
+   * revocation waits for the transactions that have already checked the conditions.
+   */
+  readonly authority?: Authority | undefined
+  readonly audit?: AuditEntry
+  readonly idempotency?: IdempotencyRecord
+  /** A quota, which is checked after the change. */
+  readonly quota?: Quota
+  /** Changes of webhook endpoints. */
+  readonly endpoints?: readonly EndpointWrite[]
+  /** Set if the change stores secrets. */
+  readonly keyChecks?: readonly KeyCheck[]
+}
+
+/**
+ * Verifies that the master keys of a writer belong to the secrets of the storage. Throws
+ * `master_key_mismatch` if the storage has a check value that none of `values` equals. If the
+ * storage has none, writes the first of `values`.
+ */
+export interface KeyCheck {
+  /** The check values of the master keys, newest first; empty without a master key. */
+  readonly values: readonly string[]
+  /** Whether to delete the stored check value first. */
+  readonly isReplaced?: true
+}
+
+/** The options of a change that also writes an audit entry. */
+export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
+
+/** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
+export interface Quota {
+  readonly account_id: string
+  /** The project whose stores are counted and compared with `stores`. */
+  readonly project_id?: string
+  readonly projects?: number
+  readonly stores?: number
+  /** Bytes of `config` and `store_config` as JSON, summed over all projects and stores. */
+  readonly config_bytes?: number
+}
+
+/**
+ * The outcome of an insertion. `taken`: a record with this name exists. `repeated`: a valid
+ * idempotency record with this key exists. Only `inserted` has written the record.
+ */
+export type Insertion = 'inserted' | 'taken' | 'repeated'
+
+/** The sizes of a database in bytes. */
+export interface StorageSize {
+  readonly database: number
+  /**
+   * The size of the write-ahead log. Missing for a database server, where all databases share one
+   * log.
+   */
+  readonly wal?: number
+  /** The free space in the file system; missing for a database server. */
+  readonly free?: number
+}
+
+export interface PoolState {
+  /** The maximum number of connections that the pool opens. */
+  readonly size: number
+  readonly open: number
+  readonly inUse: number
+  /** How many statements and transactions wait for a connection. */
+  readonly waiting: number
+}

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { spareBytes } from '../../disk-space.ts'
-import type { StorageSize } from '../port.ts'
+import type { StorageSize } from '../sql/records.ts'
 import type { Connection } from './connection.ts'
 import { diskFullError } from './drivers.ts'
 

@@ -1,6 +1,6 @@
 import type { Row } from '../sql/columns.ts'
 import { byArchived, type OwnItemMethods } from '../sql/items.ts'
-import { fillPage, storeNotFound } from '../sql/lists.ts'
+import { fillPage, storeNotFound } from '../sql/pages.ts'
 import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'

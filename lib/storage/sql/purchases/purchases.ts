@@ -10,8 +10,7 @@ import type { PurchaseSummary, SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Query, Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
-import { EXAMINED, recordPage } from '../lists.ts'
-import { findRecord, listBySeq } from '../pages.ts'
+import { EXAMINED, findRecord, listBySeq, recordPage } from '../pages.ts'
 import { all, type Program } from '../program.ts'
 import type {
   FilteredPage,

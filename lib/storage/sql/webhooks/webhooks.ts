@@ -3,8 +3,7 @@ import type { StoredEndpoint } from '../../../domain/endpoint.ts'
 import { verifyAuthority } from '../authority.ts'
 import { numberOf } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
-import { recordPage } from '../lists.ts'
-import { findRecord } from '../pages.ts'
+import { findRecord, recordPage } from '../pages.ts'
 import { all, find, type Program } from '../program.ts'
 import type {
   EndpointMove,
