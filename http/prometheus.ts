@@ -13,6 +13,8 @@ const HELP = {
   tillkit_database_bytes: 'Size of the database.',
   tillkit_database_wal_bytes: 'Size of its write-ahead log.',
   tillkit_database_free_bytes: 'Free bytes in its file system.',
+  tillkit_open_transaction_seconds:
+    'Age of the oldest open transaction that has written to the database.',
   tillkit_pool_connections_max: 'Database connections allowed.',
   tillkit_pool_connections_open: 'Database connections open.',
   tillkit_pool_connections_in_use: 'Database connections in use.',

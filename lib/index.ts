@@ -181,6 +181,7 @@ export type {
   AuditPage,
   ItemPage,
   KeyedAccount,
+  OpenTransaction,
   Page,
   PoolState,
   Revision,

@@ -19,6 +19,7 @@ import { createLogWriter } from './log-writer.ts'
 import { poolMetrics, serveWorkerMetrics } from './metrics.ts'
 import type { ServeInvocation } from './options.ts'
 import { watchQuotas } from './quota-watch.ts'
+import { watchTransactions } from './transaction-watch.ts'
 import { startSender } from './webhook-sender.ts'
 import { isWorker, startWorkerPool } from './workers.ts'
 
@@ -98,6 +99,7 @@ export async function runServer({
     logOnlyErrors: options.log === 'errors',
   }
   watchQuotas(till, (message) => log('warn', message))
+  if (!isWorker) watchTransactions(till, log)
   const sending = {
     allowPrivate: options['webhook-allow-private'],
     onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Till, TillError } from '../../lib/index.ts'
+import { type OpenTransaction, type Till, TillError } from '../../lib/index.ts'
 import { TransportFault } from '../problems.ts'
 import { formatMetrics, METRICS_CONTENT_TYPE, type MetricValues, samplesBy } from '../prometheus.ts'
 import type { Call } from '../route.ts'
@@ -41,6 +41,7 @@ async function storageMetrics({ operations, outbox }: Till): Promise<MetricValue
   const ready = await inTime(operations.ready()).catch(() => undefined)
   const seconds = (performance.now() - started) / 1000
   const size = ready && (await inTime(operations.size()).catch(() => undefined))
+  const open = ready && (await inTime(operations.openTransaction()).then(ageOf, () => undefined))
   const backlog = ready && (await inTime(outbox.backlog()).catch(() => undefined))
   return {
     tillkit_storage_up: ready ? 1 : 0,
@@ -49,11 +50,16 @@ async function storageMetrics({ operations, outbox }: Till): Promise<MetricValue
     tillkit_database_bytes: size?.database,
     tillkit_database_wal_bytes: size?.wal,
     tillkit_database_free_bytes: size?.free,
+    tillkit_open_transaction_seconds: open,
     tillkit_webhook_endpoints: backlog && samplesBy('state', backlog.endpoints),
     tillkit_webhook_endpoints_failing: backlog?.failing,
     tillkit_webhook_lag_events: backlog?.lag,
     tillkit_webhook_lag_seconds: backlog?.lag_seconds,
   }
+}
+
+function ageOf(transaction: OpenTransaction | undefined): number {
+  return transaction?.seconds ?? 0
 }
 
 /** Throws `storage_unavailable` when the storage does not answer in time. */

@@ -16,6 +16,7 @@ import {
   type ArchiveRequest,
   type AuditPage,
   listAll,
+  type OpenTransaction,
   type PoolState,
   recordsOf,
   type StorageSize,
@@ -46,6 +47,11 @@ export interface Operations {
   /** The state of this process's connection pool; undefined without a pool. */
   poolState(): PoolState | undefined
   /**
+   * Finds the oldest open transaction that has written to a PostgreSQL database. Webhooks and
+   * `followAudit` wait until it ends. Undefined if there is none, and on SQLite.
+   */
+  openTransaction(): Promise<OpenTransaction | undefined>
+  /**
    * The accounts that use at least 80 % of their quota of items or purchases, of those that added
    * some through this process.
    */
@@ -73,7 +79,8 @@ export interface Operations {
   /**
    * Like `listAudit`, but for a reader that follows the log: even the last page has a `next`. A
    * later call with this value as `cursor` reads the entries that were committed since. On
-   * PostgreSQL, an entry appears only when all transactions that began before its own have ended.
+   * PostgreSQL, an entry appears only when all transactions of the database that began before its own
+   * have ended.
    */
   followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */
@@ -191,6 +198,7 @@ export function createOperations(context: Context): Operations {
     },
     size: async () => storage.size?.(),
     poolState: () => storage.poolState?.(),
+    openTransaction: async () => storage.findOpenTransaction?.(),
     nearQuotas: () => context.rowQuotas.near(),
     check: () => storage.check(),
 

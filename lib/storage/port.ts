@@ -1,5 +1,5 @@
 import type { sqlMethods } from './sql/methods.ts'
-import type { PoolState, StorageSize } from './sql/records.ts'
+import type { OpenTransaction, PoolState, StorageSize } from './sql/records.ts'
 
 export { catalogPages, listAll, pagesOf, recordsOf } from './sql/lists.ts'
 export { isAbout, namesOf, pseudonymOf } from './sql/pseudonym.ts'
@@ -37,6 +37,11 @@ export interface Storage extends SqlMethods {
    * that removes the listener.
    */
   onWrite(listener: () => void): () => void
+  /**
+   * Finds the oldest open transaction that has written to the database. Readers that follow the
+   * audit log wait for it: webhooks and `listSettled`. Missing if transactions run one at a time.
+   */
+  findOpenTransaction?(): Promise<OpenTransaction | undefined>
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
   /**

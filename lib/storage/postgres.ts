@@ -5,6 +5,7 @@ import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { copyDialect } from './postgres/copy.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
+import { createTransactionWatch } from './postgres/horizon.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
 import type { PostgresOptions } from './postgres/options.ts'
@@ -134,6 +135,7 @@ function storageOn(db: Database): Uncached {
       return { database: Number(row?.bytes) }
     },
     onWrite: (listener) => db.onWrite((isAudited) => isAudited && setImmediate(listener)),
+    findOpenTransaction: createTransactionWatch(db),
     poolState: () => db.poolState(),
     async close() {
       // Closes the database at once, because the cleanup may wait for a connection.

@@ -101,9 +101,10 @@ interface Plan {
   readonly Plans?: readonly Plan[]
 }
 
-/** The tables that a plan reads with a sequential scan. */
+/** The tables that a plan reads with a sequential scan. System catalogs such as pg_database are small. */
 function readWhole(plan: Plan): string[] {
-  const own = plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? ''] : []
+  const table = plan['Relation Name'] ?? ''
+  const own = plan['Node Type'] === 'Seq Scan' && !table.startsWith('pg_') ? [table] : []
   return [...own, ...(plan.Plans ?? []).flatMap(readWhole)]
 }
 

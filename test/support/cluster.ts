@@ -43,6 +43,7 @@ const FLAGS = [
   'max_connections=200',
   'autovacuum=off', // keeps the statistics that a test has made
   'jit=off',
+  'max_prepared_transactions=4',
 ].flatMap((setting) => ['-c', setting])
 
 export async function startCluster(): Promise<Cluster> {

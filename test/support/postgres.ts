@@ -8,7 +8,7 @@ export interface PostgresServer {
   /** The reason to skip tests that stop the server: it is not the tests' own. False if it is. */
   readonly isForeign: string | false
   /** The URL of a new database. `how` is the options of CREATE DATABASE. */
-  createDatabase(t: TestContext, how?: string): Promise<string>
+  createDatabase(t?: TestContext, how?: string): Promise<string>
   /** The URL of a new schema, which is cheaper than a database. It has no tables yet. */
   createSchema(t: Pick<TestContext, 'after'>): Promise<string>
   /**

@@ -1,15 +1,16 @@
 import type { WebhookDialect } from '../sql/webhooks/dialect.ts'
+import { HORIZON } from './horizon.ts'
 
 /**
  * Audit entries are not committed in the order of `seq`: a transaction may take number 10, and
- * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. All
- * transactions with an `xid` below the `xmin` of the current snapshot have ended.
+ * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. Only entries
+ * below the horizon are read: no open transaction can insert another one before them.
  */
 export const WEBHOOKS: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
   isUnread: `a.project_id = e.project_id AND (a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
     OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
-  isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
+  isSettled: `a.xid < ${HORIZON}`,
   order: 'a.xid, a.seq',
   // The planner expects that a third of the log is unread. The LATERAL join keeps it from scanning
   // the whole log.
@@ -21,6 +22,6 @@ export const WEBHOOKS: WebhookDialect = {
   isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
   setBack: 'started = NULL, started_by = NULL,',
   // The position before all entries of open transactions.
-  setNewest: `read_xid = pg_snapshot_xmin(pg_current_snapshot()), read_seq = 0,
+  setNewest: `read_xid = ${HORIZON}, read_seq = 0,
     started = pg_current_snapshot(), started_by = pg_current_xact_id()`,
 }

@@ -6,6 +6,7 @@ import { AUDIT, numberedEntry } from '../sql/tables.ts'
 import { EXAMINED_REFUNDS } from '../sql/webhooks/refunds.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
+import { HORIZON } from './horizon.ts'
 import { insertionOfMany } from './statements.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
@@ -55,8 +56,8 @@ export const DIALECT: Dialect = {
   mostConfigured: 32,
   *listSettled({ limit, after = '0.0' }) {
     if (limit === 0) {
-      const row = yield* find('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')
-      return { entries: [], position: `${row?.xmin}.0` }
+      const row = yield* find(`SELECT ${HORIZON}::text AS horizon`)
+      return { entries: [], position: `${row?.horizon}.0` }
     }
     const [xid, seq] = after.split('.') as [string, string]
     const rows = yield* all(PAGE_OF_SETTLED, xid, seq, limit)
@@ -93,11 +94,10 @@ const CHANGES_OF_IMPORT = `
     AND purchase > CAST(? AS bigint)
   ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
 
-// All transactions with ids below the snapshot's xmin have ended and write no more entries.
 const PAGE_OF_SETTLED = `
   SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
   WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))
-    AND a.xid < pg_snapshot_xmin(pg_current_snapshot())
+    AND a.xid < ${HORIZON}
   ORDER BY a.xid, a.seq LIMIT ?`
 
 /**

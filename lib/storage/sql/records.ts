@@ -396,6 +396,13 @@ export interface StorageSize {
   readonly free?: number
 }
 
+export interface OpenTransaction {
+  /** The session or the prepared transaction: `process 4711 (psql)`. */
+  readonly holder: string
+  /** The age of the transaction. */
+  readonly seconds: number
+}
+
 export interface PoolState {
   /** The maximum number of connections that the pool opens. */
   readonly size: number

@@ -1,0 +1,147 @@
+// Readers that follow the audit log on PostgreSQL wait for open transactions of their own database.
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import postgres from 'postgres'
+import { createTill } from '../../lib/index.ts'
+import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { createShop } from '../support/till.ts'
+
+const server = await startPostgres()
+/** A database without tables, on the same server. */
+const OTHER = await server.createDatabase()
+
+/** A project with a webhook endpoint in a database that no other test uses. */
+async function openShop(t: TestContext) {
+  const url = await server.emptyDatabase(t)
+  const till = createTill({ storage: await openPostgres(t, url) })
+  const { account, project_id } = await createShop(till)
+  const config = { webhook_url: 'https://hooks.example.com/' }
+  await till.projects.update(account, { id: project_id, config })
+  const follow = async (cursor?: string) => till.operations.followAudit({ cursor })
+  const change = () => till.webhooks.test(account, project_id)
+  const claim = async () => (await till.outbox.claim()).messages.length
+  return { url, till, account, follow, change, claim }
+}
+
+/** Begins a transaction that has written to a database. Returns its process, and how to end it. */
+async function openTransaction(t: TestContext, url: string) {
+  const session = await rawPostgres(t, url).reserve()
+  await session`BEGIN`
+  await session`SELECT pg_current_xact_id()`
+  const [row] = await session<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
+  return { session, pid: row?.pid, end: () => session`ROLLBACK` }
+}
+
+test('a transaction in another database of the server holds back no webhook and no reader', async (t) => {
+  const other = await openTransaction(t, OTHER)
+  const { till, change, claim, follow } = await openShop(t)
+  await change()
+
+  assert.equal(await claim(), 1)
+  const { entries } = await follow()
+  assert.equal(entries.at(-1)?.action, 'webhooks.test')
+  assert.equal(await till.operations.openTransaction(), undefined)
+  await other.end()
+})
+
+test('an endpoint that is created during a transaction of another database gets the next event', async (t) => {
+  const { till, account, change, claim } = await openShop(t)
+  await openTransaction(t, OTHER)
+  await change()
+  const { account_id } = account
+  const fresh = { account_id, name: 'Next', bundle_id: 'com.example.next', platform: 'mobile' }
+  const { id } = await till.projects.create(account, fresh)
+  await till.projects.update(account, { id, config: { webhook_url: 'https://next.example.com/' } })
+
+  assert.equal(await claim(), 1)
+  await till.webhooks.test(account, id)
+  assert.equal(await claim(), 1)
+})
+
+test('a transaction in the same database holds webhooks back until it ends, and is found', async (t) => {
+  const { url, till, change, claim, follow } = await openShop(t)
+  const { pid, end } = await openTransaction(t, url)
+  await openTransaction(t, OTHER)
+  const before = (await follow()).next
+  await change()
+
+  assert.equal(await claim(), 0)
+  assert.deepEqual((await follow(before)).entries, [])
+  const found = await till.operations.openTransaction()
+  assert.equal(found?.holder, `process ${pid} (postgres.js)`)
+  assert.ok(found.seconds >= 0 && found.seconds < 30, String(found.seconds))
+
+  await end()
+  assert.equal(await claim(), 1)
+  assert.equal((await follow(before)).entries.length, 1)
+  assert.equal(await till.operations.openTransaction(), undefined)
+})
+
+test('entries that a transaction commits late are received, also beside other databases', async (t) => {
+  const { url, change, claim } = await openShop(t)
+  await openTransaction(t, OTHER)
+  const late = await openTransaction(t, url)
+  await late.session`
+    INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id)
+    SELECT at, actor, 'webhooks.test', subject, account_id, project_id, store_id, request_id
+    FROM audit WHERE action = 'project.update' ORDER BY seq DESC LIMIT 1`
+  await change()
+  assert.equal(await claim(), 0)
+
+  await late.session`COMMIT`
+
+  assert.equal(await claim(), 2)
+})
+
+test('a prepared transaction counts only in its own database', async (t) => {
+  const { url, till, change, claim } = await openShop(t)
+  const prepare = async (on: string, name: string) => {
+    const { session } = await openTransaction(t, on)
+    await session.unsafe(`PREPARE TRANSACTION '${name}'`)
+    return () => session.unsafe(`ROLLBACK PREPARED '${name}'`)
+  }
+  const endOther = await prepare(OTHER, 'other')
+  await change()
+  assert.equal(await claim(), 1)
+
+  const endOwn = await prepare(url, 'own')
+  await change()
+  assert.equal(await claim(), 0)
+  const found = await till.operations.openTransaction()
+  assert.equal(found?.holder, 'prepared transaction own')
+
+  await endOwn()
+  assert.equal(await claim(), 1)
+  await endOther()
+})
+
+test('a role that sees no details of other sessions tells their databases apart, and measures their age itself', async (t) => {
+  const admin = await server.createDatabase(t)
+  const role = `plain_${process.pid}`
+  const database = new URL(admin).pathname.slice(1)
+  const sql = postgres(admin, { max: 1, onnotice: () => {} })
+  await sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'plain'`)
+  await sql.unsafe(`ALTER DATABASE ${database} OWNER TO ${role}`)
+  t.after(async () => {
+    await sql.unsafe(`REASSIGN OWNED BY ${role} TO CURRENT_USER; DROP ROLE ${role}`)
+    await sql.end()
+  })
+  const url = new URL(admin)
+  url.username = role
+  url.password = 'plain'
+  const storage = await openPostgres(t, url.href)
+  const till = createTill({ storage })
+  await till.accounts.create({ name: 'First' })
+  await openTransaction(t, OTHER)
+  await till.accounts.create({ name: 'Second' })
+  assert.equal(await till.operations.openTransaction(), undefined)
+
+  const { pid } = await openTransaction(t, admin)
+  await till.accounts.create({ name: 'Third' })
+  const first = await till.operations.openTransaction()
+  const second = await till.operations.openTransaction()
+
+  assert.equal(first?.holder, `process ${pid} (postgres.js)`)
+  assert.ok(second && first && second.seconds > first.seconds && second.seconds < 30)
+  await storage.close()
+})
