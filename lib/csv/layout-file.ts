@@ -19,8 +19,9 @@ import {
 import type { PassedOver } from '../domain/import.ts'
 import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseField } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
+import { parseDateFormat } from './date-format.ts'
 import type { Cell, Format } from './format.ts'
-import { DATE_FORMATS, isZone } from './times.ts'
+import { isZone } from './times.ts'
 
 /** The maximum number of bytes of a layout file. */
 export const MAX_LAYOUT_BYTES = 64 * 1024
@@ -85,7 +86,14 @@ const fields = {
   /** The decimal mark; default `.`. */
   decimal: optional(oneOf(['.', ',']), () => '.' as const),
   /** How dates are written; default: ISO 8601 and Unix times. */
-  date_format: optional(oneOf(DATE_FORMATS)),
+  date_format: optional(
+    rule(
+      (value): value is string =>
+        typeof value === 'string' && value.length <= 32 && parseDateFormat(value) !== undefined,
+      'must be YYYYMMDD, or one each of YYYY or YY, MM or MMM, and DD, separated by - / . , or blanks',
+      { type: 'string' },
+    ),
+  ),
   /** The IANA time zone of times without a zone. */
   zone: optional(
     rule(

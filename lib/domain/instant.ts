@@ -1,5 +1,6 @@
-const ISO_8601 =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?)$/
+/** A time with a zone: `Z`, `UTC`, `GMT`, an offset, or an offset of zero before `UTC`. */
+export const ISO_8601 =
+  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|[+-]\d\d(?::?\d\d)?| (?:UTC|GMT|[+-]00:?00 UTC))$/i
 
 /**
  * Parses a time to Unix milliseconds: ISO 8601 with a zone, 10 digits of seconds or 13 digits of
@@ -76,9 +77,9 @@ function isLeap(year: number): boolean {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 }
 
-/** Parses a zone (`Z`, `+01:00`, `+0100`, `+01`) to its offset from UTC in milliseconds. */
+/** Parses a zone (`Z`, `UTC`, `+01:00`, `+0100`, `+01`) to its offset from UTC in milliseconds. */
 export function parseOffset(zone: string): number | undefined {
-  if (zone === 'Z' || zone === 'z') return 0
+  if (/[a-z]$/i.test(zone)) return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(-2)) * (zone.length > 3 ? 1 : 0)
   if (hours > 23 || minutes > 59) return undefined

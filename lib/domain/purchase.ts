@@ -9,7 +9,7 @@ import {
   parseJson,
   TOO_LARGE,
 } from './fields.ts'
-import { parseInstant } from './instant.ts'
+import { ISO_8601, parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
 
 /** A parsed row of a purchase file. */
@@ -208,7 +208,8 @@ function hintOf(cell: string, hints: Hints): string {
 const TIME_HINTS: Hints = [
   [/^\d{4}-\d\d-\d\d$/, 'has no time of day and no zone'],
   [/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?$/, 'has no zone (Z for UTC)'],
-  [/^\d{4}-\d\d-\d\d[Tt ]/, 'does not exist'],
+  [ISO_8601, 'does not exist'],
+  [/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*[a-z]$/i, 'has another zone than Z, UTC, GMT or an offset'],
   [/^\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}(\D|$)/, 'leaves open which is the day'],
   [/^\d{5}([.,]\d+)?$/, "is a spreadsheet's day number"],
   [ROUNDED, 'was rounded by a spreadsheet'],
