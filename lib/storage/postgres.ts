@@ -32,7 +32,7 @@ export type { PostgresOptions } from './postgres/options.ts'
  * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout` in pgbouncer.
  *
  * Throws `storage_unavailable` when the database cannot be reached or used, for the schema of a
- * newer tillkit or of one before 0.2.0, and for an unfinished copy; with `upgrade: false`, also for
+ * newer tillkit or of one before 0.3.0, and for an unfinished copy; with `upgrade: false`, also for
  * that of an earlier tillkit. Methods throw it too while the server is away. The storage reconnects
  * by itself.
  */

@@ -25,7 +25,7 @@ export type { SqliteOptions } from './sqlite/options.ts'
 /**
  * Opens a storage in a SQLite file. Creates and upgrades the file as needed. Several processes may
  * have the same file open. Deletes abandoned imports in the background. Throws
- * `storage_unavailable` for a file of another program, of a newer tillkit or of one before 0.2.0,
+ * `storage_unavailable` for a file of another program, of a newer tillkit or of one before 0.3.0,
  * and for an unfinished copy. With `create: false`, also for a missing or empty file; with
  * `upgrade: false`, also for a file of an earlier tillkit. The path `:memory:` opens a storage in
  * memory, like `createMemoryStorage`.

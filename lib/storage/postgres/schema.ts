@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../sql/schema.ts'
+import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
 
 const DIALECT: SchemaDialect = {
   types: {
@@ -139,51 +139,4 @@ const OWN = `
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
 `
 
-const SHARED = sharedTables(DIALECT)
-
-const upgrade = `
-  ALTER TABLE token_bounds RENAME TO watermarks;
-  ALTER INDEX token_bounds_pkey RENAME TO watermarks_pkey;
-  ALTER TABLE watermarks
-    RENAME CONSTRAINT token_bounds_project_id_fkey TO watermarks_project_id_fkey;
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
-  ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
-  ALTER TABLE idempotency_records
-    RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
-
-  DROP INDEX audit_item;
-  DROP TABLE rate_buckets;
-  ALTER TABLE purchases ADD COLUMN expires_at bigint;
-  ALTER TABLE account_keys ADD COLUMN name text COLLATE "C";
-  ALTER TABLE unfinished_copy
-    ALTER began_at DROP DEFAULT, ALTER began_at TYPE text COLLATE "C";
-  ${statementsFor(SHARED, 'key_uses', 'key_check', 'webhook_sender', 'audit_item', 'audit_replay')}
-
-  ALTER TABLE webhook_endpoints DROP COLUMN holder, DROP COLUMN lease_until;
-  ALTER TABLE webhook_messages DROP COLUMN holder;
-  DROP INDEX webhook_messages_next;
-
-  DROP TRIGGER purchases_update_total ON purchases;
-  DROP TRIGGER purchases_delete_total ON purchases;
-  DROP TRIGGER imports_undo_total ON imports;
-  DROP FUNCTION change_totals, undo_totals;
-  DROP TABLE purchase_totals, totalled_purchases, purchase_versions;
-
-  -- Writes no row. Makes partial indexes anew whose condition has such a column. A change of type also
-  -- drops the statistics of a column, without which the planner expects few rows with NULL.
-  DO $$ DECLARE change text; BEGIN
-    FOR change IN
-      SELECT format('ALTER TABLE %s %s; ANALYZE %1$s', table_name, string_agg(
-        format('ALTER %s TYPE text COLLATE "C"', column_name), ', '))
-      FROM information_schema.columns
-      WHERE table_schema = current_schema() AND data_type = 'text' AND collation_name IS NULL
-        AND table_name IN ('accounts', 'account_keys', 'projects', 'stores', 'items', 'imports',
-          'signing_keys', 'idempotency_records', 'audit', 'audit_pseudonym', 'webhook_endpoints',
-          'webhook_messages')
-      GROUP BY table_name
-    LOOP EXECUTE change; END LOOP;
-  END $$;
-`
-
-export const SCHEMA: Schema = { create: SHARED + OWN, upgrade, steps: [] }
+export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, steps: [] }

@@ -18,18 +18,17 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-/** The schema of tillkit 0.2.0. */
-const OLDEST = 14
-/** The schema of tillkit 0.3.0. The numbers between were never released. */
+/** The oldest schema that has a way to the newest one. */
 const FIRST = 30
 
 /** The SQL that makes and upgrades the schema of a database. */
 export interface Schema {
   /** Creates the newest schema in an empty database. */
   readonly create: string
-  /** Leads from the schema of tillkit 0.2.0 to that of 0.3.0. */
-  readonly upgrade: string
-  /** Each step leads to the next version, and ends in what `create` creates. Never change one. */
+  /**
+   * Each step leads to the next version: the first one from `FIRST`. The last one ends in what
+   * `create` creates. Never change one, and never derive one from what may change.
+   */
   readonly steps: readonly string[]
 }
 
@@ -49,26 +48,20 @@ export function stepsFrom(version: number, schema: Schema, mayUpgrade: boolean):
     const known = `its schema is version ${version}, this tillkit knows ${newest}`
     throw refusal(`${known}: use the newer tillkit that wrote it`)
   }
-  if (version < FIRST && version !== OLDEST) {
-    throw refusal('an earlier tillkit than 0.2.0 wrote it: open it once with version 0.2.0')
+  if (version < FIRST) {
+    const known = `its schema is version ${version}, and this tillkit upgrades from ${FIRST}`
+    const way = 'export the catalog and the purchases with the tillkit that wrote it'
+    const lost = 'an export has no keys, no erasures and no audit log'
+    throw refusal(`${known}: ${way}, and import them into a new database; ${lost}`)
   }
   if (!mayUpgrade) {
     throw refusal('an earlier tillkit wrote it: make a backup, then run "tillkit upgrade"')
   }
-  return version === OLDEST
-    ? [schema.upgrade, ...schema.steps]
-    : schema.steps.slice(version - FIRST)
+  return schema.steps.slice(version - FIRST)
 }
 
 function refusal(reason: string): TillError {
   return new TillError('storage_unavailable', reason)
-}
-
-/** Picks the statements of `create` that make these tables and indexes. */
-export function statementsFor(create: string, ...names: readonly string[]): string {
-  const statements = create.replaceAll(/--.*/g, '').split(';')
-  const nameIn = (sql: string) => /^\s*CREATE (?:TABLE|INDEX) (\w+)/.exec(sql)?.[1] ?? ''
-  return statements.flatMap((sql) => (names.includes(nameIn(sql)) ? `${sql};` : [])).join('')
 }
 
 /** The condition of audit entries about changes of items, also by actions of later versions. */

@@ -1,4 +1,4 @@
-import { type Schema, type SchemaDialect, sharedTables, statementsFor } from '../sql/schema.ts'
+import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
@@ -106,68 +106,10 @@ const TRIGGERS = `
   ${configTriggers('stores', 'store_config')}
 `
 
-/** The triggers that counted the changes of a table. */
-const cacheTriggers = (table: string) =>
-  ['insert', 'update', 'delete'].map((event) => `DROP TRIGGER ${table}_cached_${event};`).join('')
-
-const SHARED = sharedTables(DIALECT)
-
-const upgrade = `
-  ${['accounts', 'projects', 'stores', 'items', 'token_bounds'].map(cacheTriggers).join('')}
-  ALTER TABLE account_keys RENAME TO old_keys;
-  ALTER TABLE former_public_keys RENAME TO old_public_keys;
-  ALTER TABLE token_bounds RENAME TO watermarks;
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  DROP INDEX account_keys_account;
-  DROP INDEX former_public_keys_project;
-  DROP INDEX receipts_expiry;
-  DROP INDEX audit_item;
-  ${statementsFor(
-    SHARED,
-    ...['account_keys', 'account_keys_account', 'key_uses', 'key_check', 'webhook_sender'],
-    ...['former_public_keys', 'former_public_keys_project'],
-    ...['idempotency_records_expiry', 'audit_item', 'audit_replay'],
-  )}
-  INSERT INTO account_keys SELECT rowid, *, NULL FROM old_keys ORDER BY rowid;
-  INSERT INTO former_public_keys SELECT rowid, * FROM old_public_keys ORDER BY rowid;
-  DROP TABLE old_keys; -- with its triggers
-  DROP TABLE old_public_keys;
-  DROP TABLE rate_buckets;
-  DROP TABLE cache_version;
-
-  DROP TRIGGER purchases_update_total;
-  DROP TRIGGER purchases_delete_total;
-  DROP TRIGGER imports_undo_total;
-  DROP TRIGGER purchases_update_version;
-  DROP TRIGGER purchases_delete_version;
-  DROP TRIGGER imports_update_version;
-  DROP TABLE purchase_totals;
-  DROP TABLE purchase_versions;
-  DROP INDEX imports_untotalled;
-  ALTER TABLE imports DROP COLUMN totalled;
-
-  -- Completes the index of users for imports of version 0.1.0.
-  INSERT INTO purchase_users (user_key, purchase)
-    SELECT user_key(i.store, p.user_id), p.seq FROM imports i
-    CROSS JOIN purchases p ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.last_purchase
-    WHERE i.owner IS NULL AND i.last_purchase > i.users_indexed AND p.seq > i.users_indexed
-      AND p.user_id IS NOT NULL ORDER BY 1, 2
-    ON CONFLICT DO NOTHING;
-  DROP TRIGGER purchases_update_user;
-  DROP INDEX imports_unindexed;
-  ALTER TABLE imports DROP COLUMN users_indexed;
-  ALTER TABLE purchases ADD COLUMN expires_at INTEGER;
-
-  ALTER TABLE webhook_endpoints DROP COLUMN holder;
-  ALTER TABLE webhook_endpoints DROP COLUMN lease_until;
-  ALTER TABLE webhook_messages DROP COLUMN holder;
-  DROP INDEX webhook_messages_next;
-`
-
 /** Creates the triggers last, because each makes the statements after it slower. */
-const create = SHARED + OWN_TABLES + TRIGGERS
+const create = sharedTables(DIALECT) + OWN_TABLES + TRIGGERS
 
-export const SCHEMA: Schema = { create, upgrade, steps: [] }
+export const SCHEMA: Schema = { create, steps: [] }
 
 function configTriggers(table: string, column: string): string {
   const length = (row: string) => `length(CAST(${row}.${column} AS BLOB))`
