@@ -26,7 +26,10 @@ function createCommand({ name: operation, cli: [name, summary] }: Known): Comman
   const example = `tillkit ${name}`
   if (noun === 'items') {
     return command({
-      ...{ name, summary, example: `${example} sword --store main`, operand: 'SKU' },
+      name,
+      summary,
+      example: `${example} sword --store main`,
+      operand: 'SKU',
       options: STORE_OPTIONS,
       async run(invocation) {
         const { id } = await findItem(invocation)
@@ -35,7 +38,10 @@ function createCommand({ name: operation, cli: [name, summary] }: Known): Comman
     })
   }
   return command({
-    ...{ name, summary, example: `${example} prj_1/main`, operand: ENDPOINT },
+    name,
+    summary,
+    example: `${example} prj_1/main`,
+    operand: ENDPOINT,
     options: ACCOUNT_OPTION,
     run: ({ till, account, operand }) => till.webhooks[verb as 'pause'](account, operand),
   })

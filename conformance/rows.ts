@@ -99,7 +99,11 @@ export function createTools(
    * section about the endpoint.
    */
   const row = (title: string, clause: string, { changes = {}, ...more }: More = {}): Row => ({
-    ...{ endpoint: number, title, statuses: ['2XX'], isOpen, call: changed(changes) },
+    endpoint: number,
+    title,
+    statuses: ['2XX'],
+    isOpen,
+    call: changed(changes),
     clause: clause.startsWith(':') ? `Endpoint ${number}${clause}` : clause,
     ...more,
   })
@@ -178,7 +182,8 @@ function credentialRows({ number, request }: EndpointRows, { row }: Tools): Row[
   const clause = refusal === '401' ? 'Authentication: rule 4' : ': header, errors'
   const refuses = (what: string, replace: (world: World) => Promise<Credential | null>) =>
     row(`refuses ${what} with ${refusal}`, clause, {
-      ...{ statuses: [refusal], fields: [] },
+      statuses: [refusal],
+      fields: [],
       call: async (world) => ({ ...(await request(world)), credential: await replace(world) }),
     })
   const unknown = { value: 'unknown-credential', shown: 'unknown-credential' }
@@ -225,7 +230,8 @@ function bodyRows({ number, kept = [] }: EndpointRows, tools: Tools): Row[] {
   const optional = Object.keys(fields).filter((name) => ![...required, ...kept].includes(name))
   const refusesText = (what: string, text: string) => ({
     ...refuses(what, 'Errors: 400', {}),
-    ...{ fields: [], call: async () => ({ text }) },
+    fields: [],
+    call: async () => ({ text }),
   })
   return [
     row('accepts a request without its optional fields', ': request body', {
@@ -283,7 +289,8 @@ function unusualRows({ unusual }: EndpointRows, { row }: Tools): Row[] {
   if (!unusual) return []
   return Object.entries(UNUSUAL).map(([what, text]) =>
     row(`answers a text with ${what} without an internal error`, 'Errors: 500', {
-      ...{ changes: unusual(text), statuses: NO_DEFECT },
+      changes: unusual(text),
+      statuses: NO_DEFECT,
     }),
   )
 }

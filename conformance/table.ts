@@ -162,7 +162,9 @@ const TABLE: readonly EndpointRows[] = [
     request: async ({ newItem }) => ({
       json: {
         ...(await newItem()),
-        ...{ display_name: 'Stück 💰', description: '"quoted" text', meta: { tags: ['a', 'b'] } },
+        display_name: 'Stück 💰',
+        description: '"quoted" text',
+        meta: { tags: ['a', 'b'] },
       },
     }),
     unusual: (display_name) => ({ display_name }),
@@ -271,7 +273,8 @@ const TABLE: readonly EndpointRows[] = [
         'an unknown account',
         'Resources: Project, account_id',
         ({ unique }) => ({ account_id: unique() }),
-        ...['400', '401'],
+        '400',
+        '401',
       ),
       open.refuses('a bundle_id that is no reverse domain', 'Resources: Project, bundle_id', {
         bundle_id: 'not a domain',
@@ -319,7 +322,8 @@ const TABLE: readonly EndpointRows[] = [
         'another project of the account',
         ACCESS,
         async ({ foreign }) => ({ id: (await foreign()).project_id }),
-        ...['400', '401'],
+        '400',
+        '401',
       ),
     ],
   },
@@ -329,7 +333,8 @@ const TABLE: readonly EndpointRows[] = [
     request: async ({ newStore }) => ({
       json: {
         ...(await newStore()),
-        ...{ is_sandbox: true, status: 'active' },
+        is_sandbox: true,
+        status: 'active',
         store_config: { currency: 'EUR', test_mode: true },
       },
     }),
@@ -355,7 +360,8 @@ const TABLE: readonly EndpointRows[] = [
       })),
       ...['app_store', 'epic_game_store', 'steam'].map((platform) => ({
         ...open.refuses(`the iap platform ${platform}, which is not supported yet`, STORE_KEYS, {
-          ...{ store_type: 'iap', store_config: { platform } },
+          store_type: 'iap',
+          store_config: { platform },
         }),
         fields: ['store_config.platform'],
       })),

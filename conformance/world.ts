@@ -115,9 +115,24 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   }
 
   return {
-    ...{ prefix, public_key, secrets, unique, call, restore },
-    ...{ newSession, session, token, original, newProject, foreign },
-    ...{ newStore, createStore, store, newItem, createItem, item },
+    prefix,
+    public_key,
+    secrets,
+    unique,
+    call,
+    restore,
+    newSession,
+    session,
+    token,
+    original,
+    newProject,
+    foreign,
+    newStore,
+    createStore,
+    store,
+    newItem,
+    createItem,
+    item,
     /** Returns the id of the project, after `original` has read it for `restore`. */
     async project() {
       await original()

@@ -33,7 +33,9 @@ export function useLoad<T>(
   { interval, delay = 0 }: LoadOptions = {},
 ): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({
-    ...{ value: undefined, error: undefined, isLoading: true },
+    value: undefined,
+    error: undefined,
+    isLoading: true,
   })
   const [round, setRound] = useState(0)
   useEffect(() => {

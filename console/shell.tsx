@@ -109,7 +109,7 @@ export function Shell() {
         </div>
         <main>
           <Utc.Provider value={isUtc}>
-            <Content {...{ page, id }} />
+            <Content page={page} id={id} />
           </Utc.Provider>
         </main>
       </div>
@@ -127,7 +127,7 @@ function Content({ page, id }: { readonly page: string; readonly id: string }) {
   if (!StorePage) return <Unknown />
   return (
     <WithStore key={key} title={STORE_PAGES[page]?.label ?? ''}>
-      {(store) => <StorePage key={store.store_id} {...{ store, id }} />}
+      {(store) => <StorePage key={store.store_id} store={store} id={id} />}
     </WithStore>
   )
 }

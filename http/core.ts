@@ -21,7 +21,8 @@ export function createCore(till: Till, context: ServerContext) {
   const { limits, cors } = context
   const admission = createAdmission(till, context)
   const served = [
-    ...[...routes, openApiRoute],
+    ...routes,
+    openApiRoute,
     ...(context.metrics ? [metricsRoute] : []),
     ...(context.manage ? manageRoutes : []),
     ...(context.docs ? createReferenceRoutes() : []),

@@ -10,8 +10,12 @@ type Files = { readonly [name: string]: string }
 /** The Content-Security-Policy allows only this origin. It blocks inline scripts and styles. */
 const POLICY = [
   "default-src 'none'",
-  ...["script-src 'self'", "style-src 'self'", "connect-src 'self'"],
-  ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
 ].join('; ')
 
 /** Creates the routes of the browser console. Throws a TypeError when its files are missing. */

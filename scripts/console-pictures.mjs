@@ -94,7 +94,10 @@ async function toWebp(page, picture) {
 async function createShop(webhook_url) {
   const config = { webhook_url, webhook_secret: 'whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0' }
   const project = await till.projects.create(account, {
-    ...{ name: 'Ember Quest', bundle_id: 'com.ember.quest', platform: 'mobile', config },
+    name: 'Ember Quest',
+    bundle_id: 'com.ember.quest',
+    platform: 'mobile',
+    config,
   })
   const { id: project_id } = project
   for (const [store_id, is_sandbox] of [

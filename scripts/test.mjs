@@ -98,9 +98,11 @@ function isWanted(file) {
 
 async function run(scripts) {
   const options = [
-    ...['--test', '--test-timeout=1800000'],
+    '--test',
+    '--test-timeout=1800000',
     '--max-semi-space-size=64', // fewer collections: 7 % less CPU time
-    ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
+    `--test-concurrency=${concurrency}`,
+    '--test-reporter=./scripts/reporter.mjs',
   ]
   const tests = spawn(process.execPath, [...options, ...scripts], {
     stdio: 'inherit',

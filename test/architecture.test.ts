@@ -113,3 +113,11 @@ test('only cli/main.ts reads the environment, and the domain reads no clock', ()
     .filter((file) => /Date\.now|Math\.random|new Date\(\)/.test(readFileSync(file, 'utf8')))
   assert.deepEqual(impure, [])
 })
+
+test('no object or array is written only to be spread: each property has a line of its own', () => {
+  const spreads = files.flatMap((file) => {
+    const found = readFileSync(file, 'utf8').match(/\.\.\.(\{|\[[^[\]]*\](?![.[]))/g) ?? []
+    return found.map((spread) => `${file}: ${spread}`)
+  })
+  assert.deepEqual(spreads, [])
+})

@@ -5,7 +5,8 @@ import { ACCOUNT_OPTION, CHANGE_OPTIONS, NEW_STATUS_OPTION, PROJECT_OPTIONS } fr
 import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const PLATFORM = {
-  ...{ value: 'P', choices: PLATFORMS },
+  value: 'P',
+  choices: PLATFORMS,
   help: 'mobile, web, desktop, ios, android or adroid',
 } as const
 

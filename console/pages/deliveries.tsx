@@ -29,7 +29,7 @@ export function Deliveries({ endpoint_id }: { readonly endpoint_id: string }) {
           'state',
           ['attempts', 'number hidden'],
           ['Answer', ({ status, error }) => status ?? error ?? '–'],
-          ['Details', (delivery) => <Details content={<Exchange {...{ delivery }} />} />, 'end'],
+          ['Details', (delivery) => <Details content={<Exchange delivery={delivery} />} />, 'end'],
         ]}
         empty={['No deliveries', 'Send a test to see one here.']}
       />

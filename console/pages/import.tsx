@@ -20,11 +20,15 @@ const PRESETS = [['', 'Recognize it by the header'] as const, ...Object.entries(
 const SETTINGS: readonly FieldInfo[] = [
   { label: 'Format', name: 'preset', options: PRESETS },
   {
-    ...{ label: 'Prices are in major units', name: 'isMajor', kind: 'check' },
+    label: 'Prices are in major units',
+    name: 'isMajor',
+    kind: 'check',
     hint: '4.99 instead of 499',
   },
   {
-    ...{ label: 'Refunds only', name: 'refundsOnly', kind: 'check' },
+    label: 'Refunds only',
+    name: 'refundsOnly',
+    kind: 'check',
     hint: 'Only advances the statuses of stored purchases, and compares only the ids',
   },
 ]
@@ -61,7 +65,8 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
     const layout = helpers.layout && parseJson(await helpers.layout.text())
     if (helpers.layout && !layout) throw new Error('The layout is not a JSON object')
     const input: ImportFile = {
-      ...{ store_id, file },
+      store_id,
+      file,
       preset: settings.preset || undefined,
       priceUnit: settings.isMajor ? 'major' : undefined,
       refundsOnly: settings.refundsOnly === 'true',
@@ -94,19 +99,25 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
       <Section title="1. Choose a file">
         <fieldset disabled={send.isRunning}>
           <FileChoice
-            {...{ prompt: 'Drop a CSV file here, or choose one', accept: CSV, file }}
+            prompt="Drop a CSV file here, or choose one"
+            accept={CSV}
+            file={file}
             onChoose={setFile}
           />
           <details>
             <summary>Settings for other formats</summary>
             <Fields fields={SETTINGS} values={settings} onChange={setSettings} />
             <FileChoice
-              {...{ title: 'SKU map', prompt: 'choose a CSV file', accept: CSV }}
+              title="SKU map"
+              prompt="choose a CSV file"
+              accept={CSV}
               file={helpers.skus}
               onChoose={(skus) => setHelpers({ ...helpers, skus })}
             />
             <FileChoice
-              {...{ title: 'Layout', prompt: 'choose a JSON file', accept: '.json' }}
+              title="Layout"
+              prompt="choose a JSON file"
+              accept=".json"
               file={helpers.layout}
               onChoose={(layout) => setHelpers({ ...helpers, layout })}
             />
@@ -121,9 +132,15 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
       {file && (
         <Section title="2. Check it, then import it">
           {send.isRunning ? (
-            <Sending {...{ progress, file }} onStop={() => controller.current?.abort()} />
+            <Sending progress={progress} file={file} onStop={() => controller.current?.abort()} />
           ) : (
-            <Outcome {...{ progress, file, store_id }} error={send.error} run={send.run} />
+            <Outcome
+              progress={progress}
+              file={file}
+              store_id={store_id}
+              error={send.error}
+              run={send.run}
+            />
           )}
           <button type="button" disabled={send.isRunning} onClick={() => setFile(undefined)}>
             Choose another file
@@ -168,7 +185,7 @@ interface OutcomeProps {
 
 /** The result of a check or an import, and the next step. */
 function Outcome({ progress: { step, checked, done }, file, store_id, error, run }: OutcomeProps) {
-  if (isBadFile(error)) return <BadRows {...{ error, file }} />
+  if (isBadFile(error)) return <BadRows error={error} file={file} />
   if (done) {
     return (
       <>

@@ -52,8 +52,11 @@ function UndoButton({ record }: { readonly record: ImportRecord }) {
   const countOf = (count?: number) => (count === undefined ? '–' : formatCount(count))
   return (
     <FormButton
-      {...{ label: 'Undo', title: `Undo the import of ${file_name || import_id}?` }}
-      {...{ submit: 'Undo the import', isDangerous: true, fields: FIELDS }}
+      label="Undo"
+      title={`Undo the import of ${file_name || import_id}?`}
+      submit="Undo the import"
+      isDangerous
+      fields={FIELDS}
       send={(options) => client.imports.undo({ import_id, ...options })}
     >
       <p>

@@ -21,7 +21,9 @@ export function itemFields(
 ) {
   const inMinor = 'The store has no currency: enter 499 for 4.99. Set one in the store.'
   return fieldsOf(rules, {
-    ...{ store_id: false, id: false, version: false },
+    store_id: false,
+    id: false,
+    version: false,
     name: { label: 'SKU', hint: 'Letters, digits and underscores. It never changes.' },
     display_name: { label: 'Name' },
     type: { hint: 'It never changes.' },
@@ -75,14 +77,15 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
               record={item}
               fields={itemFields(itemChangeFields, currency)}
               inputOf={({ metadata: meta, price, ...rest }) => ({
-                ...{ ...rest, meta },
+                ...rest,
+                meta,
                 price: currency ? toDecimal(String(price), currency) : price,
               })}
               load={() => client.items.get(id)}
               check={(changes) => parseItemChange({ id, ...changes })}
               save={(changes, { version }) => client.items.update({ id, ...changes, version })}
             />
-            <History {...{ item, currency }} />
+            <History item={item} currency={currency} />
           </>
         )}
       </Await>
@@ -95,7 +98,9 @@ function ArchiveButton({ item }: { readonly item: Item }) {
   const verb = archived_at ? 'Restore' : 'Archive'
   return (
     <FormButton
-      {...{ label: verb, title: `${verb} ${display_name}?`, isDangerous: !archived_at }}
+      label={verb}
+      title={`${verb} ${display_name}?`}
+      isDangerous={!archived_at}
       send={() => (archived_at ? client.items.restore(id) : client.items.archive(id))}
     >
       <p>

@@ -32,7 +32,9 @@ export function Items({ store }: { readonly store: Store }) {
       lead={`What the store ${store_id} sells`}
       actions={
         <FormButton
-          {...{ label: 'New item', submit: 'Create', isPrimary: true }}
+          label="New item"
+          submit="Create"
+          isPrimary
           fields={itemFields(newItemFields, currency)}
           values={{ type: 'consumable', meta: '{}' }}
           check={(item) => parseNewItem({ store_id, ...item })}

@@ -19,14 +19,18 @@ export function Keys() {
       lead="An account key can do everything in this account. Give each server its own."
       actions={
         <FormButton
-          {...{ label: 'New key', submit: 'Create', isPrimary: true, fields: NAME }}
+          label="New key"
+          submit="Create"
+          isPrimary
+          fields={NAME}
           send={async ({ name }) => setAdded(await client.keys.add({ name }))}
         />
       }
     >
       {added && (
         <Secret
-          {...{ title: 'The new account key', text: added.account_key }}
+          title="The new account key"
+          text={added.account_key}
           onClose={() => setAdded(undefined)}
         />
       )}
@@ -61,7 +65,9 @@ function stateOf({ revoked_at, current }: AccountKey) {
 function RevokeButton({ of: { key_id, current } }: { readonly of: AccountKey }) {
   return (
     <FormButton
-      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
+      label="Revoke"
+      title={`Revoke ${key_id}?`}
+      isDangerous
       send={() => client.keys.revoke(key_id)}
     >
       <p>It is refused at once, wherever it is used. This can not be undone.</p>

@@ -42,7 +42,12 @@ export function Revenue({ total, earlier, periods, rows }: RevenueProps) {
           ['Purchases', () => figure('purchased', (count) => formatCount(Number(count)))],
         ]}
       />
-      <Chart label={`${label}: ${money(total.revenue)}`} {...{ periods, rows, money }} />
+      <Chart
+        label={`${label}: ${money(total.revenue)}`}
+        periods={periods}
+        rows={rows}
+        money={money}
+      />
       <details>
         <summary>Numbers</summary>
         <Table

@@ -34,7 +34,8 @@ export function BestSellers({ rows }: { readonly rows: readonly ItemTotal[] }) {
   const sold = rows.filter(({ purchased }) => purchased > 0)
   const items = [...Map.groupBy(sold, ({ sku }) => sku ?? '')]
     .map(([sku, rows]) => ({
-      ...{ sku, name: rows[0]?.display_name },
+      sku,
+      name: rows[0]?.display_name,
       sold: rows.reduce((sum, { purchased }) => sum + purchased, 0),
       revenue: rows
         .filter(({ currency }) => currency)

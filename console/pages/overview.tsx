@@ -13,7 +13,8 @@ import { dayOf, periodsBetween, RANGES, type Span, spanOf } from './periods.ts'
 const TIMEOUT = 60_000
 
 const PERIOD = {
-  ...{ label: 'Period', name: 'range' },
+  label: 'Period',
+  name: 'range',
   options: RANGES.map(({ name, label }) => [name, label] as const),
 }
 const DAYS = [
@@ -86,7 +87,15 @@ function Figures({ earlier, store_id, span, ...figures }: FiguresProps) {
     <div class="columns">
       {currencies.slice(0, CHARTS).map((total) => {
         const rows = figures.periods.filter(({ currency }) => currency === total.currency)
-        return <Revenue key={total.currency} {...{ total, earlier, periods, rows }} />
+        return (
+          <Revenue
+            key={total.currency}
+            total={total}
+            earlier={earlier}
+            periods={periods}
+            rows={rows}
+          />
+        )
       })}
       {others.length > 0 && (
         <OtherCurrencies
@@ -98,7 +107,7 @@ function Figures({ earlier, store_id, span, ...figures }: FiguresProps) {
       <div class="loaded">
         <Statuses figures={figures} />
         {/* The server counts buyers up to now only. */}
-        {end >= now && <Buyers {...{ store_id, from }} />}
+        {end >= now && <Buyers store_id={store_id} from={from} />}
       </div>
     </div>
   )

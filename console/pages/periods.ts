@@ -36,8 +36,11 @@ export function spanOf({ range, from, to }: Place['query'], now: number): Span {
   const end = Math.max(start, parseDay(to) ?? tomorrow - DAY) + DAY
   const days = (end - start) / DAY
   return {
-    ...{ name, by: days <= 62 ? 'day' : days <= 365 ? 'week' : 'month' },
-    ...{ from: dayOf(start), to: dayOf(end), ...daysBefore(start, end) },
+    name,
+    by: days <= 62 ? 'day' : days <= 365 ? 'week' : 'month',
+    from: dayOf(start),
+    to: dayOf(end),
+    ...daysBefore(start, end),
   }
 }
 

@@ -25,7 +25,7 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
       actions={
         <>
           <ActionButton act={save}>Export</ActionButton>
-          <EraseButton {...{ project_id, user_id }} onErased={setErased} />
+          <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
         </>
       }
     >
@@ -53,7 +53,7 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
         />
       </Section>
       <Section title="Purchases">
-        <PurchaseList {...{ store, user_id }} />
+        <PurchaseList store={store} user_id={user_id} />
       </Section>
     </Page>
   )
@@ -70,14 +70,20 @@ function EraseButton({ project_id, user_id, onErased }: EraseProps) {
   const { project } = useScope().value ?? {}
   return (
     <FormButton
-      {...{ label: 'Erase', title: `Erase ${user_id}?`, isDangerous: true }}
+      label="Erase"
+      title={`Erase ${user_id}?`}
+      isDangerous
       fields={[
         {
-          ...{ label: 'Also delete the purchases', name: 'delete', kind: 'check' },
+          label: 'Also delete the purchases',
+          name: 'delete',
+          kind: 'check',
           hint: 'The revenue of the past gets smaller. The same transactions can not be imported again.',
         },
         {
-          ...{ label: 'User id', name: 'user_id', hint: `Type ${user_id} to confirm` },
+          label: 'User id',
+          name: 'user_id',
+          hint: `Type ${user_id} to confirm`,
           parse: (typed) => (typed === user_id ? typed : undefined),
           mistake: `must be ${user_id}`,
         },

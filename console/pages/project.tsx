@@ -66,7 +66,9 @@ function fieldsFor({ secrets }: Project) {
 function RotateButton({ id }: { readonly id: string }) {
   return (
     <FormButton
-      {...{ label: 'Change the public key', title: 'Change the public key?', isDangerous: true }}
+      label="Change the public key"
+      title="Change the public key?"
+      isDangerous
       submit="Change the key"
       send={() => client.projects.rotateKey({ id })}
     >
@@ -96,7 +98,9 @@ function Stores({ project_id }: { readonly project_id: string }) {
       />
       <div class="actions">
         <FormButton
-          {...{ label: 'New store', submit: 'Create', fields: NEW_STORE }}
+          label="New store"
+          submit="Create"
+          fields={NEW_STORE}
           check={(typed) => parseNewStore(newStore(project_id, typed))}
           values={{ store_type: 'web' }}
           send={async (typed, creation) => {
@@ -111,7 +115,9 @@ function Stores({ project_id }: { readonly project_id: string }) {
 
 const NEW_STORE: readonly FieldInfo[] = [
   ...fieldsOf(newStoreFields.web, {
-    ...{ project_id: false, status: false, store_config: false },
+    project_id: false,
+    status: false,
+    store_config: false,
     store_id: {
       hint: 'Letters, digits, _ and -. Empty for a new id. It never changes.',
       isOptional: true,
@@ -120,7 +126,10 @@ const NEW_STORE: readonly FieldInfo[] = [
     is_sandbox: { label: 'Sandbox', hint: 'For test purchases' },
   }),
   {
-    ...{ label: 'Currency', name: 'store_config.currency', width: 8, isOptional: true },
+    label: 'Currency',
+    name: 'store_config.currency',
+    width: 8,
+    isOptional: true,
     hint: 'Such as USD: the currency of prices that name none.',
     parse: (typed) => typed.toUpperCase(),
   },

@@ -8,7 +8,10 @@ import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
 
 const FIELDS = fieldsOf(newProjectFields, {
-  ...{ account_id: false, status: false, dlscheme: false, config: false },
+  account_id: false,
+  status: false,
+  dlscheme: false,
+  config: false,
   bundle_id: { hint: 'Like com.example.game. It never changes.', width: 40 },
   platform: { hint: '' },
 })
@@ -21,7 +24,10 @@ export function Projects() {
       lead="A project is a game or an application. Its stores sell items."
       actions={
         <FormButton
-          {...{ label: 'New project', submit: 'Create', isPrimary: true, fields: FIELDS }}
+          label="New project"
+          submit="Create"
+          isPrimary
+          fields={FIELDS}
           values={{ platform: 'mobile' }}
           check={(input) => parseNewProject({ account_id: 'own', ...input })}
           send={async (input, creation) => {

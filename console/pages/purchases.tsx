@@ -103,7 +103,8 @@ function Export({ selection, name }: { readonly selection: Query; readonly name:
     let cursor: string | undefined
     do {
       const page: ListPage<'purchases', Purchase> = await findPurchases({
-        ...{ ...selection, limit: 1000 },
+        ...selection,
+        limit: 1000,
         ...(cursor && { cursor }),
       })
       rows.push(...page.purchases)

@@ -24,7 +24,9 @@ export function SignInPage({ onSignIn }: SignInProps) {
 }
 
 const KEY: FieldInfo = {
-  ...{ label: 'Account key', name: 'account_key', kind: 'password' },
+  label: 'Account key',
+  name: 'account_key',
+  kind: 'password',
   hint: 'It begins with ak_. This tab keeps the key until you sign out or close the tab.',
   parse: (typed) => (/^ak_[\w-]+$/.test(typed.trim()) ? typed.trim() : undefined),
   mistake: 'begins with ak_',
@@ -34,7 +36,11 @@ export function SignInForm({ onSignIn, onCancel }: SignInProps) {
   const [values, setValues] = useState<Values>({})
   return (
     <Form
-      {...{ label: 'Sign in', submit: 'Sign in', fields: [KEY], values, onCancel }}
+      label="Sign in"
+      submit="Sign in"
+      fields={[KEY]}
+      values={values}
+      onCancel={onCancel}
       onChange={setValues}
       send={async ({ account_key }) => onSignIn(await signIn(account_key))}
     />

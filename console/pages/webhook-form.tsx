@@ -39,7 +39,9 @@ export function WebhookForm({ endpoint, label }: WebhookFormProps) {
   return (
     <>
       <FormButton
-        {...{ label, submit: 'Confirm this URL', isPrimary: !endpoint }}
+        label={label}
+        submit="Confirm this URL"
+        isPrimary={!endpoint}
         fields={[
           ...(endpoint ? [] : [{ label: 'For', name: 'store_id', options: targets }]),
           ...FIELDS,
@@ -50,7 +52,8 @@ export function WebhookForm({ endpoint, label }: WebhookFormProps) {
       />
       {saved && (
         <Secret
-          {...{ title: 'The webhook secret', text: saved.secret }}
+          title="The webhook secret"
+          text={saved.secret}
           onClose={() => {
             setSaved(undefined)
             open(saved.owner)
@@ -63,7 +66,9 @@ export function WebhookForm({ endpoint, label }: WebhookFormProps) {
 
 const FIELDS: readonly FieldInfo[] = [
   {
-    ...{ label: 'URL', name: 'url', width: 60 },
+    label: 'URL',
+    name: 'url',
+    width: 60,
     hint: (typed) =>
       typed
         ? `Messages go to ${showWebhookUrl(typed.trim())}`
@@ -71,7 +76,8 @@ const FIELDS: readonly FieldInfo[] = [
     parse: (typed) => typed.trim(),
   },
   {
-    ...{ label: 'Secret', name: 'secret' },
+    label: 'Secret',
+    name: 'secret',
     hint: 'Your server checks messages with it. A new one replaces the present one.',
     options: [
       ['new', 'Generate a new one'],

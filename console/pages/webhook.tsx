@@ -43,7 +43,9 @@ type EndpointProps = { readonly endpoint: WebhookEndpoint }
 function RemoveButton({ endpoint }: EndpointProps) {
   return (
     <FormButton
-      {...{ label: 'Remove', title: 'Remove this webhook?', isDangerous: true }}
+      label="Remove"
+      title="Remove this webhook?"
+      isDangerous
       send={async () => {
         await setWebhook(endpoint, { webhook_url: undefined, webhook_secret: null })
         goTo(linkTo('webhooks'))
@@ -86,7 +88,8 @@ function Endpoint({ endpoint }: EndpointProps) {
           <ActionButton act={test}>Send a test</ActionButton>
           <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>
           <FormButton
-            {...{ label: 'Replay', title: 'Replay events?' }}
+            label="Replay"
+            title="Replay events?"
             fields={[{ label: 'Since', name: 'since', kind: 'date' }]}
             values={{ since: new Date().toISOString().slice(0, 10) }}
             send={({ since }) => client.webhooks.replay({ endpoint_id: id, since })}

@@ -75,13 +75,19 @@ export function Edit<R extends object>(props: EditProps<R>) {
   return (
     <Section title="Edit">
       <Form
-        {...{ label, fields, values, send }}
+        label={label}
+        fields={fields}
+        values={values}
+        send={send}
         check={(parsed) => check(changesOf(parsed, base), base)}
         onChange={change}
       >
         {newest && (
           <Conflict
-            {...{ before, theirs: textsOf(newest), yours: values, changed }}
+            before={before}
+            theirs={textsOf(newest)}
+            yours={values}
+            changed={changed}
             onResolve={(values) => rebase(newest, values)}
           />
         )}

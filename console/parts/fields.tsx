@@ -69,7 +69,8 @@ function Control({ attributes, ...field }: FieldProps & { readonly attributes: o
   const common = { ...attributes, name }
   const onInput = (event: Event) => onChange((event.target as HTMLInputElement).value)
   const text = { autocomplete: 'off', spellcheck: false, value, onInput, ...common }
-  if (options) return <Select {...{ options, value, onChange }} attributes={common} />
+  if (options)
+    return <Select options={options} value={value} onChange={onChange} attributes={common} />
   if (kind === 'check') {
     const check = (event: Event) =>
       onChange((event.target as HTMLInputElement).checked ? 'true' : '')
@@ -77,7 +78,7 @@ function Control({ attributes, ...field }: FieldProps & { readonly attributes: o
   }
   if (kind === 'long' || kind === 'json') return <textarea rows={4} class={kind} {...text} />
   // The types of Preact do not accept a union here.
-  return <input type={kind as 'text'} {...{ inputMode }} {...text} />
+  return <input type={kind as 'text'} inputMode={inputMode} {...text} />
 }
 
 interface SelectProps extends Pick<FieldProps, 'value' | 'onChange'> {

@@ -44,7 +44,8 @@ export function Filters({ fields, values }: FiltersProps) {
   return (
     <search class="filters">
       <Fields
-        {...{ fields, values: values ?? query }}
+        fields={fields}
+        values={values ?? query}
         onChange={(values) => goTo(linkTo(page, id, { ...values }), true)}
       />
     </search>
@@ -187,7 +188,11 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
       {values && (
         <Dialog title={title} onClose={close}>
           <Form
-            {...{ submit: label, ...props, label: title, fields, values }}
+            submit={label}
+            {...props}
+            label={title}
+            fields={fields}
+            values={values}
             onChange={setValues}
             send={finish}
             onCancel={close}

@@ -41,7 +41,7 @@ export function Failure({ error, onRetry, shown = [] }: FailureProps) {
   const all = detailsOf(error)
   const details = all.filter(({ field }) => !fieldAmong(shown, field))
   return (
-    <Notice {...{ tone: 'bad', title }}>
+    <Notice tone="bad" title={title}>
       {details.length === all.length && <p>{text}</p>}
       {details.length > 0 && (
         <ul>

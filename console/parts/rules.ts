@@ -19,7 +19,8 @@ interface OwnFields {
 export function fieldsOf(rules: Rules, own: OwnFields = {}): FieldInfo[] {
   const wanted = Object.entries(rules).filter(([name]) => own[name] !== false)
   return wanted.map(([name, { schema }]) => ({
-    ...{ label: labelOf(name), name },
+    label: labelOf(name),
+    name,
     ...fieldOf(schema),
     ...own[name],
   }))

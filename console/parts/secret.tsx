@@ -10,7 +10,7 @@ interface SecretProps {
 /** Shows a secret once. Escape does not close it. */
 export function Secret({ title, text, onClose }: SecretProps) {
   return (
-    <Dialog {...{ title, onClose }} isRequired>
+    <Dialog title={title} onClose={onClose} isRequired>
       <p>Copy it now: it is shown only this once.</p>
       <Copyable label="the secret" text={text} />
       <div class="actions">

@@ -116,11 +116,9 @@ const securitySchemes = {
 
 const parameters = {
   requestId: {
-    ...{
-      name: 'X-Request-Id',
-      in: 'header',
-      schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
-    },
+    name: 'X-Request-Id',
+    in: 'header',
+    schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
     description:
       'A request id of your own. The server replaces an id that does not match this pattern.',
   },

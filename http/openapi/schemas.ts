@@ -72,7 +72,10 @@ function createBodySchemas() {
     ItemList: record({ items: { type: 'array', items: ref('Item') } }),
     ImportResult: record({ ok: { const: true } }),
     OwnedItem: record({
-      ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
+      sku: text,
+      quantity: count,
+      first_purchased_at: time,
+      last_purchased_at: time,
     }),
     OwnedPage: page('owned', 'OwnedItem'),
     CreatedProject: pick(project, ...PROJECT),
@@ -103,8 +106,11 @@ const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', '
 const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
 
 const detail = record<ErrorDetail>({
-  ...{ 'field?': text, 'line?': count, 'column?': text },
-  ...{ code: text, message: text },
+  'field?': text,
+  'line?': count,
+  'column?': text,
+  code: text,
+  message: text,
 })
 
 const problem = {

@@ -102,7 +102,10 @@ export function createQueues() {
       const { account_id, endpoint_id, url } = message
       const host = `${account_id} ${URL.canParse(url) ? new URL(url).hostname : ''}`
       const queue = queues.get(endpoint_id) ?? {
-        ...{ endpoint_id, account_id, waiting: [], inFlight: 0 },
+        endpoint_id,
+        account_id,
+        waiting: [],
+        inFlight: 0,
       }
       queues.set(endpoint_id, queue)
       queue.waiting.push({ message, deadline, host })

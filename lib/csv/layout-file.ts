@@ -145,7 +145,8 @@ function formatOf({ columns, skip, statuses, currency, ...layout }: Parsed): For
     name: 'layout',
     columns: columns as Format['columns'],
     needed: [...new Set(named)].map((column) => [column, 'is missing: the layout names it']),
-    ...{ price_unit, decimal },
+    price_unit,
+    decimal,
     times: { date_format, zone },
     uses: [...ids, ...times, ...Object.keys(skip)],
     derive: () => (cell) => ({

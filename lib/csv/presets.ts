@@ -55,8 +55,13 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     // Each export has the alias of that day, and old versions stored other prices.
     comparison: 'product',
     uses: [
-      ...['is_sandbox', 'refunded_at', 'renewal_number', 'effective_end_time', 'end_time'],
-      ...['price_in_purchased_currency', 'rc_last_seen_app_user_id_alias'],
+      'is_sandbox',
+      'refunded_at',
+      'renewal_number',
+      'effective_end_time',
+      'end_time',
+      'price_in_purchased_currency',
+      'rc_last_seen_app_user_id_alias',
     ],
     derive: (store) => (cell) => {
       const is_sandbox = /^(true|t|1)$/i.test(cell('is_sandbox'))

@@ -36,7 +36,9 @@ export const ACTIONS = {
   'item.archive': { effect: 'item', event: 'item.archived', data: 'item' },
   'item.restore': { effect: 'item', event: 'item.restored', data: 'item' },
   'purchases.import': {
-    ...{ effect: 'nothing', event: 'purchases.imported', data: 'import' },
+    effect: 'nothing',
+    event: 'purchases.imported',
+    data: 'import',
     refunds: 'purchases.refunded',
   },
   'purchases.record': { effect: 'nothing', event: 'purchase.recorded', data: 'purchase' },

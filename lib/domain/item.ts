@@ -149,7 +149,8 @@ export function describeItemChange(before: Item, after: Item): JsonObject {
   const changed = Object.keys(found)
   const { price } = found
   return {
-    ...{ name: after.name, version },
+    name: after.name,
+    version,
     ...(changed.length > 0 && { changed }),
     ...(price && { price: { old: price.from, new: price.to } }),
   }

@@ -90,7 +90,9 @@ export function newItem({ now }: Context, store: Store, fields: ItemValues): Ite
   const created_at = formatInstant(now())
   return {
     id: createId('itm', now()),
-    ...{ account_id, project_id, store_id },
+    account_id,
+    project_id,
+    store_id,
     ...fields,
     created_at,
     version: 1,

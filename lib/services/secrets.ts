@@ -71,7 +71,8 @@ export function createSealer(masterKeys: readonly Uint8Array[]) {
     isOn: newest !== undefined,
     /** The check values of the master keys, newest first; see `KeyCheck`. */
     checkValues: keys.map(({ secret }) => digestUnder(secret, CHECKED_TEXT)),
-    ...{ seal, open },
+    seal,
+    open,
     /**
      * Encrypts a secret again with the newest key. Returns it unchanged if it cannot be decrypted.
      */

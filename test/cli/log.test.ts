@@ -8,9 +8,11 @@ import type { Duplex, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createLogWriter } from '../../cli/serve/log-writer.ts'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { insertShops, MAIN, newRow } from '../storage/fixtures/records.ts'
 import { createIo, serveHere } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { createShopFile } from '../support/served.ts'
 import { createShop } from '../support/till.ts'
@@ -51,6 +53,24 @@ test('health checks and scrapes are logged only with --log debug, each start wit
     assert.equal(messagesOf(log)[0], `tillkit ${version} started on ${url}`)
     assert.equal(messagesOf(log).at(-1), 'tillkit stopped')
   }
+})
+
+test('a repair of the database at the start is logged as a warning', async (t) => {
+  const db = await (await startPostgres()).emptySchema(t)
+  const storage = await openPostgres(t, db)
+  await insertShops(storage)
+  await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
+  await rawPostgres(t, db)`UPDATE stores SET last_purchase = 0`
+
+  const { log, stop, closed } = await serveHere(t, [...FREE, '--db', db])
+  stop('SIGTERM')
+  await closed
+
+  const repairs = entriesOf(log).filter(({ message }) => message?.includes('hid purchases'))
+  assert.deepEqual(
+    repairs.map(({ level }) => level),
+    ['warn'],
+  )
 })
 
 test('an outage of the database is two lines, and its requests are logged without a stack', async (t) => {

@@ -134,13 +134,20 @@ export async function preparePlan(context: Context, account: Account, input: Cat
     changes: draft.changes,
   }
   const writes = {
-    ...{ project_id, state, project: changedProject, newStores, newItems, items, entries },
+    project_id,
+    state,
+    project: changedProject,
+    newStores,
+    newItems,
+    items,
+    entries,
     stores: configured.flatMap(([before, after]) => (before && isStore(after) ? [after] : [])),
   }
   const added = configured.map(([before, after]) => configBytes(after) - configBytes(before))
   const addedBytes = added.reduce((sum, bytes) => sum + bytes, 0)
   const quota = {
-    ...{ account_id, project_id },
+    account_id,
+    project_id,
     ...(addedBytes > 0 && { config_bytes: quotas.configBytes }),
     ...(newStores.length > 0 && { stores: quotas.storesPerProject }),
   }

@@ -69,7 +69,8 @@ async function readRefunds(
       return { messages, rest: `${part}:${after}`, pages }
     }
     const { records, next } = await storage.listRefunds(import_id, {
-      ...{ after, limit: REFUNDS_PER_PART },
+      after,
+      limit: REFUNDS_PER_PART,
     })
     const count = countFitting(records)
     if (count > 0) {

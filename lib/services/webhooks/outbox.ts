@@ -241,8 +241,13 @@ export function createOutbox(context: Context): Outbox {
       // An endpoint gets messages again when half of them are settled: each claim reads all due ones.
       const having = (most: number) => [...counts].flatMap(([id, n]) => (n >= most / 2 ? id : []))
       const ready = await storage.findReady({
-        ...{ holder, now: begun, limit: ENDPOINTS, most: WAITING, except: claimed.full() },
-        ...{ full: having(limit), full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING)) },
+        holder,
+        now: begun,
+        limit: ENDPOINTS,
+        most: WAITING,
+        except: claimed.full(),
+        full: having(limit),
+        full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING)),
         claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
       })
       const messages: OutgoingMessage[] = []

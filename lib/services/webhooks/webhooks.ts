@@ -94,7 +94,11 @@ export function createWebhooks(context: Context): Webhooks {
     const { count, cursor, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
     const age = at === undefined ? 0 : Math.floor((now() - Date.parse(at)) / 1000)
     return {
-      ...{ endpoint_id, project_id, store_id, url: showWebhookUrl(url), state },
+      endpoint_id,
+      project_id,
+      store_id,
+      url: showWebhookUrl(url),
+      state,
       ...(reason && { reason }),
       ...(unconfirmed && {
         unconfirmed_url: showWebhookUrl(unconfirmed.url),
@@ -237,7 +241,12 @@ function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
   const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
   const { status, error, answer, duration_ms } = message
   return {
-    ...{ endpoint_id, webhook_id, sequence, type, state, attempts },
+    endpoint_id,
+    webhook_id,
+    sequence,
+    type,
+    state,
+    attempts,
     ...(at !== undefined && { at: formatInstant(at) }),
     ...(state === 'waiting' && { next_at: formatInstant(Math.max(next_at, due_at)) }),
     ...(status !== undefined && { status }),

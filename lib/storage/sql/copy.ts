@@ -65,15 +65,22 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   numbered(ITEM_ROWS, { store: 'integer' }),
   {
     ...numbered(IMPORT_DETAILS, {
-      ...{ store: 'integer', import_id: 'text', created_at: 'timestamptz', undone_at: 'text' },
-      ...{ first_purchase: 'number', last_purchase: 'number' },
+      store: 'integer',
+      import_id: 'text',
+      created_at: 'timestamptz',
+      undone_at: 'text',
+      first_purchase: 'number',
+      last_purchase: 'number',
     }),
     where: '(r.owner IS NULL OR r.undone_at IS NOT NULL) AND r.undoes IS NULL',
   },
   {
     name: 'purchases',
     columns: {
-      ...{ store: 'integer', seq: 'number', import: 'integer', item: 'integer' },
+      store: 'integer',
+      seq: 'number',
+      import: 'integer',
+      item: 'integer',
       ...typesOf(PURCHASES, 'import_id', 'sku'),
     },
     key: ['store', 'seq'],
@@ -82,8 +89,11 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   {
     name: 'status_changes',
     columns: {
-      ...{ store: 'integer', import: 'integer', purchase: 'number' },
-      ...{ before: 'smallint', after: 'smallint' },
+      store: 'integer',
+      import: 'integer',
+      purchase: 'number',
+      before: 'smallint',
+      after: 'smallint',
     },
     key: ['import', 'purchase'],
     where: isKept('import'),

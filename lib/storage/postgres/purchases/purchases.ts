@@ -43,8 +43,14 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
         WHERE ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}`,
       order: `ORDER BY p.seq ${order}`,
       values: [
-        ...[account_id, store_id, account_id, store_id],
-        ...[first, last, ...within.values, ...conditions.values],
+        account_id,
+        store_id,
+        account_id,
+        store_id,
+        first,
+        last,
+        ...within.values,
+        ...conditions.values,
       ],
     }
   },

@@ -32,7 +32,11 @@ export const recordDialect = (): RecordDialect => ({
   *insertRow(store, added, seq, row, item) {
     const isEmpty = Object.keys(row.metadata).length === 0
     const values: { readonly [column: string]: Value | undefined } = {
-      ...{ ...row, store, seq, item, import: added },
+      ...row,
+      store,
+      seq,
+      item,
+      import: added,
       status: PURCHASE_STATUSES.indexOf(row.status),
       metadata: isEmpty ? null : row.metadata,
     }

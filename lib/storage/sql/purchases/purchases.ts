@@ -135,7 +135,10 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const rows = yield* all(
       `SELECT ${columns}, s.store_id FROM stores s ${sql.joinTransaction} ${details}
          AND ${selected.sql} ${conditions.sql} ORDER BY s.seq LIMIT ?`,
-      ...[transaction_id, ...selected.values, ...conditions.values, limit],
+      transaction_id,
+      ...selected.values,
+      ...conditions.values,
+      limit,
     )
     return rows.map((row) => PURCHASES.readInto({ store_id: row.store_id as string }, row))
   }
@@ -144,9 +147,11 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const rows = yield* all(statusChanges, transaction_id, account_id, store_id)
     const statusOf = (status: unknown) => PURCHASE_STATUSES[status as number] as PurchaseStatus
     return rows.map(({ import_id, created_at, file_name, before, after }) => ({
-      ...{ import_id: import_id as string, created_at: created_at as string },
+      import_id: import_id as string,
+      created_at: created_at as string,
       ...(typeof file_name === 'string' && { file_name }),
-      ...{ before: statusOf(before), after: statusOf(after) },
+      before: statusOf(before),
+      after: statusOf(after),
     }))
   }
 
@@ -158,7 +163,10 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
          max(purchased_at) AS last_purchased_at
        FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
        GROUP BY name ORDER BY name LIMIT ?`,
-      ...[...found.values, page.after ?? '', now, page.limit + 1],
+      ...found.values,
+      page.after ?? '',
+      now,
+      page.limit + 1,
     )
     return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
   }

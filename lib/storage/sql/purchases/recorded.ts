@@ -53,7 +53,9 @@ export function storedPurchase(
   const { purchased_at, expires_at } = row
   return {
     ...JSON.parse(JSON.stringify(row)), // leaves out undefined fields
-    ...{ store_id, import_id, purchased_at: formatInstant(purchased_at) },
+    store_id,
+    import_id,
+    purchased_at: formatInstant(purchased_at),
     ...(expires_at !== undefined && { expires_at: formatInstant(expires_at) }),
   }
 }

@@ -95,7 +95,10 @@ export function* compareRows<T extends Sent>(
   if (changes.size > 0) yield* dialect.addChanges(lease, changes)
   yield* addOverlaps(sql, lease, overlaps)
   const result = {
-    ...{ ...counts, added: fresh.size, conflicts, unknown: [] },
+    ...counts,
+    added: fresh.size,
+    conflicts,
+    unknown: [],
     unequal: countUnequal(unequal),
   }
   return { result, fresh: [...fresh.values()] }

@@ -42,7 +42,8 @@ export function webhookMethods(sql: Sql) {
       FROM (${changes.sql}) c CROSS JOIN purchases p CROSS JOIN items t
       WHERE ${sql.isPurchaseOfChange} AND t.seq = p.item AND c.${IS_REFUND}
       ORDER BY c.purchase LIMIT ?`,
-      ...[...changes.values, limit + 1],
+      ...changes.values,
+      limit + 1,
     )
     const last = yield* find(
       `SELECT purchase FROM (${changes.sql}) c ORDER BY purchase
