@@ -16,7 +16,8 @@ export const databaseCommands = [
     example: 'tillkit upgrade --db tillkit.db',
     upgradesDatabase: true,
     options: {},
-    async run({ output }) {
+    async run({ output, storage, io }) {
+      for (const repair of storage.repairs ?? []) io.stderr.write(`tillkit: ${repair}\n`)
       if (output.json) output.record({ upgraded: true })
       output.line('The database is up to date')
     },

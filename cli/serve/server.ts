@@ -34,6 +34,7 @@ export async function runServer({
   till,
   db,
   isNew,
+  storage,
   args,
   options,
   config,
@@ -139,6 +140,7 @@ export async function runServer({
   // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
   // expected.
   if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
+  for (const repair of storage.repairs ?? []) log('warn', repair)
   for (const message of findStartupWarnings(db, config, host)) log('warn', message)
   const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
   if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))

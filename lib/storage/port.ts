@@ -22,6 +22,8 @@ export interface Storage extends SqlMethods {
    * clock of a database server in Unix milliseconds.
    */
   ping(): Promise<number | undefined>
+  /** A sentence for each fault of an earlier version that opening the database has repaired. */
+  readonly repairs?: readonly string[]
   /** Checks the whole database. Resolves to a list with one sentence for each problem. */
   check(): Promise<string[]>
   /** Writes a consistent copy into a new file. Missing unless the database is a file. */

@@ -13,6 +13,7 @@ import { createPool } from './postgres/pool.ts'
 import { importDialect } from './postgres/purchases/leases.ts'
 import { purchaseDialect } from './postgres/purchases/purchases.ts'
 import { recordDialect } from './postgres/purchases/record.ts'
+import { showHiddenPurchases } from './postgres/purchases/repair.ts'
 import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { execute, sqlOn } from './postgres/sql.ts'
@@ -45,7 +46,9 @@ export async function openPostgresStorage(
     await upgrade(db, options.upgrade)
     await renumberRestored(db)
     await execute(db, assertWhole())
-    return withReadCache(storageOn(db), db, createVersionCheck(db), cacheBytesOf(url, options))
+    const repairs = options.upgrade === false ? [] : await showHiddenPurchases(db)
+    const storage = { ...storageOn(db), repairs }
+    return withReadCache(storage, db, createVersionCheck(db), cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
     if ((error as { code?: string }).code === undefined) throw error

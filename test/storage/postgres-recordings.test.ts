@@ -181,6 +181,30 @@ describe('PostgreSQL purchases recorded during an import', () => {
     })
   }
 
+  test('are shown again by the next start where an import has hidden them', async (t) => {
+    const { storage, sql, url } = await openShops(t)
+    for (const line of [2, 3, 4]) await record(storage, line)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await addRows(current, [newRow(5)])
+    await sql`UPDATE stores SET last_purchase = 1 WHERE account_id = 'acc_1' AND store_id = 'main'`
+    assert.equal(await record(storage, 6), 'busy')
+    assert.match((await storage.check()).join(), /^1 stores hide purchases/)
+
+    const reading = await openPostgres(t, url, { upgrade: false })
+    const [first, second] = [await openPostgres(t, url), await openPostgres(t, url)]
+
+    const repair = 'The store main of acc_1 hid purchases: its counter was 1 and is now 3'
+    assert.deepEqual(
+      [reading, first, second].map(({ repairs }) => repairs),
+      [[], [repair], []],
+    )
+    assert.equal(await record(second, 6), 'added')
+    assert.deepEqual(await transactions(second, MAIN), ['tx_2', 'tx_3', 'tx_4', 'tx_6'])
+    await current.commit()
+    assert.deepEqual((await transactions(second, MAIN)).at(-1), 'tx_5')
+    assert.deepEqual(await storage.check(), [])
+  })
+
   test('do not deadlock with an erasure', async (t) => {
     const { storage, errors, hold, isWaiting } = await openShops(t)
     await importRows(storage, MAIN, 'imp_1', [newRow(1, { user_id: 'ann' })])

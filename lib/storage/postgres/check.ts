@@ -1,14 +1,13 @@
 import { type Check, findBroken } from '../sql/check.ts'
 import type { Database } from './connection.ts'
+import { FIND_HIDING } from './purchases/repair.ts'
 import { execute } from './sql.ts'
 
 /** Finds rows that break references without a foreign key, and invalid indexes. */
 const PROBLEMS: readonly Check[] = [
   [
-    'stores have purchases behind their last one, and no import under way',
-    `SELECT count(*) AS n FROM stores s
-     WHERE EXISTS (SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq > s.last_purchase)
-       AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
+    'stores hide purchases: start a server, or run "tillkit upgrade", to show them again',
+    `SELECT count(*) AS n FROM (${FIND_HIDING}) hiding`,
   ],
   [
     'changes name a purchase that is not there',
