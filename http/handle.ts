@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Till, Together } from '../lib/index.ts'
+import { type Till, TillError, type Together } from '../lib/index.ts'
 import { hangUpError } from './body.ts'
 import { discardRest, sendContinue } from './connections.ts'
 import { createCore } from './core.ts'
@@ -234,7 +234,9 @@ class NodeExchange implements Exchange {
 /** Logs a request, and counts it in the metrics. `failure` is the thrown value. */
 function recordOutcome(exchange: NodeExchange, record: NonNullable<Recorder>, failure: unknown) {
   const { request, answer: response, started } = exchange
-  const isCut = response.destroyed && !response.writableEnded
+  // The credential was revoked while the answer was sent.
+  const isRevoked = failure instanceof TillError && failure.kind === 'unauthenticated'
+  const isCut = response.destroyed && !response.writableEnded && !isRevoked
   const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
   const isFault = failure !== undefined && isServerFault && !isHangUp(request, failure)
   // The socket is destroyed if the client disconnected, or if an internal error cut off an answer.

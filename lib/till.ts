@@ -1,3 +1,4 @@
+import { type Caller, verifyCaller } from './services/access.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog/catalog.ts'
 import { createContext, type TillOptions } from './services/context.ts'
@@ -45,6 +46,12 @@ export interface Till extends AsyncDisposable {
   readonly webhooks: Webhooks
   /** The operations of the webhook sender. */
   readonly outbox: Outbox
+  /**
+   * Throws `account_key_required` or `token_required` if the caller's credential was revoked or has
+   * expired since it was authenticated. Call it now and then during an answer that takes long. The
+   * methods `all` and `export` call it with each page.
+   */
+  verify(caller: Caller): Promise<void>
   /**
    * Call it once for each request. The returned function runs the library calls of the request.
    * Reads that such a call begins synchronously may return data from the start of the request,
@@ -95,6 +102,7 @@ export function createTill(options: TillOptions): Till {
     operations: createOperations(context),
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
+    verify: (caller) => verifyCaller(context, caller),
     together: () => options.storage.together(),
     ...(revision && { revision }),
     on: changes.on,

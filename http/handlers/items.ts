@@ -49,9 +49,11 @@ export async function listItems({
   const { limits, concurrency } = context
   const read = async (cursor?: string) => {
     await waitForTurn(account_id)
-    return runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () =>
-      till.items.list(caller, { ...asked, limit: pageLimit, cursor }),
-    )
+    return runWhenFree(concurrency.reads, account_id, limits.answerTimeout, async () => {
+      const page = await till.items.list(caller, { ...asked, limit: pageLimit, cursor })
+      await till.verify(caller)
+      return page
+    })
   }
   return { body: new StreamedBody(chunksOf(read, cursor), etagOf(revision)) }
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import type { Authority } from '../domain/authority.ts'
+import { type Authority, tokenRequired } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
@@ -8,6 +8,7 @@ import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { KeyedAccount, Storage } from '../storage/port.ts'
+import { LEEWAY } from '../token/claims.ts'
 import type { Context } from './context.ts'
 import { readTokenId } from './ids.ts'
 
@@ -32,6 +33,36 @@ export function authorityOf(caller: Caller | undefined): Authority | undefined {
   return {
     token: { project_id, user_id, issued_under: readTokenId(token_id).watermark, issued_at },
   }
+}
+
+/**
+ * Throws `account_key_required` or `token_required` if the caller's credential was revoked, or has
+ * expired, since it was authenticated.
+ */
+export async function verifyCaller({ storage, now }: Context, caller: Caller): Promise<void> {
+  const authority = authorityOf(caller)
+  if (authority) await storage.verifyAuthority(authority)
+  if (isSession(caller) && isExpired(caller, now())) throw tokenRequired()
+}
+
+/**
+ * Adds to the read of a page that it verifies the caller's credential afterwards: a list or an
+ * export may run for hours, and ends when the credential is revoked.
+ */
+export function verified<Page, Result>(
+  context: Context,
+  caller: Caller,
+  read: (page: Page) => Promise<Result>,
+): (page: Page) => Promise<Result> {
+  return async (page) => {
+    const result = await read(page)
+    await verifyCaller(context, caller)
+    return result
+  }
+}
+
+export function isExpired({ exp }: Session, now: number): boolean {
+  return exp <= now / 1000 - LEEWAY
 }
 
 /** Throws a TypeError unless the caller is an account. */

@@ -13,7 +13,7 @@ import type { Project } from '../domain/project.ts'
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { type AuditPage, type KeyedAccount, listAll } from '../storage/port.ts'
-import { assertAccount } from './access.ts'
+import { assertAccount, verified } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashText } from './ids.ts'
@@ -137,7 +137,10 @@ export function createAccounts(context: Context): Accounts {
     async listKeys(account) {
       assertAccount(account)
       const keys: AccountKeyInfo[] = []
-      const all = listAll((page) => accounts.pageOfKeys(account, page), 'keys')
+      const all = listAll(
+        verified(context, account, (page) => accounts.pageOfKeys(account, page)),
+        'keys',
+      )
       for await (const key of all) keys.push(key)
       return keys
     },

@@ -34,6 +34,7 @@ import {
   isSession,
   reaches,
   unknownStore,
+  verified,
 } from './access.ts'
 import {
   auditedWrite,
@@ -220,7 +221,11 @@ export function createItems(context: Context): Items {
       }
     },
 
-    all: (caller, query) => listAll((page) => items.list(caller, { ...query, ...page }), 'items'),
+    all: (caller, query) =>
+      listAll(
+        verified(context, caller, (page) => items.list(caller, { ...query, ...page })),
+        'items',
+      ),
   }
   return items
 }

@@ -22,6 +22,7 @@ import {
   getNamedProject,
   getProjectByKey,
   isSession,
+  verified,
 } from './access.ts'
 import { auditedWrite, type CallOptions, type CreateOptions, subjectOf } from './audit.ts'
 import { createConfigured, updateConfigured } from './configured.ts'
@@ -141,7 +142,11 @@ export function createProjects(context: Context): Projects {
       return { projects: records.map(withoutSecrets), ...next }
     },
 
-    all: (account) => listAll((page) => projects.list(account, page), 'projects'),
+    all: (account) =>
+      listAll(
+        verified(context, account, (page) => projects.list(account, page)),
+        'projects',
+      ),
   }
   return projects
 }

@@ -17,7 +17,6 @@ import {
 } from '../domain/session.ts'
 import { recordsOf, type StoreSummary } from '../storage/port.ts'
 import type { Claims } from '../token/claims.ts'
-import { LEEWAY } from '../token/claims.ts'
 import {
   assertAccount,
   assertActive,
@@ -25,6 +24,7 @@ import {
   authorityOf,
   getNamedProject,
   getProjectByKey,
+  isExpired,
 } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -162,7 +162,7 @@ export function createSessions(context: Context): Sessions {
       return session
     },
 
-    isExpired: ({ exp }) => exp <= now() / 1000 - LEEWAY,
+    isExpired: (session) => isExpired(session, now()),
 
     async issue(account, input, options) {
       assertAccount(account)

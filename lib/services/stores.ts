@@ -19,6 +19,7 @@ import {
   findReachableStore,
   getNamedProject,
   getNamedStore,
+  verified,
 } from './access.ts'
 import type { CreateOptions } from './audit.ts'
 import { createConfigured, updateConfigured } from './configured.ts'
@@ -120,7 +121,11 @@ export function createStores(context: Context): Stores {
       return { stores: records.map(withoutSecrets), ...next }
     },
 
-    all: (caller, query) => listAll((page) => stores.list(caller, { ...query, ...page }), 'stores'),
+    all: (caller, query) =>
+      listAll(
+        verified(context, caller, (page) => stores.list(caller, { ...query, ...page })),
+        'stores',
+      ),
   }
   return stores
 }

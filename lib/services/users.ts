@@ -17,7 +17,7 @@ import {
   recordsOf,
   type UserKey,
 } from '../storage/port.ts'
-import { assertAccount, authorityOf, getNamedProject } from './access.ts'
+import { assertAccount, authorityOf, getNamedProject, verified } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
@@ -52,19 +52,23 @@ const EXPORT_PAGE = 200
 export function createUsers(context: Context): Users {
   const { storage, now, longCalls } = context
 
-  const storesOf = (project_id: string) =>
-    recordsOf((page) => storage.listStoreSummaries(project_id, page))
+  const listStores = (project_id: string) => (page: Page) =>
+    storage.listStoreSummaries(project_id, page)
 
   const subjectOf = (user: UserKey) => {
     const { project_id } = user
     return { subject: `${project_id}/${pseudonymOf(user)}`, project_id }
   }
 
-  async function* purchasesOf(account_id: string, { project_id, user_id }: UserKey) {
-    for await (const { store_id } of storesOf(project_id)) {
+  async function* purchasesOf(account: Account, { project_id, user_id }: UserKey) {
+    const { account_id } = account
+    for await (const { store_id } of recordsOf(
+      verified(context, account, listStores(project_id)),
+    )) {
       const list = (page: Page) =>
         storage.listPurchases({ account_id, store_id }, { user_id }, page)
-      for await (const { records } of pagesOf(list, EXPORT_PAGE)) yield records
+      const pages = pagesOf(verified(context, account, list), EXPORT_PAGE)
+      for await (const { records } of pages) yield records
     }
   }
 
@@ -73,25 +77,24 @@ export function createUsers(context: Context): Users {
     yield own.map((each) => ({ ...each, not_after: formatInstant(each.not_after * 1000) }))
   }
 
-  async function* entriesAbout(account_id: string, user: UserKey) {
+  async function* entriesAbout(account: Account, user: UserKey) {
     const names = [user, { ...user, user_id: pseudonymOf(user) }].map(namesOf)
-    const list = (page: Page) => storage.listAudit(account_id, page)
-    for await (const { entries } of pagesOf(list, EXPORT_PAGE)) {
+    const list = (page: Page) => storage.listAudit(account.account_id, page)
+    for await (const { entries } of pagesOf(verified(context, account, list), EXPORT_PAGE)) {
       yield entries.filter((entry) => names.some((own) => isAbout(entry, own)))
     }
   }
 
   async function* exportUser(account: Account, input: UserQuery, options: CallOptions) {
     const user = parseObject(input, userFields)
-    const { account_id } = account
     await getNamedProject(storage, account, user.project_id, 'project_id')
     yield JSON.stringify({ ...user, exported_at: formatInstant(now()) }).slice(0, -1)
     const write = auditedWrite(context, account, 'users.export', subjectOf(user), options)
     await storage.insertAudit(write)
     yield* formatLists({
-      purchases: purchasesOf(account_id, user),
+      purchases: purchasesOf(account, user),
       revocations: revocationsOf(user),
-      audit_entries: entriesAbout(account_id, user),
+      audit_entries: entriesAbout(account, user),
     })
   }
 
@@ -117,7 +120,7 @@ export function createUsers(context: Context): Users {
         onProgress?.(erased)
       }
       const erasure = { user_id: user.user_id, deletes, ...authorized, onErased, signal }
-      for await (const { store_id } of storesOf(user.project_id)) {
+      for await (const { store_id } of recordsOf(listStores(user.project_id))) {
         const store = { account_id, store_id }
         const attempt = () => storage.erasePurchases(store, createId('imp', now()), erasure)
         await afterImport(attempt, signal)

@@ -33,6 +33,36 @@ test('no create succeeds after another server has revoked its key, and its mista
   await assert.rejects(here.items.getByName(account, 'main', 'new'), { code: 'item_not_found' })
 })
 
+test('a list that is being sent ends when another server revokes its token', async (t) => {
+  const url = await server.createSchema(t)
+  const storage = await openPostgres(t, url)
+  const here = createTill({ storage })
+  const there = createTill({ storage: await openPostgres(t, url) })
+  const { account, project_id, item, token } = await createShop(here)
+  for (let i = 0; i < 40; i++) {
+    const large = { description: 'x'.repeat(60_000), name: `item_${i}`, id: `itm_${i}` }
+    await storage.insertItem({ ...item, ...large })
+  }
+  const handle = createFetchHandler(here)
+  const headers = { authorization: `Bearer ${token}` }
+  const list = await handle(new Request('http://shop.test/api/v1/items?store_id=main', { headers }))
+  const reader = (list.body as ReadableStream<Uint8Array>).getReader()
+  const read = async () => {
+    const { value, done } = await reader.read()
+    return done ? undefined : Buffer.from(value).toString()
+  }
+  assert.match((await read()) ?? '', /item_0/)
+
+  await there.sessions.revoke(account, { project_id })
+
+  let last: string | undefined = ''
+  const readRest = async () => {
+    for (let text = await read(); text !== undefined; text = await read()) last = text
+  }
+  await assert.rejects(readRest())
+  assert.doesNotMatch(last, /item_39/)
+})
+
 type Shop = Awaited<ReturnType<typeof serveShop>>
 
 const create = ({ withKey }: Shop) => {

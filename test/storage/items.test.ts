@@ -71,7 +71,8 @@ async function changesOf(
 
 async function itemsIn(storage: Storage): Promise<Item[]> {
   const items: Item[] = []
-  for await (const page of catalogPages(storage, MAIN)) items.push(...page.items)
+  for await (const page of catalogPages((page) => storage.listItems(MAIN, page)))
+    items.push(...page.items)
   return items
 }
 

@@ -10,8 +10,8 @@ import type { JsonObject } from '../../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../../domain/item.ts'
 import { PROJECT_SECRETS } from '../../domain/project.ts'
 import { STORE_SECRETS } from '../../domain/store.ts'
-import { catalogPages, type ItemPage, recordsOf } from '../../storage/port.ts'
-import { assertAccount, getNamedProject } from '../access.ts'
+import { catalogPages, type ItemPage, type Page, recordsOf } from '../../storage/port.ts'
+import { assertAccount, getNamedProject, verified } from '../access.ts'
 import { auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { type CatalogRequest, preparePlan } from './plan.ts'
@@ -52,14 +52,16 @@ export function createCatalog(context: Context): Catalogs {
     const described = fields satisfies Record<keyof CatalogProject, unknown>
     yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
     let before = ''
-    for await (const store of recordsOf((page) => storage.listStores(id, page))) {
+    const listStores = verified(context, account, (page: Page) => storage.listStores(id, page))
+    for await (const store of recordsOf(listStores)) {
       const { store_id, store_type, is_sandbox, status } = store
       const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
       const fields = { store_id, store_type, is_sandbox, status, store_config }
       const text = format(fields satisfies Record<StoreField, unknown>, 4)
       yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
       before = ','
-      yield* formatItems(catalogPages(storage, store))
+      const list = (page: Page) => storage.listItems(store, page)
+      yield* formatItems(catalogPages(verified(context, account, list)))
       yield ']\n    }'
     }
     yield before === '' ? ']\n}\n' : '\n  ]\n}\n'

@@ -94,7 +94,7 @@ export async function planStoredItems(
   archiveMissing: boolean,
 ): Promise<void> {
   const at = formatInstant(now())
-  for await (const { items } of catalogPages(storage, store)) {
+  for await (const { items } of catalogPages((page) => storage.listItems(store, page))) {
     for (const stored of items) {
       const found = listed.get(stored.name)
       if (found) {

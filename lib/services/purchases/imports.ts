@@ -5,7 +5,7 @@ import { formatInstant } from '../../domain/instant.ts'
 import { type ImportQuery, importListFields, type ListPage, pageFor } from '../../domain/query.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 import { listAll, type UndoOutcome } from '../../storage/port.ts'
-import { assertAccount, getNamedStore } from '../access.ts'
+import { assertAccount, getNamedStore, verified } from '../access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { afterImport } from './after-import.ts'
@@ -46,7 +46,10 @@ export function createImports(context: Context): Imports {
     },
 
     all: (account, query) =>
-      listAll((page) => imports.list(account, { ...query, ...page }), 'imports'),
+      listAll(
+        verified(context, account, (page) => imports.list(account, { ...query, ...page })),
+        'imports',
+      ),
 
     async get(account, import_id) {
       assertAccount(account)

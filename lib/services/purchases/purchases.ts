@@ -32,7 +32,14 @@ import { type Store, storeId } from '../../domain/store.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../../domain/summary.ts'
 import { MAX_DETAILS } from '../../errors.ts'
 import { type Page, pagesOf, type Storage } from '../../storage/port.ts'
-import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from '../access.ts'
+import {
+  assertAccount,
+  assertScope,
+  authorityOf,
+  type Caller,
+  getNamedStore,
+  verified,
+} from '../access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
@@ -211,7 +218,10 @@ export function createPurchases(context: Context): Purchases {
     async *all(account, selection) {
       const list = ({ limit, after: cursor }: Page) =>
         purchases.list(account, { ...selection, limit, cursor })
-      const pages = longCalls.each(account.account_id, pagesOf(list, ALL_PAGE))
+      const pages = longCalls.each(
+        account.account_id,
+        pagesOf(verified(context, account, list), ALL_PAGE),
+      )
       for await (const page of pages) yield* page.purchases
     },
 

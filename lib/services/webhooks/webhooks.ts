@@ -23,7 +23,7 @@ import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../dom
 import { showWebhookUrl } from '../../domain/webhook-settings.ts'
 import { TillError } from '../../errors.ts'
 import { type EndpointMove, listAll } from '../../storage/port.ts'
-import { assertAccount } from '../access.ts'
+import { assertAccount, verified } from '../access.ts'
 import { auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { sameSecret } from './endpoints.ts'
@@ -141,7 +141,10 @@ export function createWebhooks(context: Context): Webhooks {
     },
 
     all: (account, query) =>
-      listAll((page) => webhooks.list(account, { ...query, ...page }), 'endpoints'),
+      listAll(
+        verified(context, account, (page) => webhooks.list(account, { ...query, ...page })),
+        'endpoints',
+      ),
 
     async get(account, endpoint_id) {
       return show(await getEndpoint(account, endpoint_id))

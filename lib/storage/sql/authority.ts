@@ -13,6 +13,10 @@ export const FIND_WATERMARK = `
   SELECT coalesce(max(not_after), 0) AS watermark FROM ${WATERMARKS.name}
   WHERE project_id = ? AND user_id IN ('', ?, ?)`
 
+type Locks = Pick<Dialect, 'lock' | 'forShare'>
+
+export const WITHOUT_LOCKS: Locks = { lock: () => undefined, forShare: '' }
+
 /**
  * Throws if a condition of an authority fails. Until the transaction ends, nobody can revoke the
  * authority. On SQLite, only one transaction writes at a time. On PostgreSQL, the rows of the key,
@@ -26,7 +30,7 @@ export const FIND_WATERMARK = `
  * A change of one of these rows must lock the row exclusively before it calls this function. If two
  * changes first locked the row FOR SHARE, they would deadlock.
  */
-export function* verifyAuthority(sql: Dialect, authority: Authority | undefined): Program<void> {
+export function* verifyAuthority(sql: Locks, authority: Authority | undefined): Program<void> {
   if (!authority) return
   const { key_id, token, store } = authority
   const [, key, project, watermark, found] = yield* findTogether(

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ListPage, ListQuery } from '../../domain/query.ts'
-import type { ItemPage, Page, RecordPage, StoreKey } from './records.ts'
+import type { ItemPage, Page, RecordPage } from './records.ts'
 
 const PAGE = 1000
 
@@ -10,13 +10,10 @@ const CATALOG_PAGE = 100
  * Reads all items of a store, page by page, including archived ones. Pages are small, because
  * reading a page blocks other requests.
  */
-export function catalogPages(
-  storage: { listItems(store: StoreKey, page: Page): Promise<ItemPage> },
-  store: StoreKey,
-) {
+export function catalogPages(listItems: (page: Page) => Promise<ItemPage>) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
-    const read = await storage.listItems(store, { ...page, limit })
+    const read = await listItems({ ...page, limit })
     const { length } = read.items
     if (read.next !== undefined && length < limit) limit = Math.ceil(length / 16) // large items
     return read

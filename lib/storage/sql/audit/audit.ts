@@ -1,5 +1,5 @@
 import type { Authority } from '../../../domain/authority.ts'
-import { verifyAuthority } from '../authority.ts'
+import { verifyAuthority, WITHOUT_LOCKS } from '../authority.ts'
 import type { Sql } from '../dialect.ts'
 import { pagesOf } from '../lists.ts'
 import { findRecord, listBySeq, pageOf } from '../pages.ts'
@@ -22,13 +22,10 @@ export function auditMethods(sql: Sql) {
 
   return {
     /**
-     * For a call that writes nothing: throws if a condition of the `Authority` is not met. Without
-     * row locks, this is only a read, and does not wait for the lock of the SQLite file.
+     * For a call that writes nothing: throws if a condition of the `Authority` is not met. Only
+     * reads, and waits for no lock.
      */
-    verifyAuthority: (authority: Authority) =>
-      sql.forShare === ''
-        ? read(verifyAuthority(sql, authority))
-        : write(() => verifyAuthority(sql, authority)),
+    verifyAuthority: (authority: Authority) => read(verifyAuthority(WITHOUT_LOCKS, authority)),
     findIdempotencyRecord: (account_id: string, key: string) =>
       read(findRecord(IDEMPOTENCY_RECORDS.read, FIND_IDEMPOTENCY_RECORD, account_id, key)),
     /** Lists the audit log of one account or of all, oldest entries first. */
