@@ -1,5 +1,5 @@
 import type { AuditAction } from '../domain/audit.ts'
-import type { Quota } from '../storage/port.ts'
+import type { Changed, Quota } from '../storage/port.ts'
 import { type Caller, isSession } from './access.ts'
 import {
   auditedWrite,
@@ -44,13 +44,15 @@ export async function updateConfigured<T extends SecretHolder>(
 ): Promise<T> {
   const { storage } = context
   const write = auditedWrite(context, caller, action, subjectOf(record), options)
-  const apply = <S extends SecretHolder>(current: S): S => {
+  const by = isSession(caller) ? 'session' : 'account'
+  const apply = <S extends SecretHolder>(current: S): Changed<S> => {
     const next: SecretHolder = change(current as unknown as T)
     const isGrown = configBytes(next) > configBytes(current)
-    const by = isSession(caller) ? 'session' : 'account'
-    const writes = writesOfChange(context, current, next, by)
-    Object.assign(write, writes, { quota: isGrown ? quota : undefined })
-    return next as S
+    return {
+      record: next as S,
+      quota: isGrown ? quota : undefined,
+      ...writesOfChange(context, current, next, by),
+    }
   }
   const changed = isStore(record)
     ? await storage.updateStore(record, apply, write)

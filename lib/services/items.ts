@@ -120,10 +120,9 @@ export function createItems(context: Context): Items {
     const write = auditedWrite(context, account, action, about, options)
     const apply = (current: Item) => {
       const changed = change(current)
-      if (changed === current) return current
-      const next = { ...changed, version: current.version + 1 }
-      Object.assign(write.audit, { data: describeItemChange(current, next) })
-      return next
+      if (changed === current) return { record: current }
+      const record = { ...changed, version: current.version + 1 }
+      return { record, data: describeItemChange(current, record) }
     }
     const changed = await storage.updateItem(id, apply, write)
     return changed as Item // always found, because items are never deleted

@@ -290,7 +290,9 @@ test('a webhook_url that was stored before its rule works, also when it is sent 
   const { id } = project
   const refused = till.projects.update(account, { id, config: { webhook_url } })
   await assert.rejects(refused, /^TillError: config\.webhook_url must be .* without credentials/)
-  await storage.updateProject(id, (current) => ({ ...current, config: { webhook_url } }))
+  await storage.updateProject(id, (current) => ({
+    record: { ...current, config: { webhook_url } },
+  }))
 
   const config = { webhook_url, webhook_secret: 'a secret' }
   assert.deepEqual((await till.projects.update(account, { id, config })).config, config)

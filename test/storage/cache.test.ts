@@ -79,20 +79,24 @@ test('a change in a file is found, also if its audit entry is archived before th
   assert.equal(await cached(), before)
 
   const audit = newEntry({ action: 'project.update', project_id: 'prj_1' })
-  await other.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), { audit })
+  await other.updateProject('prj_1', (project) => ({ record: { ...project, name: 'New' } }), {
+    audit,
+  })
   const file = `${path}.jsonl`
   assert.equal(await other.archiveAudit({ before: '9999-01-01T00:00:00.000Z', file }), 2)
 
   assert.equal((await cached())?.name, 'New')
 
   // After more entries than a check reads, the whole cache is emptied.
-  await other.updateProject('prj_1', (project) => ({ ...project, name: 'Newest' }), { audit })
+  await other.updateProject('prj_1', (project) => ({ record: { ...project, name: 'Newest' } }), {
+    audit,
+  })
   const entries = Array.from({ length: 1_000 }, () => other.insertAudit({ audit: newEntry() }))
   await Promise.all(entries)
   assert.equal((await cached())?.name, 'Newest')
 
   // A write without an audit entry empties the cache of its own process.
-  await storage.updateProject('prj_1', (project) => ({ ...project, name: 'Own' }))
+  await storage.updateProject('prj_1', (project) => ({ record: { ...project, name: 'Own' } }))
   assert.equal((await cached())?.name, 'Own')
 })
 
@@ -127,7 +131,7 @@ test('a read that began before a write is not cached after it', async () => {
 
   const early = storage.findProject('prj_1')
   await read.given
-  await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+  await storage.updateProject('prj_1', (project) => ({ record: { ...project, name: 'New' } }))
   state.version++
   opened.give()
   assert.equal((await early)?.name, 'Game')

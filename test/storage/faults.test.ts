@@ -197,7 +197,7 @@ test('forget does not resolve while a reader keeps old data in the WAL', async (
   reader.exec('BEGIN')
   reader.prepare('SELECT * FROM accounts').all()
   for (const name of ['forget-me', 'New']) {
-    await storage.updateProject('prj_1', (project) => ({ ...project, name }))
+    await storage.updateProject('prj_1', (project) => ({ record: { ...project, name } }))
   }
   hurry(t)
 

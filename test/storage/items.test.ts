@@ -20,7 +20,9 @@ import {
 } from './fixtures/records.ts'
 
 const setPrice = (storage: Storage, name: string, price: number) =>
-  storage.updateItem(`itm_${name}`, (item) => ({ ...item, price, version: item.version + 1 }))
+  storage.updateItem(`itm_${name}`, (item) => ({
+    record: { ...item, price, version: item.version + 1 },
+  }))
 
 const test = testsOn(insertShops)
 
@@ -41,7 +43,7 @@ test('the revision changes with each new or changed item of the store, and not o
   assert.equal(revisions.size, 6)
 
   const last = await revisionOf()
-  await storage.updateItem('itm_gold', (item) => item)
+  await storage.updateItem('itm_gold', (record) => ({ record }))
   await storage.insertItem(newItem('gold', { id: 'itm_again' }))
   await setPrice(storage, 'side_gold', 9)
   assert.equal(await revisionOf(), last)
@@ -112,8 +114,9 @@ testCatalog('a catalog is refused as a whole after another change', async (stora
   for (const change of [
     () => storage.insertItem(newItem('late')),
     () => storage.insertStore(newStore('late')),
-    () => storage.updateProject('prj_1', (project) => ({ ...project, status: 'disabled' })),
-    () => storage.updateStore(SIDE, (store) => ({ ...store, is_sandbox: true })),
+    () =>
+      storage.updateProject('prj_1', (project) => ({ record: { ...project, status: 'disabled' } })),
+    () => storage.updateStore(SIDE, (store) => ({ record: { ...store, is_sandbox: true } })),
     () => apply(storage, { items: [newItem('gold', { version: 2, price: 1 })] }),
   ]) {
     const planned = await changesOf(storage, { newItems })

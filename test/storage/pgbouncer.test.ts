@@ -30,7 +30,7 @@ describe('behind pgbouncer in transaction mode', { skip }, () => {
         const work =
           id % 3 === 0
             ? storage.ping()
-            : storage.updateProject('prj_1', (project) => ({ ...project, config }))
+            : storage.updateProject('prj_1', (project) => ({ record: { ...project, config } }))
         await work.catch((error) => error.code === 'storage_unavailable' || others.push(error))
       }
     }
@@ -70,7 +70,7 @@ describe('without prepared statements, as pgbouncer requires', () => {
       while (!isWritten) await Promise.all([storage.ping(), storage.findProject('prj_1')])
     }
     const readers = Array.from({ length: 20 }, reader)
-    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+    await storage.updateProject('prj_1', (project) => ({ record: { ...project, name: 'New' } }))
     isWritten = true
     await Promise.all(readers)
 

@@ -34,7 +34,11 @@ const importUnder =
 const updateUnder =
   (authority: Authority): Act =>
   (storage) =>
-    storage.updateProject('prj_1', (each) => ({ ...each, name: 'New' }), audited(authority))
+    storage.updateProject(
+      'prj_1',
+      (each) => ({ record: { ...each, name: 'New' } }),
+      audited(authority),
+    )
 const insertItem: Act = (storage) => storage.insertItem(newItem('new'), audited(KEY))
 const insertOnce: Act = (storage) =>
   storage.insertItem(newItem('new'), { ...audited(KEY), idempotency: newIdempotencyRecord() })
@@ -45,9 +49,9 @@ const revokeTokens =
   (storage) =>
     storage.revokeTokens({ project_id: 'prj_1', user_id, at: 9 })
 const disableProject: Act = (storage) =>
-  storage.updateProject('prj_1', (each) => ({ ...each, status: 'disabled' }))
+  storage.updateProject('prj_1', (each) => ({ record: { ...each, status: 'disabled' } }))
 const disableStore: Act = (storage) =>
-  storage.updateStore(MAIN, (each) => ({ ...each, status: 'disabled' }))
+  storage.updateStore(MAIN, (each) => ({ record: { ...each, status: 'disabled' } }))
 
 const [NO_KEY, NO_TOKEN] = ['account_key_required', 'token_required']
 
@@ -164,7 +168,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       updateUnder(TOKEN),
       updateUnder(KEY),
       insertItem,
-      (each) => each.updateStore(MAIN, (store) => store, audited(KEY)),
+      (each) => each.updateStore(MAIN, (record) => ({ record }), audited(KEY)),
       (each) =>
         each.revokeTokens({ project_id: 'prj_1', user_id: 'bob', at: 9 }, { authority: KEY }),
       (each) => {
@@ -172,7 +176,8 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
         return each.rotatePublicKey('prj_1', rotation, { authority: KEY })
       },
       (each) => each.insertAudit({ authority: TOKEN }),
-      (each) => each.updateStore(MAIN, (store) => ({ ...store }), { audit, authority: TOKEN }),
+      (each) =>
+        each.updateStore(MAIN, (store) => ({ record: { ...store } }), { audit, authority: TOKEN }),
       (each) => each.revokeAccountKey('acc_1', 'key_none', AT, audited(KEY)),
     ]
 

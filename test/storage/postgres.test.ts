@@ -34,12 +34,12 @@ const OWN = "application_name = 'tillkit' AND datname = current_database()"
 const failure = (code: string) => Object.assign(new Error(`failed with ${code}`), { code })
 
 const rename = (storage: Storage, name: string) =>
-  storage.updateProject('prj_1', (project) => ({ ...project, name }))
+  storage.updateProject('prj_1', (project) => ({ record: { ...project, name } }))
 const nameOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.name
 /** Increments a counter in a project. */
 const count = (storage: Storage) =>
   storage.updateProject('prj_1', ({ config: { count = 0 }, ...project }) => {
-    return { ...project, config: { count: Number(count) + 1 } }
+    return { record: { ...project, config: { count: Number(count) + 1 } } }
   })
 const countOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.config.count
 

@@ -154,7 +154,9 @@ describe('writes into a file that wait for a lock', () => {
     await Promise.all(workers.map((worker) => worker.ask('open', path)))
     const storage = await open(t, path)
     await insertShops(storage)
-    await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
+    await storage.updateProject('prj_1', (project) => ({
+      record: { ...project, config: { count: 0 } },
+    }))
 
     const writing = workers.map(async (worker, i) => {
       await worker.ask('insertAccounts', `acc-${i}`, WRITES)

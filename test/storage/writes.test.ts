@@ -12,7 +12,7 @@ const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => Promise
   insertStore: (storage, write) => storage.insertStore(newStore('more'), write),
   insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
   updateItem: (storage, write) =>
-    storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write),
+    storage.updateItem('itm_gold', (item) => ({ record: { ...item, price: 1 } }), write),
   revokeTokens: (storage, write) =>
     storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
 }

@@ -6,6 +6,8 @@ import { findRecord } from './pages.ts'
 import { find, run } from './program.ts'
 import type {
   AuditedWrite,
+  AuthorizedChange,
+  Changed,
   Insertion,
   ItemPage,
   ItemSelection,
@@ -52,7 +54,11 @@ export function itemMethods(sql: Sql, { listItems, insertAlone }: OwnItemMethods
      * Replaces an item by the result of `change`, which must have a higher `version`: see
      * `changeRecord`.
      */
-    updateItem: (id: string, change: (current: Item) => Item, options: WriteOptions = {}) =>
+    updateItem: (
+      id: string,
+      change: (current: Item) => Changed<Item>,
+      options: AuthorizedChange = {},
+    ) =>
       write(() => {
         const stored = {
           find: findRecord<Item>(itemRecord, lockItem, id),

@@ -3,7 +3,7 @@ import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
-import type { Page, WriteOptions } from './records.ts'
+import type { AuthorizedChange, Changed, Page, WriteOptions } from './records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from './tables.ts'
 import { changeRecord, insertOnce, type StoredRecord } from './write.ts'
 
@@ -36,8 +36,8 @@ export function projectMethods(sql: Sql) {
     /** Replaces a project by the result of `change`: see `changeRecord`. */
     updateProject: (
       id: string,
-      change: (current: Project) => Project,
-      options: WriteOptions = {},
+      change: (current: Project) => Changed<Project>,
+      options: AuthorizedChange = {},
     ) => write(() => changeRecord(sql, storedProject(id), change, options)),
     /**
      * Replaces the public key of a project. The replaced key becomes a former key. No former key is
@@ -46,7 +46,7 @@ export function projectMethods(sql: Sql) {
     rotatePublicKey: (
       project_id: string,
       { public_key, former_until }: KeyRotation,
-      options: WriteOptions = {},
+      options: AuthorizedChange = {},
     ) =>
       write(() => {
         const stored = storedProject(project_id)
@@ -55,7 +55,7 @@ export function projectMethods(sql: Sql) {
           yield* insert(FORMER_PUBLIC_KEYS, { public_key, project_id, expires_at: former_until })
           yield* stored.update(changed, changed)
         }
-        const change = (current: Project) => ({ ...current, public_key })
+        const change = (current: Project) => ({ record: { ...current, public_key } })
         return changeRecord(sql, { ...stored, update }, change, options)
       }),
   }

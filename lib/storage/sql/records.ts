@@ -345,11 +345,21 @@ export interface WriteOptions {
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
   /** A quota, which is checked after the change. */
-  readonly quota?: Quota
+  readonly quota?: Quota | undefined
   /** Changes of webhook endpoints. */
   readonly endpoints?: readonly EndpointWrite[]
   /** Set if the change stores secrets. */
   readonly keyChecks?: readonly KeyCheck[]
+}
+
+/**
+ * The result of a change: the new record, and what its transaction also writes or checks. With the
+ * current record itself, the change writes nothing.
+ */
+export interface Changed<R> extends Pick<WriteOptions, 'quota' | 'endpoints' | 'keyChecks'> {
+  readonly record: R
+  /** The `data` of the audit entry. */
+  readonly data?: AuditEntry['data']
 }
 
 /**
@@ -363,6 +373,9 @@ export interface KeyCheck {
   /** Whether to delete the stored check value first. */
   readonly isReplaced?: true
 }
+
+/** What is known before a change: its author, and its entries. The change returns the other writes. */
+export type AuthorizedChange = Pick<WriteOptions, 'authority' | 'audit' | 'idempotency'>
 
 /** The options of a change that also writes an audit entry. */
 export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }

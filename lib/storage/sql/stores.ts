@@ -3,7 +3,7 @@ import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
 import { run } from './program.ts'
-import type { Page, StoreKey, WriteOptions } from './records.ts'
+import type { AuthorizedChange, Changed, Page, StoreKey, WriteOptions } from './records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from './tables.ts'
 import { changeRecord, insertOnce } from './write.ts'
 
@@ -27,8 +27,8 @@ export function storeMethods(sql: Sql) {
     /** Replaces a store by the result of `change`, see `changeRecord`. */
     updateStore: (
       { account_id, store_id }: StoreKey,
-      change: (current: Store) => Store,
-      options: WriteOptions = {},
+      change: (current: Store) => Changed<Store>,
+      options: AuthorizedChange = {},
     ) =>
       write(() => {
         const stored = {

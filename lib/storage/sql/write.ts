@@ -4,7 +4,14 @@ import { omit, type Table } from './columns.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { find, insert, type Program, run } from './program.ts'
 import { assertQuota } from './quota.ts'
-import type { IdempotencyRecord, Insertion, KeyCheck, WriteOptions } from './records.ts'
+import type {
+  AuthorizedChange,
+  Changed,
+  IdempotencyRecord,
+  Insertion,
+  KeyCheck,
+  WriteOptions,
+} from './records.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS } from './tables.ts'
 import { writeEndpoints } from './webhooks/endpoints.ts'
 
@@ -47,27 +54,28 @@ const DELETE_IDEMPOTENCY = 'DELETE FROM idempotency_records WHERE account_id = ?
 
 /**
  * Replaces a record by the result of `change`. Concurrent changes run one after the other. If
- * `change` returns its argument, writes nothing, not even the audit entry. Reads the additional
- * writes of `options` after the change, so the change may fill them. Returns the stored record, or
- * undefined if there is none.
+ * `change` returns its argument as the record, writes nothing, not even the audit entry. Returns the
+ * stored record, or undefined if there is none.
  */
 export function* changeRecord<R>(
   sql: Dialect,
   { locks, find, update }: StoredRecord<R>,
-  change: (current: R) => R,
-  options: WriteOptions,
+  change: (current: R) => Changed<R>,
+  options: AuthorizedChange,
 ): Program<R | undefined> {
-  if (locks) yield* lockAuthority(sql, options.authority, ...locks)
-  else yield* verifyAuthority(sql, options.authority)
+  const { authority, audit } = options
+  if (locks) yield* lockAuthority(sql, authority, ...locks)
+  else yield* verifyAuthority(sql, authority)
   const current = yield* find
   if (!current) return undefined
-  if (locks) yield* verifyAuthority(sql, options.authority)
-  const changed = change(current)
-  if (changed === current) return current
-  yield* update(changed, current)
-  yield* assertQuota(options.quota)
-  yield* recordWrite(sql, options)
-  return changed
+  if (locks) yield* verifyAuthority(sql, authority)
+  const { record, data, quota, ...writes } = change(current)
+  if (record === current) return current
+  yield* update(record, current)
+  yield* assertQuota(quota)
+  const changed = audit && data ? { audit: { ...audit, data } } : {}
+  yield* recordWrite(sql, { ...options, ...writes, ...changed })
+  return record
 }
 
 export interface StoredRecord<R> {
