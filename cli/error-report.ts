@@ -1,11 +1,17 @@
 import { createReadStream } from 'node:fs'
-import { type ErrorDetail, formatErrorReport } from '../lib/index.ts'
+import { type ErrorDetail, formatErrorReport, type LayoutFile } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { createOutputFile, databaseFiles } from './output-file.ts'
 
 /** Collects the mistakes of an import for `--report`. */
-export function createErrorReport(io: Io, file: string, report: string, db: string) {
+export function createErrorReport(
+  io: Io,
+  file: string,
+  report: string,
+  db: string,
+  layout: LayoutFile | undefined,
+) {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
@@ -23,7 +29,7 @@ export function createErrorReport(io: Io, file: string, report: string, db: stri
      */
     async write(): Promise<void> {
       if (mistakes.size === 0) return
-      await output.write(formatErrorReport(createReadStream(file), mistakes))
+      await output.write(formatErrorReport(createReadStream(file), mistakes, layout))
       io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },
   }

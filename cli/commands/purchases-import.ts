@@ -67,10 +67,11 @@ export const purchasesImport = command({
   },
   async run({ till, account, operand, input, output, db, io }) {
     const { stream, size } = openInput(operand, io)
-    const { report: reportPath, skus_template: path, map, layout, ...request } = input
+    const { report: reportPath, skus_template: path, map, ...request } = input
     const { dryRun, store_id } = request
+    const layout = input.layout as LayoutFile | undefined // validated by the library
     const report =
-      reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db)
+      reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db, layout)
     const template = path === undefined ? undefined : createSkusTemplate(path)
     // Text output names each unknown SKU once, JSON output for each row.
     const unknown = !output.json || template ? createUnknownSkus() : undefined
@@ -84,7 +85,7 @@ export const purchasesImport = command({
           file: stream,
           fileName: operand === '-' ? undefined : basename(operand),
           dryRun: dryRun || template !== undefined,
-          layout: layout as LayoutFile | undefined,
+          layout,
           map: map && Object.fromEntries(map),
           onProgress: progress.update,
           onMistake(mistake, sku) {

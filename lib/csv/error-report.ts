@@ -1,15 +1,20 @@
+import { parseObject } from '../domain/fields.ts'
 import type { ErrorDetail } from '../errors.ts'
+import { hasNeeded } from './columns.ts'
+import type { LayoutFile } from './layout-file.ts'
+import { layoutFields } from './options.ts'
 import { createCsvParser } from './parser.ts'
 import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
  * Formats a CSV report of the bad rows of a purchase file, which it reads again from `file`. Each
  * row has the line number and the mistakes, then the cells of the bad row. `mistakes` maps line
- * numbers to mistakes. Cells that a spreadsheet would run as formulas begin with an apostrophe.
+ * numbers to mistakes. `layout` is the layout of the import: it tells the header line. Cells that a spreadsheet would run as formulas begin with an apostrophe.
  */
 export async function* formatErrorReport(
   file: AsyncIterable<Uint8Array>,
   mistakes: ReadonlyMap<number, readonly ErrorDetail[]>,
+  layout?: LayoutFile,
 ): AsyncGenerator<string> {
   let rows: string[] = []
   let hasHeader = false
@@ -21,7 +26,9 @@ export async function* formatErrorReport(
     const found = mistakes.get(line)
     if (found) rows.push(formatReportRow(line, found, cells))
   }
+  const format = parseObject({ layout }, { layout: layoutFields.layout }).layout
   const parser = createCsvParser({
+    ...(format && { isHeader: (cells) => hasNeeded(cells, format) }),
     header(cells, line) {
       begin(cells)
       add(line, [])

@@ -29,6 +29,12 @@ export interface Format {
   readonly price_unit: 'minor' | 'major'
   /** The decimal mark. If it is missing, an amount like `1,500` is an error, because it is unclear. */
   readonly decimal?: '.' | ','
+  /** Whether the layout does not state `decimal`. Some amounts are then unclear: `12,500` of KWD. */
+  readonly isDecimalAssumed?: boolean
+  /** What a row is if its amount is negative and its status is not that of a refund. */
+  readonly negative?: 'refunded' | 'skip'
+  /** Whether equal transaction ids get numbers, because the file has no id for each sale. */
+  readonly number_repeats?: boolean
   /** Default: times as in the canonical format. */
   readonly times?: TimeFormat
   /** The currency of amounts without one. Default: the store's currency. */

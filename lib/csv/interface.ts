@@ -13,6 +13,13 @@ export interface CsvError {
  * `error` instead of `header`, and ends the parse.
  */
 export interface CsvHandlers {
+  /**
+   * Whether these cells are a header. If it is given, lines above the header are skipped: the header
+   * is the first of 50 lines that it accepts.
+   */
+  isHeader?(cells: readonly string[]): boolean
+  /** Called before `header` with the number of skipped lines, if there are any. Counts no empty lines. */
+  skipped?(lines: number): void
   header(cells: string[], line: number): void
   /** `cells` has as many cells as the header. */
   row(cells: string[], line: number): void

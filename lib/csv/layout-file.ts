@@ -1,5 +1,6 @@
 import { trimBlanks } from '../domain/blanks.ts'
 import {
+  boolean,
   currency,
   freeForm,
   type InputOf,
@@ -83,8 +84,12 @@ const fields = {
   statuses: optional(mapOf(oneOf(PURCHASE_STATUSES), MAX_WORDS)),
   /** Whether prices are in minor units (`499`, the default) or in major ones (`4.99`). */
   price_unit: optional(oneOf(['minor', 'major']), () => 'minor' as const),
-  /** The decimal mark; default `.`. */
-  decimal: optional(oneOf(['.', ',']), () => '.' as const),
+  /** The decimal mark; default `.`, and an amount that is then unclear is an error. */
+  decimal: optional(oneOf(['.', ','])),
+  /** What a row with a negative amount is if its status does not say that it is a refund. */
+  negative: optional(oneOf(['refunded', 'skip'])),
+  /** Whether to number equal transaction ids in the order of the file: `SQ1`, `SQ1/2`. */
+  number_repeats: optional(boolean, () => false),
   /** How dates are written; default: ISO 8601 and Unix times. */
   date_format: optional(
     rule(
@@ -120,19 +125,24 @@ export const layoutFile = withSchema<Format | undefined, LayoutFile>(
     const before = problems.length
     freeForm(input, field, problems)
     const layout = problems.length > before ? undefined : parseAt(input, fields, field, problems)
-    return layout && checkStatuses(layout, field, problems) ? formatOf(layout) : undefined
+    return layout && checkColumns(layout, field, problems) ? formatOf(layout) : undefined
   },
 )
 
-function checkStatuses(
-  { statuses, columns }: Parsed,
+/** Checks that each key has the column that it is about. */
+function checkColumns(
+  { statuses, negative, columns: { status, price, quantity } }: Parsed,
   field: string,
   problems: ErrorDetail[],
 ): boolean {
-  if (!statuses || columns.status !== undefined) return true
-  const message = `needs the column of the status: give ${field}.columns.status`
-  problems.push({ field: `${field}.statuses`, code: 'invalid', message })
-  return false
+  const before = problems.length
+  const needs = (key: string, column: string) => {
+    const message = `needs the column of the ${column}: give ${field}.columns.${column}`
+    problems.push({ field: `${field}.${key}`, code: 'invalid', message })
+  }
+  if (statuses && status === undefined) needs('statuses', 'status')
+  if (negative && price === undefined && quantity === undefined) needs('negative', 'price')
+  return problems.length === before
 }
 
 const SKIPPED: PassedOver = { reason: 'skipped' }
@@ -140,13 +150,16 @@ const SKIPPED: PassedOver = { reason: 'skipped' }
 function formatOf({ columns, skip, statuses, currency, ...layout }: Parsed): Format {
   const { transaction_id: ids, purchased_at: times = [] } = columns
   const named = [...(Object.values(columns).flat() as string[]), ...Object.keys(skip)]
-  const { price_unit, decimal, date_format, zone } = layout
+  const { price_unit, decimal, date_format, zone, negative, number_repeats } = layout
   return {
     name: 'layout',
     columns: columns as Format['columns'],
     needed: [...new Set(named)].map((column) => [column, 'is missing: the layout names it']),
     price_unit,
-    decimal,
+    decimal: decimal ?? '.',
+    isDecimalAssumed: decimal === undefined,
+    ...(negative && { negative }),
+    number_repeats,
     times: { date_format, zone },
     uses: [...ids, ...times, ...Object.keys(skip)],
     derive: () => (cell) => ({

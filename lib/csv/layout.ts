@@ -1,18 +1,20 @@
 import { hasOuterBlank, trimBlanks } from '../domain/blanks.ts'
-import { exponentOf, toMinorDigits } from '../domain/currency.ts'
 import type { PassedOver } from '../domain/import.ts'
 import {
   type Comparison,
   PURCHASE_FIELDS,
   type PurchaseCells,
   type PurchaseField,
+  type PurchaseStatus,
 } from '../domain/purchase.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
+import { createPriceReader, isNegative, isRefund, readQuantity } from './amounts.ts'
 import { type AppChoice, createAppFilter } from './apps.ts'
+import { type ColumnNames, createColumnNames, type Found, findColumns } from './columns.ts'
 import { CANONICAL, type Format } from './format.ts'
+import { createNumbering, MAX_NUMBERED } from './numbering.ts'
 import type { ColumnMap, LayoutChoice } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
-import { normalize } from './text.ts'
 import { createTimeReader } from './times.ts'
 import { checkHeader, checkReport } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
@@ -57,13 +59,14 @@ export function findLayout(
 ): Layout | readonly ErrorDetail[] {
   const unsupported = checkHeader(header)
   if (unsupported) return [{ line: 1, code: 'unsupported_file', message: unsupported }]
-  const names = header.map(normalize)
+  const names = createColumnNames(header)
   const fitting = PRESETS.find((preset) => hasSignature(names, preset))
   const format = chooseFormat(options, fitting)
   const isPlain = format.name === CANONICAL.name && !options.map
   const refusal = isPlain ? checkReport(header) : undefined
   if (refusal) return [{ line: 1, code: 'unsupported_file', message: refusal }]
-  const found = findColumns(names, format)
+  const mapped = Object.keys(options.map ?? {}) as PurchaseField[]
+  const found = findColumns(names, format, mapped)
   const errors = [
     ...repeatedColumns(header, found),
     ...neededColumns(names, format),
@@ -91,16 +94,11 @@ function chooseFormat(
   return map ? withMap(canonical, map) : canonical
 }
 
-/** Replaces the columns of a format. A mapped column is no other field's column by its name. */
+/** Replaces the columns of a format. */
 function withMap(format: Format, map: ColumnMap): Format {
-  const mapped = new Set(Object.values(map).map(normalize))
-  const unmapped = Object.entries(format.columns).map(([field, columns]) => {
-    const isOwn = (column: string) => !format.isUnambiguous || !mapped.has(normalize(column))
-    return [field, [columns].flat().filter(isOwn)]
-  })
   return {
     ...format,
-    columns: { ...Object.fromEntries(unmapped), ...map },
+    columns: { ...format.columns, ...map },
     needed: Object.entries(map).map(([field, column]) => [
       column,
       `is missing: the map gives it for ${field}`,
@@ -108,25 +106,12 @@ function withMap(format: Format, map: ColumnMap): Format {
   }
 }
 
-function hasSignature(names: readonly string[], { signature }: Preset): boolean {
+function hasSignature(names: ColumnNames, { signature }: Preset): boolean {
   return signature.every((columns) => hasOne(names, columns))
 }
 
-function hasOne(names: readonly string[], columns: string | readonly string[]): boolean {
-  return [columns].flat().some((column) => names.includes(normalize(column)))
-}
-
-/** The indexes of each field's columns. A field with more than one column is an error. */
-type Found = { readonly [F in PurchaseField]?: readonly number[] }
-
-function findColumns(names: readonly string[], { columns, isUnambiguous }: Format): Found {
-  const entries = Object.entries(columns).map(([field, possible]) => {
-    const wanted = [possible].flat().map(normalize)
-    const first = wanted.filter((column) => names.includes(column)).slice(0, 1)
-    const searched = isUnambiguous ? wanted : first
-    return [field, names.flatMap((name, at) => (searched.includes(name) ? [at] : []))] as const
-  })
-  return Object.fromEntries(entries.filter(([, positions]) => positions.length > 0))
+function hasOne({ findExact }: ColumnNames, columns: string | readonly string[]): boolean {
+  return [columns].flat().some((column) => findExact(column).length > 0)
 }
 
 function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[] {
@@ -139,8 +124,8 @@ function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[]
   })
 }
 
-function neededColumns(names: readonly string[], { needed = [] }: Format): ErrorDetail[] {
-  const absent = needed.filter(([column]) => !names.includes(normalize(column)))
+function neededColumns({ find }: ColumnNames, { needed = [] }: Format): ErrorDetail[] {
+  const absent = needed.filter(([column]) => find(column).length === 0)
   return absent.map(([column, message]) => missingColumn(column, message))
 }
 
@@ -150,7 +135,7 @@ function neededColumns(names: readonly string[], { needed = [] }: Format): Error
  */
 function missingColumns(
   found: Found,
-  names: readonly string[],
+  names: ColumnNames,
   format: Format,
   { refundsOnly, map = {} }: LayoutOptions,
 ): ErrorDetail[] {
@@ -183,7 +168,7 @@ function missingColumn(column: string, message: string): ErrorDetail {
  * Finds the preset that has the largest share of its `signature` columns in the header. Returns
  * undefined if the share is half or less.
  */
-function nearestPreset(names: readonly string[]): Preset | undefined {
+function nearestPreset(names: ColumnNames): Preset | undefined {
   const share = ({ signature }: Preset) =>
     signature.filter((columns) => hasOne(names, columns)).length / signature.length
   const [best] = [...PRESETS].sort((a, b) => share(b) - share(a))
@@ -192,7 +177,7 @@ function nearestPreset(names: readonly string[]): Preset | undefined {
 
 function createLayout(
   header: readonly string[],
-  names: readonly string[],
+  { names, find }: ColumnNames,
   found: Found,
   format: Format,
   options: LayoutOptions,
@@ -202,28 +187,25 @@ function createLayout(
   const positions = PURCHASE_FIELDS.map(positionOf)
   const stored = new Set(positions)
   const mark = format.isUnambiguous ? names.indexOf(EXPORT_COLUMN) : -1
+  const indexOf = (column: string) => find(column)[0] ?? -1
   const skips = Object.entries(format.skip ?? {}).map(
-    ([column, words]) =>
-      [names.indexOf(normalize(column)), new Map(Object.entries(words))] as const,
+    ([column, words]) => [indexOf(column), new Map(Object.entries(words))] as const,
   )
-  const appColumn = format.app?.map(normalize).find((name) => names.includes(name))
-  const appAt = appColumn === undefined ? -1 : names.indexOf(appColumn)
+  const appAt = format.app?.map(indexOf).find((at) => at >= 0) ?? -1
   const apps = createAppFilter(options.app)
-  const used = new Set((format.uses ?? []).map(normalize))
+  const used = new Set((format.uses ?? []).map(indexOf))
   const isIgnored = (name: string, at: number) =>
-    name.trim() !== '' &&
-    !stored.has(at) &&
-    !used.has(names[at] ?? '') &&
-    at !== mark &&
-    at !== appAt
+    name.trim() !== '' && !stored.has(at) && !used.has(at) && at !== mark && at !== appAt
   const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
   const mapped = Object.keys(options.map ?? {}) as PurchaseField[]
   const derive = format.derive?.(options)
-  const readStatus = format.statuses && createStatusReader(format.statuses)
+  const readStatus = format.statuses ? createStatusReader(format.statuses) : readOwnStatus
   const readTime = format.times && createTimeReader(format.times)
+  const readPrice = createPriceReader(format, options.currency)
+  const number = format.number_repeats ? createNumbering() : undefined
   const places = new Map<string, number>()
   const placeOf = (column: string): number => {
-    const at = places.get(column) ?? names.indexOf(normalize(column))
+    const at = places.get(column) ?? indexOf(column)
     places.set(column, at)
     return at
   }
@@ -251,7 +233,17 @@ function createLayout(
     const app = cells[appAt] ?? ''
     const passedOver = (appAt >= 0 ? apps.check(app) : undefined) ?? findSkip(cells)
     if (passedOver) return passedOver
-    if (readStatus) canonical.status = readStatus(canonical.status, wrong)
+    canonical.status = readStatus(canonical.status, wrong)
+    const isBelowZero = isNegative(canonical.price) || isNegative(canonical.quantity)
+    if (format.negative && isBelowZero && !isRefund(canonical)) {
+      if (format.negative === 'skip') return BELOW_ZERO
+      canonical.status = format.negative
+    }
+    if (number && canonical.transaction_id !== '') {
+      const numbered = number(canonical.transaction_id, canonical.status)
+      if (numbered === undefined) wrong('transaction_id', 'too_many', TOO_MANY_NUMBERED)
+      canonical.transaction_id = numbered ?? ''
+    }
     if (options.refundsOnly) return canonical
     if (canonical.sku === '' && format.skuless?.some((status) => status === canonical.status)) {
       if (!skus?.has(app)) return NO_SKU
@@ -264,9 +256,11 @@ function createLayout(
       if (!readTime || canonical[field] === '') continue
       canonical[field] = readTime(canonical[field], (message) => wrong(field, 'invalid', message))
     }
+    if (canonical.quantity !== '') canonical.quantity = readQuantity(canonical, wrong)
+    if (CODE.test(canonical.currency)) canonical.currency = canonical.currency.toUpperCase()
     if (canonical.price !== '') {
       canonical.currency ||= format.currency ?? ''
-      canonical.price = readPrice(canonical, format, options.currency, wrong)
+      canonical.price = readPrice(canonical, wrong)
     }
     return canonical
   }
@@ -291,6 +285,9 @@ const TIMES = ['purchased_at', 'expires_at'] as const
  */
 const MAX_SKIPPED = 510
 
+const CODE = /^[a-z]{3}$/i
+const BELOW_ZERO: PassedOver = { reason: 'negative' }
+const TOO_MANY_NUMBERED = `is one of more than ${MAX_NUMBERED} ids to number: import the file in parts`
 const NO_SKU: PassedOver = { reason: 'no_sku' }
 const LEFT_OUT: PassedOver = { reason: 'left_out' }
 
@@ -322,6 +319,19 @@ function unguardCells(cells: Mutable<PurchaseCells>): void {
   cells.user_id = unguard(cells.user_id)
 }
 
+/** What other programs call tillkit's own statuses. */
+const SYNONYMS = new Map<string, PurchaseStatus>([
+  ...['completed', 'complete', 'paid', 'success', 'succeeded'].map(
+    (word): [string, PurchaseStatus] => [word, 'purchased'],
+  ),
+  ['canceled', 'cancelled'],
+])
+
+/** Returns an unknown word unchanged: it is an error later. */
+function readOwnStatus(word: string): string {
+  return SYNONYMS.get(word) ?? word
+}
+
 const NAMED_WORDS = 12
 
 /** Without a status column, the status is '', which is `purchased` by default. */
@@ -337,40 +347,4 @@ function createStatusReader(statuses: NonNullable<Format['statuses']>) {
     wrong('status', 'invalid', message)
     return ''
   }
-}
-
-const NEGATIVE = 'is negative: give its status, or skip it'
-
-/**
- * Converts a price to digits in minor units. Drops the sign of a refunded or cancelled row: files
- * write the amount of a refund as negative.
- */
-function readPrice(
-  { price, currency: own, status }: PurchaseCells,
-  { price_unit, decimal }: Format,
-  fallback: string | undefined,
-  wrong: WrongCell,
-): string {
-  const isNegative = price.startsWith('-')
-  if (isNegative && status !== 'refunded' && status !== 'cancelled') {
-    wrong('price', 'negative', NEGATIVE)
-    return ''
-  }
-  const amount = isNegative ? price.slice(1) : price
-  const isMajor = price_unit === 'major'
-  if (!isMajor && decimal === undefined) return amount
-  const currency = own || fallback
-  const isClear = decimal !== undefined || !amount.includes(',') || amount.includes('.')
-  const exponent = isMajor ? exponentOf(currency ?? '') : 0
-  const digits = isClear ? toMinorDigits(amount, exponent, decimal) : undefined
-  if (digits !== undefined) return digits
-  const unit = currency !== undefined && /^[A-Z]{3}$/.test(currency) ? currency : 'its currency'
-  const mark = decimal ?? '.'
-  const example = `1234${mark}50`
-  const point = amount.includes(',') && mark === '.' ? '; the decimal mark must be a point' : ''
-  const expected = isMajor
-    ? `must be a decimal amount that ${unit} can have, like ${example}${point}`
-    : 'must be a whole amount in minor units, like 499 for 4.99'
-  wrong('price', 'invalid', expected)
-  return ''
 }

@@ -108,7 +108,7 @@ function fromLineEnd(bytes: Uint8Array): Uint8Array {
 }
 
 /** Finds the end of the header line and counts delimiters. Quoted cells may have line breaks. */
-function createHeaderScan() {
+export function createHeaderScan() {
   const counts = new Uint32Array(256)
   const count = (byte: number) => counts[byte] ?? 0
   let scanned = 0
@@ -120,6 +120,10 @@ function createHeaderScan() {
     /** Whether the scanned bytes contain the end of the header. */
     get isDone() {
       return isDone
+    },
+    /** The number of scanned bytes: at most up to the end of the header. */
+    get length() {
+      return scanned
     },
     get isTooLong() {
       return !isDone && scanned > MAX_HEADER_BYTES

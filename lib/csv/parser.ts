@@ -1,3 +1,4 @@
+import { createHeaderSearch } from './header-search.ts'
 import type { CsvHandlers, CsvParser } from './interface.ts'
 import { createLineReader } from './line-reader.ts'
 import { createRecordReader } from './record-reader.ts'
@@ -22,10 +23,15 @@ import { createUtf16Reader } from './utf16.ts'
  * parser.end()
  */
 export function createCsvParser(handlers: CsvHandlers, maxRowLength = 1024 ** 2): CsvParser {
-  const lines = createLineReader(
-    (delimiter) => createRecordReader(handlers, delimiter, maxRowLength),
-    maxRowLength,
-  )
+  const open = (firstLine: number) =>
+    createLineReader(
+      (delimiter) => createRecordReader(handlers, delimiter, maxRowLength, firstLine),
+      maxRowLength,
+    )
+  const { isHeader } = handlers
+  const lines = isHeader
+    ? createHeaderSearch(isHeader, (count) => handlers.skipped?.(count), open)
+    : open(1)
   let head: Uint8Array = new Uint8Array()
   let reader: CsvParser | undefined
 

@@ -108,7 +108,7 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     derive: (store) => (cell) => {
       const other = store.is_sandbox ? 'live' : 'test'
       if (cell('Mode').toLowerCase() === other) return OTHER_ENVIRONMENT
-      return { currency: cell('Currency').toUpperCase() }
+      return {}
     },
   },
   // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row

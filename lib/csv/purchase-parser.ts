@@ -7,6 +7,7 @@ import {
   parsePurchase,
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
+import { hasNeeded } from './columns.ts'
 import type { CsvParser } from './interface.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
 import { createCsvParser } from './parser.ts'
@@ -16,8 +17,8 @@ export interface PurchaseFileHandlers {
   /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
-  /** Called for a row that is left out. */
-  passedOver(reason: PassedOver): void
+  /** Called for a row that is left out, or for some lines above the header. */
+  passedOver(reason: PassedOver, rows?: number): void
   /** Called for each error in the header, in a cell or a row, or in the file as a whole. */
   error(error: ErrorDetail): void
 }
@@ -46,7 +47,10 @@ export function createPurchaseParser(
     mistakes.push({ column: layout?.columns[field] ?? field, code, message })
   }
 
+  const { layout: format } = options
   const parser = createCsvParser({
+    ...(format && { isHeader: (cells) => hasNeeded(cells, format) }),
+    skipped: (lines) => handlers.passedOver(BEFORE_HEADER, lines),
     header(cells, line) {
       header = cells.map(trimBlanks)
       const found = findLayout(header, options)
@@ -98,6 +102,7 @@ function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   return cells.every((cell, i) => trimBlanks(cell) === header[i]) ? REPEATED_HEADER : undefined
 }
 
+const BEFORE_HEADER: PassedOver = { reason: 'before_header' }
 const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: remove the row' }
 const REPEATED_HEADER = {
   code: 'repeated_header',

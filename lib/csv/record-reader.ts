@@ -25,9 +25,14 @@ interface OpenRecord {
  * `readRecord` reads any record. Reading all rows with `readRecord` would take 1.6 times as long
  * for JSON cells, and 2.3 times for rows with one quoted cell (`bench/csv.mjs`).
  */
-export function createRecordReader(handlers: CsvHandlers, delimiter: string, maxRowLength: number) {
+export function createRecordReader(
+  handlers: CsvHandlers,
+  delimiter: string,
+  maxRowLength: number,
+  firstLine = 1,
+) {
   const delimiterCode = delimiter.charCodeAt(0)
-  let line = 1
+  let line = firstLine
   let width = 0
   let open: OpenRecord | undefined
   let closed = false

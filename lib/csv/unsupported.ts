@@ -1,3 +1,5 @@
+import { createColumnNames } from './columns.ts'
+import { CANONICAL } from './format.ts'
 import { normalize } from './text.ts'
 import { REPORT_COLUMNS } from './write.ts'
 
@@ -10,7 +12,10 @@ const SIGNATURES: readonly (readonly [start: string, format: string])[] = [
 ]
 
 const TEXT_FORMATS: readonly (readonly [start: RegExp, format: string])[] = [
-  [/^<(!|\?xml|html|head|body)/i, 'a web page or XML: did a download fail, or ask to sign in?'],
+  [
+    /^<(!|\?xml|(html|head|body|table|meta|style|script|div)\b)/i,
+    'a web page or XML: did a download fail, or ask to sign in?',
+  ],
   [/^(\{|\[\s*\{)/, 'JSON: export the purchases as CSV'],
 ]
 
@@ -78,8 +83,12 @@ export function checkHeader(header: readonly string[]): string | undefined {
   if (REPORT_COLUMNS.every((name, i) => name === normalize(header[i] ?? ''))) {
     return 'This is a report of bad rows: correct the original file and import that'
   }
-  const isOneCell = header.length === 1 && /[,;\t|]/.test(first)
-  return isOneCell
+  if (header.length > 1 || !/[,;\t|]/.test(first)) return undefined
+  const { find } = createColumnNames(first.split(/[,;\t|]/))
+  const isHeader = Object.values(CANONICAL.columns)
+    .flat()
+    .some((name) => find(name).length > 0)
+  return isHeader
     ? 'The header is one cell: separate cells by commas, semicolons or tabs'
-    : undefined
+    : 'This line is one cell, and no header: remove the lines above the header, or use a layout'
 }

@@ -16,8 +16,8 @@ export function exponentOf(currency: string): number {
 
 // Thousands are separated by the other mark, a blank or an apostrophe.
 const GROUPS = {
-  '.': /^\d{1,3}([, \u00a0\u202f'’])\d{3}(?:\1\d{3})*$/,
-  ',': /^\d{1,3}([. \u00a0\u202f'’])\d{3}(?:\1\d{3})*$/,
+  '.': /^\d{1,3}([, \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
+  ',': /^\d{1,3}([. \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
 }
 const DIGITS = /^\d+$/
 

@@ -23,6 +23,8 @@ export const REASONS = {
   partial_refund: 'partly refunded',
   left_out: 'left out by the SKU map',
   skipped: 'skipped by the layout',
+  negative: 'with a negative amount',
+  before_header: 'above the header line',
   // The next two are for `refundsOnly`.
   not_stored: 'without a stored purchase',
   not_later: 'whose status is not later',

@@ -99,7 +99,7 @@ describe('a file is refused', () => {
       [`a,silver,${AT},,1,4.99,USD,`, 'price invalid'],
       [`,silver,now,,1,,,`, 'transaction_id required', 'purchased_at invalid'],
       [`known,gem,${AT},ann,1,4.99,USD,`, 'price invalid'],
-      [`known,gold,${AT},ann,1,499,usd,paid`, 'currency invalid', 'status invalid'],
+      [`known,gold,${AT},ann,1,499,us,sold`, 'currency invalid', 'status invalid'],
       [`b,gold,${AT},ann,1,499,USD,`],
       [`b,gem,${AT},ann,1,499,USD,`, 'sku transaction_conflict'],
       // A row with a bad cell is not compared with others.

@@ -59,7 +59,7 @@ export function createLoader(
       layout = found
     },
     purchase: (purchase) => void pending.push(purchase),
-    passedOver: (reason) => pass(reason),
+    passedOver: (reason, rows) => pass(reason, rows),
     error: (mistake) => void mistakes.add(mistake),
   })
 
