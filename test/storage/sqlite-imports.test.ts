@@ -1,15 +1,25 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { userKey } from '../../lib/storage/sqlite/user-key.ts'
 import { hurry } from '../support/clock.ts'
 import { raw, watchConnections } from '../support/connections.ts'
-import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
+import { startWorker } from '../support/worker.ts'
+import { DETAILS, importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
 import { createSchema, newPath, open, openShops } from './fixtures/places.ts'
-import { addRows, insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
+import {
+  AT,
+  addRows,
+  insertShops,
+  itemsOf,
+  MAIN,
+  newItem,
+  newRow,
+  SIDE,
+} from './fixtures/records.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const LONG = 'x'.repeat(200)
@@ -118,6 +128,68 @@ test('a commit succeeds when its status changes cannot be applied yet, and the n
   db.exec('DROP TRIGGER full')
   await importRows(storage, MAIN, 'imp_3', [newRow(3)])
   assert.deepEqual(await rows(), [2, 3, 0])
+})
+
+test('an aborted import changes no status, although its process froze before it had the lease', async (t) => {
+  const { path, storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
+  const worker = startWorker(t)
+  await worker.ask('open', path)
+  db.exec('BEGIN IMMEDIATE')
+  const opening = worker.ask('openImport', 'imp_3')
+  await setTimeout(500) // the worker waits for the lock
+  worker.pause()
+  db.exec('ROLLBACK')
+  db.exec(`CREATE TRIGGER full BEFORE DELETE ON purchase_changes
+    BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+  await importRows(storage, MAIN, 'imp_2', [newRow(2)])
+  db.exec('DROP TRIGGER full')
+  worker.resume()
+
+  if (!(await opening)) assert.equal(await worker.ask('openImport', 'imp_3'), true)
+  await worker.ask('refund', 2)
+  assert.deepEqual(await statuses(storage, MAIN), ['purchased'])
+  await worker.ask('abort')
+
+  assert.deepEqual(await statuses(storage, MAIN), ['purchased'])
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('an import does not overwrite the status changes of another one', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
+  const current = await openImport(storage, MAIN, 'imp_2')
+  db.exec('INSERT INTO purchase_changes SELECT seq, import, 0 FROM purchases')
+
+  await assert.rejects(addRows(current, [newRow(2, { status: 'refunded' })]), UNAVAILABLE)
+  await current.abort()
+
+  assert.deepEqual(await statuses(storage, MAIN), ['purchased'])
+})
+
+test('the check before an undo of many changes lets other calls run between its slices', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })], DETAILS)
+  await importRows(storage, MAIN, 'imp_2', [newRow(2)], DETAILS)
+  await importRows(storage, MAIN, 'imp_3', [newRow(2, { status: 'refunded' })])
+  const turnsOfUndo = async () => {
+    let [turns, isOver] = [0, false]
+    const undoing = storage.undoImport(MAIN, { import_id: 'imp_2', undone_at: AT, force: false })
+    const ended = undoing.finally(() => {
+      isOver = true
+    })
+    for (; !isOver; turns++) await setImmediate()
+    assert.deepEqual(await ended, { outcome: 'changed', rows: 1 })
+    return turns
+  }
+  const few = await turnsOfUndo()
+  db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+    INSERT INTO status_changes SELECT c.import, c.purchase + i, c.before, c.after
+    FROM n, status_changes c JOIN imports ON seq = c.import WHERE import_id = 'imp_2'`)
+
+  const many = await turnsOfUndo()
+
+  assert.ok(many >= few + 8, `${few} and ${many} turns`)
 })
 
 test('an erasure deletes the status changes that were committed just before it began', async (t) => {

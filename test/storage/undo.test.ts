@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
@@ -80,6 +81,18 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_2', skipped(1)],
     ['imp_2', UNDONE, 'force'],
     ['has', 'tx_2 pending'],
+  ],
+  'an undo of statuses needs force when a recorded purchase repeats them later': [
+    ['imp_1', pending(2), pending(3), newRow(4)],
+    ['imp_2', newRow(2), newRow(3)],
+    ['rec_1', newRow(4)],
+    ['imp_3', refunded(3)],
+    ['rec_2', newRow(2)],
+    ['imp_3', UNDONE],
+    ['imp_2', skipped(1)],
+    ['has', 'tx_2 purchased', 'tx_3 purchased', 'tx_4 purchased'],
+    ['imp_2', UNDONE, 'force'],
+    ['has', 'tx_2 pending', 'tx_3 pending', 'tx_4 purchased'],
   ],
   'an undo is refused when a recorded purchase changed a row of the import': [
     ['imp_1', pending(2), pending(3)],
@@ -176,4 +189,52 @@ test('an import is compared with purchases that were recorded while it ran', asy
   assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 pending'])
   assert.deepEqual(await undo(storage, 'rec_2'), UNDONE)
   assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
+})
+
+test('an undo of a recorded purchase needs force when an import that began earlier repeats it', async (storage) => {
+  await add(storage, 'imp_1', [pending(2), pending(3)])
+  await add(storage, 'rec_1', [newRow(3)])
+  const current = await openImport(storage, MAIN, 'imp_2')
+  await add(storage, 'rec_2', [newRow(2)])
+  await addRows(current, [newRow(2)])
+  await current.commit({}, DETAILS)
+
+  assert.deepEqual(await undo(storage, 'rec_2'), skipped(1))
+  assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
+  assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
+  assert.deepEqual(await undo(storage, 'rec_2'), UNDONE)
+  assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 purchased'])
+})
+
+test('a recorded purchase waits for the undo of its import, or the undo is refused', async (storage) => {
+  const outcomes = new Set<string>()
+  for (let turns = 0; turns < 20; turns++) {
+    await add(storage, `imp_${turns}`, [pending(turns)])
+    const undoing = undo(storage, `imp_${turns}`)
+    for (let i = 0; i < turns; i++) await setImmediate()
+    const recorded = await storage.recordPurchase(MAIN, `rec_${turns}`, newRow(turns))
+    outcomes.add(`${recorded?.outcome ?? 'busy'}, ${(await undoing).outcome}`)
+  }
+
+  const possible = ['added, undone', 'busy, undone', 'updated, changed']
+  assert.deepEqual(
+    [...outcomes].filter((outcome) => !possible.includes(outcome)),
+    [],
+  )
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('the history of a purchase is in the order of commits', async (storage) => {
+  await add(storage, 'imp_1', [pending(2)])
+  const current = await openImport(storage, MAIN, 'imp_2')
+  await add(storage, 'rec_1', [newRow(2)])
+  await addRows(current, [refunded(2)])
+  await current.commit({}, DETAILS)
+
+  const changes = await storage.listStatusChanges(MAIN, 'tx_2')
+
+  assert.deepEqual(
+    changes.map(({ import_id, after }) => `${import_id} ${after}`),
+    ['rec_1 purchased', 'imp_2 refunded'],
+  )
 })

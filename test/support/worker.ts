@@ -28,6 +28,9 @@ export function startWorker(t: TestContext) {
       child.send(['takeSteps', line])
       return reported
     },
+    /** Stops the process until `resume`, like a frozen machine. */
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     async kill(): Promise<void> {
       child.kill('SIGKILL')
       await gone

@@ -24,15 +24,11 @@ export function sqlOn(db: Database): Sql {
   }
 }
 
-const COUNT_CHANGED = `
-  SELECT count(*) AS n FROM (
-    SELECT l.purchase FROM imports x JOIN status_changes l ON l.store = x.store
-      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
-    WHERE x.seq = ?
-    UNION
-    SELECT l.purchase FROM status_changes c JOIN status_changes l
-      ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
-    WHERE c.import = ?) changed`
+const FIND_OWN_CHANGES = `
+  SELECT DISTINCT l.store, l.purchase, x.seq AS own
+  FROM (SELECT * FROM imports WHERE seq = ?) x JOIN status_changes l ON l.store = x.store
+    AND l.purchase BETWEEN greatest(x.first_purchase, ?::bigint + 1) AND x.last_purchase
+  ORDER BY l.purchase LIMIT ?`
 
 export const DELETE_EXPIRED = `
   DELETE FROM idempotency_records WHERE (account_id, key) IN (
@@ -76,7 +72,8 @@ export const DIALECT: Dialect = {
     values: [import_id, after],
   }),
   isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
-  countChanged: COUNT_CHANGED,
+  isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
+  findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
   rows(columns) {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)

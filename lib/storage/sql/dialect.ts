@@ -32,11 +32,17 @@ export interface Dialect {
   /** Whether a status change `c` is one of purchase `p`. */
   readonly isPurchaseOfChange: string
   /**
-   * Counts the purchases that an import added or changed and that a later import changed again. A
-   * purchase never returns to an earlier status. If a change starts from the status that this import
-   * has set, the change is therefore later than this import. Both parameters are the import.
+   * Whether status change `l` is a later one of the purchase of status change `c`. A purchase never
+   * returns to an earlier status. A change that starts from the status that `c` has set is
+   * therefore later than `c`.
    */
-  readonly countChanged: string
+  readonly isChangedAgain: string
+  /**
+   * Finds a slice of the purchases with status changes between the first and the last row of an
+   * import. Selects `purchase`, and the import as `own`. The parameters are the import, the purchase
+   * that precedes the slice, and the most rows.
+   */
+  readonly findOwnChanges: string
   /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
   readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */

@@ -9,6 +9,7 @@ import { erasureMethod } from './purchases/erasure.ts'
 import { type ImportDialect, importLeases } from './purchases/imports.ts'
 import { type PurchaseDialect, purchaseReads } from './purchases/purchases.ts'
 import { type RecordDialect, recordMethod } from './purchases/record.ts'
+import { undoMethod } from './purchases/undo.ts'
 import type { PurchaseImport, StoreKey } from './records.ts'
 import { storeMethods } from './stores.ts'
 import { tokenMethods } from './tokens.ts'
@@ -26,7 +27,7 @@ export interface OwnParts {
 /** The methods of a storage, and the function that deletes abandoned imports. */
 export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy }: OwnParts) {
   const leases = importLeases(sql, imports)
-  const { clearAbandoned, insertImport, undoImport } = leases
+  const { clearAbandoned, insertImport } = leases
   const methods = {
     ...accountMethods(sql),
     ...projectMethods(sql),
@@ -51,7 +52,7 @@ export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy 
       const lease = await insertImport(store, import_id)
       return lease && imports.createImport(lease, leases)
     },
-    undoImport,
+    undoImport: undoMethod(sql, imports, leases),
     /**
      * Erases the purchases of a user in a store, one batch after the other. Holds the lease of an
      * import meanwhile, so that no import adds purchases of the user. A later import with the same

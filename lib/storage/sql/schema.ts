@@ -189,7 +189,9 @@ export function sharedTables(dialect: SchemaDialect): string {
     PRIMARY KEY (import, purchase)
   ${keyedEnd};
 
-  -- The number of rows of "earlier" that "import" skipped.
+  -- The number of rows of "earlier" that "import" skipped; may be 0 if "earlier" is a recorded
+  -- purchase that was committed while "import" ran. If both are the same import, the number of
+  -- recorded purchases that repeated a row of it.
   CREATE TABLE import_overlaps (
     import ${integer} NOT NULL,
     earlier ${integer} NOT NULL,

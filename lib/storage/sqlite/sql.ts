@@ -32,14 +32,10 @@ export function sqlOn(db: Connection): Sql {
   }
 }
 
-const COUNT_CHANGED = `
-  SELECT count(*) AS n FROM (
-    SELECT l.purchase FROM imports x CROSS JOIN status_changes l CROSS JOIN purchases p
-    WHERE x.seq = ? AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
-      AND p.seq = l.purchase AND p.import = x.seq
-    UNION
-    SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
-    WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
+const FIND_OWN_CHANGES = `
+  SELECT DISTINCT l.purchase, x.seq AS own FROM imports x CROSS JOIN status_changes l
+  WHERE x.seq = ? AND l.purchase BETWEEN max(x.first_purchase, ? + 1) AND x.last_purchase
+  ORDER BY l.purchase LIMIT ?`
 
 /** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
 const DELETE_EXPIRED = `
@@ -76,7 +72,8 @@ export const DIALECT: Dialect = {
     values: [import_id, after, import_id, after],
   }),
   isPurchaseOfChange: 'p.seq = c.purchase',
-  countChanged: COUNT_CHANGED,
+  isChangedAgain: 'l.purchase = c.purchase AND l.before = c.after',
+  findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,

@@ -23,6 +23,7 @@ export function importDialect(db: Database, sql: Sql): ImportDialect {
     // KEY SHARE waits for a recording, and then reads the counter that it has raised. Unlike SHARE,
     // it does not block the commit of an import, for which this statement may wait.
     lock: 'FOR KEY SHARE',
+    ifApplied: '',
     createImport: (started, leases) => createImport(db, started, leases),
     findRows: FIND_ROWS,
     deleteSlice: (lease, from) =>
@@ -32,7 +33,7 @@ export function importDialect(db: Database, sql: Sql): ImportDialect {
         yield* run(DELETE_PURCHASES, lease.store, from, end, lease.import)
         return end
       }),
-    deletions: [DELETE_CHANGES],
+    deletions: [DELETE_CHANGES, DELETE_STATUS_CHANGES, DELETE_OVERLAPS, DELETE_LATER_OVERLAPS],
     *commitUndo(lease, undone) {
       yield* run(RESTORE, undone)
       yield* run(MARK_DELETED, lease.store, undone)
@@ -55,6 +56,9 @@ const DELETE_PURCHASES = `
   DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
 const DELETE_CHANGES = `
   DELETE FROM purchase_changes WHERE store = (SELECT store FROM imports WHERE seq = ?)`
+const DELETE_STATUS_CHANGES = 'DELETE FROM status_changes WHERE import = ?'
+const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ?'
+const DELETE_LATER_OVERLAPS = 'DELETE FROM import_overlaps WHERE earlier = ?'
 
 const RESTORE = `
   UPDATE purchases p SET status = c.before FROM status_changes c

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../../../errors.ts'
-import { verifyAuthority } from '../authority.ts'
 import type { Pause } from '../cleanup.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Dialect, Sql } from '../dialect.ts'
 import { all, find, type Program, run } from '../program.ts'
-import type { ImportUndo, PurchaseImport, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
-import { recordWrite } from '../write.ts'
+import type { PurchaseImport, StoreKey } from '../records.ts'
 
 /** The right to write into a running import or undo. */
 export interface Lease {
@@ -42,11 +40,17 @@ export interface ImportDialect {
   readonly lock: string
   /** Moves waiting status changes of committed imports into the purchases. */
   applyChanges?(pause?: Pause): Promise<void>
+  /**
+   * Begins with AND: the SQL condition that no status changes wait in a store `s`. An import begins
+   * only then, and until it ends, no other import into the store commits changes.
+   */
+  readonly ifApplied: string
   /** Finds the `seq` of the `first` and `last` row that an import may have, and `is_undone`. */
   readonly findRows: string
   /**
-   * Deletes rows of an import from one `seq` to another. Resolves to the next `from`. Resolves to
-   * undefined if no rows are left, or another owner has the import.
+   * Deletes a slice of an import: its rows from one `seq` to another, then all else that refers to
+   * it. Resolves to the next `from`. Resolves to undefined if nothing is left, or another owner has
+   * the import.
    */
   deleteSlice(lease: Lease, from: number, last: number): Promise<number | undefined>
   /** Further statements that delete parts of an import. Their parameter is its `seq`. */
@@ -83,7 +87,7 @@ export function* renewLease({ now }: ImportDialect, lease: Lease): Program<boole
   return (yield* run(sql, lease.import, lease.owner)) === 1
 }
 
-/** Starts, undoes and deletes imports. A store has one import or undo at a time. */
+/** Starts and deletes imports. A store has one import or undo at a time. */
 export function importLeases(sql: Sql, dialect: ImportDialect) {
   const { now, isExpired, ifExpired, columns, values } = dialect
   const findStore = `
@@ -95,15 +99,13 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     WHERE i.owner IS NOT NULL`
   const insert = `
     INSERT INTO imports (import_id, owner, undoes, store, first_purchase${columns})
-    SELECT ?, ?, ?, s.seq, ${dialect.first}${values} FROM stores s WHERE s.seq = ? ${dialect.lock}
+    SELECT ?, ?, ?, s.seq, ${dialect.first}${values} FROM stores s
+    WHERE s.seq = ? ${dialect.ifApplied} ${dialect.lock}
     ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq, first_purchase`
   const takeOver = (condition: string) => `
     UPDATE imports SET owner = ?, alive_at = ${now} WHERE seq IN (
       SELECT i.seq FROM imports i WHERE i.seq = ? AND i.owner = ? ${condition})`
   const endLease = `UPDATE imports SET alive_at = ${dialect.longAgo} WHERE seq = ? AND owner = ?`
-  const hide = `
-    UPDATE imports SET owner = ?, alive_at = ${now}, undone_at = ?
-    WHERE seq = ? AND undone_at IS NULL`
 
   const clearImport = async (lease: Lease, pause: Pause = setImmediate, condition = '') => {
     const taken = { ...lease, owner: randomUUID() }
@@ -131,8 +133,6 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     await sql.write(function* () {
       if (!(yield* renewLease(dialect, lease))) return
       for (const each of dialect.deletions) yield* run(each, seq)
-      yield* run('DELETE FROM status_changes WHERE import = ?', seq)
-      yield* run('DELETE FROM import_overlaps WHERE import = ? OR earlier = ?', seq, seq)
       yield* run(rows?.is_undone ? END_UNDO : 'DELETE FROM imports WHERE seq = ?', seq)
     }, ALONE)
   }
@@ -174,105 +174,14 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     return () => clearInterval(heartbeat)
   }
 
-  /**
-   * Removes the rows that a finished import added, and restores the statuses that it changed. The
-   * import must have been committed with `details`. Resolves to undefined while an import into the
-   * store runs. Does nothing if the import is already undone.
-   *
-   * One transaction restores the statuses, and sets `undone_at` and an owner, which hide the rows of
-   * the import. Reads see either none of it or all of it. The rows are then deleted like those of an
-   * abandoned import, by this call or by the cleanup.
-   */
-  const undoImport = async (
-    store: StoreKey,
-    { import_id, undone_at, force }: ImportUndo,
-    write: WriteOptions = {},
-  ): Promise<UndoOutcome | undefined> => {
-    const found = await sql.read(find(FIND_IMPORT, import_id, store.account_id, store.store_id))
-    const seq = found?.seq as number
-    const lease = await insertImport(store, `undo:${import_id}`, seq)
-    if (!lease) return undefined
-    const release = keepLease(lease)
-    const undone = { ...lease, import: seq, owner: randomUUID() }
-
-    const abort = async () => {
-      release()
-      await clearImport(lease)
-    }
-
-    function* commit(lease: Lease): Program<UndoOutcome> {
-      yield* assertOwned(sql, lease)
-      const refusal = yield* findRefusal(sql, seq, force)
-      if (refusal) return refusal
-      yield* dialect.commitUndo(lease, seq)
-      if ((yield* run(hide, undone.owner, undone_at, seq)) === 0) throw UNDONE_BEFORE
-      yield* verifyAuthority(sql, write.authority)
-      yield* recordWrite(sql, write)
-      return UNDONE
-    }
-
-    try {
-      if (dialect.prepareUndo) {
-        const refusal = await sql.read(findRefusal(sql, seq, force)) // before the long work
-        if (refusal) {
-          await abort()
-          return refusal
-        }
-        await dialect.prepareUndo(lease, seq)
-      }
-      const outcome = await sql.write(() => commit(lease), { isAlone: true, isLong: true })
-      if (outcome !== UNDONE) {
-        await abort()
-        return outcome
-      }
-    } catch (error) {
-      await abort()
-      if (error === UNDONE_BEFORE) return UNDONE
-      throw error
-    }
-    release()
-    // Ignores an error, because the import is already undone. The next import deletes its rows.
-    await clearImport(undone).catch(() => {})
-    return UNDONE
-  }
-
-  return { insertImport, keepLease, clearImport, clearAbandoned, undoImport }
+  return { insertImport, keepLease, clearImport, clearAbandoned }
 }
 
 const ALONE = { isAlone: true } as const
-const UNDONE = { outcome: 'undone' } as const
-/** Ends a transaction with a rollback, because an earlier call has undone the import. */
-const UNDONE_BEFORE = new Error('undone before')
 
 const FIND_OWNED = 'SELECT 1 FROM imports WHERE seq = ? AND owner = ?'
-const FIND_IMPORT = `
-  SELECT i.seq FROM imports i JOIN stores s ON s.seq = i.store
-  WHERE i.import_id = ? AND s.account_id = ? AND s.store_id = ?`
-
 const END_UNDO = 'UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?'
 
 function leaseOf({ seq, store, owner }: Row): Lease {
   return { import: seq as number, store: store as number, owner: owner as string }
-}
-
-/** Finds the reason why an import cannot be undone, if there is one. */
-function* findRefusal(
-  { countChanged, isPurchaseOfChange }: Dialect,
-  seq: number,
-  force: boolean,
-): Program<UndoOutcome | undefined> {
-  const changed = numberOf((yield* find(countChanged, seq, seq))?.n)
-  if (changed > 0) return { outcome: 'changed', rows: changed }
-  if (force) return undefined
-  // Counts the rows that later imports skipped because this import had added them. Adds the number
-  // of purchases whose status this import changed and that another import had added, if a later
-  // import skipped rows of that other import.
-  const countSkipped = `
-    SELECT coalesce(sum(o.rows), 0) + (
-      SELECT count(*) FROM status_changes c CROSS JOIN purchases p
-      WHERE c.import = ? AND ${isPurchaseOfChange} AND EXISTS (
-        SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
-    FROM import_overlaps o WHERE o.earlier = ?`
-  const skipped = numberOf((yield* find(countSkipped, seq, seq))?.n)
-  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
 }

@@ -82,6 +82,8 @@ function spanAfter(after: string | undefined, newestFirst = false): Span {
   return { first: String(BigInt(after ?? 0) + 1n), last: LAST, order: 'ASC' }
 }
 
+const PENDING = PURCHASE_STATUSES.indexOf('pending')
+
 /** The reads of purchases and imports. */
 export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const { read } = sql
@@ -99,7 +101,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     FROM stores s ${sql.joinTransaction} JOIN status_changes c ON ${sql.isPurchaseOfChange}
     JOIN imports i ON i.seq = c.import
     WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
-    ORDER BY i.seq`
+    -- A purchase is pending only before its other statuses. The order of "seq" is that of starts.
+    ORDER BY CASE c.before WHEN ${PENDING} THEN 0 ELSE 1 END`
 
   function* listPurchases(
     store: StoreKey,

@@ -18,7 +18,8 @@ export interface RecordDialect {
   lockStore(store: StoreKey, authority: Authority | undefined): Program<number | undefined>
   /**
    * Finds the stored purchase with a transaction id. `is_busy`: a running import has added or
-   * changed it. The parameters are the store and the id.
+   * changed it, or a running undo removes or restores it. `changed_by` is the import of a committed
+   * change that is not yet in `status_changes`. The parameters are the store and the id.
    */
   readonly findTransaction: string
   /** Takes the next `seq` of a purchase, unless a running import has reserved it for its rows. */
@@ -40,6 +41,15 @@ export function recordMethod(
   { columns, values }: ImportDialect,
   clearAbandoned: () => Promise<unknown>,
 ) {
+  // Adds 1 to the skipped rows of the imports that added a purchase, or changed its status, after
+  // `recordPurchase` has repeated it. Leaves out other recordings, which a caller may have repeated.
+  const skipRecording = `
+    INSERT INTO import_overlaps AS o (import, earlier, rows)
+    SELECT i.seq, i.seq, 1 FROM imports i WHERE ${IS_LISTED} AND i.seq IN (
+      SELECT CAST(? AS integer) UNION ALL SELECT CAST(? AS integer)
+      UNION ALL SELECT c.import FROM stores s ${sql.joinTransaction}
+        JOIN status_changes c ON ${sql.isPurchaseOfChange} WHERE s.seq = ?)
+    ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
   const insert = `
     INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},
       ${IMPORT_DETAILS.list})
@@ -83,10 +93,12 @@ export function recordMethod(
     const repeat = compareRepeat(PURCHASE_IDENTITIES.readInto(known, found), row)
     if (repeat.outcome === 'conflict') return repeat
     if (repeat.outcome === 'skipped') {
-      yield* run(SKIP_RECORDING, found.import as number)
+      const imports = [found.import as number, (found.changed_by as number | null) ?? null]
+      yield* run(skipRecording, ...imports, row.transaction_id, store)
       return { outcome: 'skipped', purchase: stored }
     }
     const updated = yield* insertImport(store, import_id, undefined, row, options)
+    yield* run(PRECEDE_RUNNING, updated, store)
     const status = PURCHASE_STATUSES.indexOf(row.status)
     yield* dialect.changeStatus(store, updated, numberOf(found.seq), status)
     return { outcome: 'updated', purchase: { ...stored, status: row.status } }
@@ -121,10 +133,10 @@ const FIND_ITEM = `
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 
 /**
- * Adds 1 to the skipped rows of the import that added a purchase, after `recordPurchase` has
- * repeated it. Changes nothing if `recordPurchase` added the purchase too.
+ * Notes that the running import, if there is one, is committed later than an update of a status: it
+ * may skip a row because of the update.
  */
-const SKIP_RECORDING = `
-  INSERT INTO import_overlaps AS o (import, earlier, rows)
-  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND ${IS_LISTED}
-  ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
+const PRECEDE_RUNNING = `
+  INSERT INTO import_overlaps (import, earlier, rows)
+  SELECT i.seq, ?, 0 FROM imports i
+  WHERE i.store = ? AND i.owner IS NOT NULL AND i.undoes IS NULL`

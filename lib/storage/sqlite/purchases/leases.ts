@@ -6,7 +6,7 @@ import { makeDiskSpace } from '../disk-space.ts'
 import { WEBHOOKS } from '../endpoints.ts'
 import { execute } from '../sql.ts'
 import { userKey } from '../user-key.ts'
-import { applyChanges } from './changes.ts'
+import { applyChanges, IF_APPLIED } from './changes.ts'
 import { createImport, createSlices } from './imports.ts'
 import { DELETE_USER_ENTRY } from './user-index.ts'
 
@@ -18,7 +18,7 @@ const IS_EXPIRED = `abs(${WEBHOOKS.clock} - i.alive_at) >= 30000`
 const SLICE_ROWS = 2_000
 const SMALL_SLICE_ROWS = 100
 /** A slice of deletions ends after this time. 2,000 rows may take a second. */
-const SLICE_MS = 50
+const SLICE_MS = 30
 
 export function importDialect(db: Connection): ImportDialect {
   const dialect: ImportDialect = {
@@ -32,6 +32,7 @@ export function importDialect(db: Connection): ImportDialect {
     lock: '',
     createImport: (started, leases) => createImport(db, started, leases),
     applyChanges: (pause) => applyChanges(db, pause),
+    ifApplied: IF_APPLIED,
     findRows: FIND_ROWS,
     async deleteSlice(lease, from, last) {
       const isSpacious = (await makeDiskSpace(db)) >= 0
@@ -40,11 +41,10 @@ export function importDialect(db: Connection): ImportDialect {
         if (!execute(db, renewLease(dialect, lease))) return undefined
         const deleted = deleteRows(db, lease, from, last, most)
         if (deleted !== undefined) return deleted + 1
-        const changes = db.run(DELETE_STATUS_CHANGES, lease.import, lease.import, most)
-        return changes > 0 ? from : undefined
+        return REFERENCES.some((sql) => db.run(sql, lease.import, most) > 0) ? from : undefined
       })
     },
-    deletions: ['DELETE FROM purchase_changes WHERE import = ?', DELETE_UNDO],
+    deletions: [DELETE_UNDO],
     async prepareUndo(lease, undone) {
       const runSlice = createSlices(db, lease)
       const values = [lease.import, undone, lease.import, SLICE_ROWS]
@@ -71,33 +71,38 @@ const FIND_ROWS = `
     max(coalesce(last_purchase + 1, ${Number.MAX_SAFE_INTEGER}), first_purchase) AS last
   FROM imports WHERE seq = ?`
 
-/** Deletes the first rows of an import from a `seq` on. Returns the `seq` of the last of them. */
+/**
+ * Deletes the rows of an import among the first purchases from a `seq` on, which may be those of
+ * other imports. Returns the `seq` of the last purchase that it has read.
+ */
 function deleteRows(db: Connection, lease: Lease, from: number, last: number, most: number) {
   const { store } = lease
   const end = performance.now() + SLICE_MS
   const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
-  const rows = db.all(FIND_PURCHASES, from, last, lease.import, most)
-  let deleted: number | undefined
-  for (const { seq, transaction_id, user_id } of rows as unknown as DeletedRow[]) {
+  const rows = db.all(FIND_PURCHASES, from, last, most) as unknown as FoundRow[]
+  let read: number | undefined
+  for (const { seq, transaction_id, user_id, import: owner } of rows) {
+    read = seq
+    if (owner !== lease.import) continue
     const key = [store, transaction_id] as const
     if (hasErased && db.run(KEEP_ERASED, ...key, seq) === 1) db.run(MARK_DELETED, ...key)
     else db.run(DELETE_TRANSACTION, ...key, seq)
     if (user_id !== null) db.run(DELETE_USER_ENTRY, userKey(store, user_id), seq)
     db.run('DELETE FROM purchases WHERE seq = ?', seq)
-    deleted = seq
     if (performance.now() > end) break
   }
-  return deleted
+  return read
 }
 
-interface DeletedRow {
+interface FoundRow {
   readonly seq: number
+  readonly import: number
   readonly transaction_id: string
   readonly user_id: string | null
 }
 
 const FIND_PURCHASES = `
-  SELECT seq, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
+  SELECT seq, import, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ?
   ORDER BY seq LIMIT ?`
 // Keeps the ids of erased purchases, so importing their file again does not restore the users.
 const KEEP_ERASED = `
@@ -108,12 +113,22 @@ const MARK_DELETED =
 const DELETE_TRANSACTION =
   'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'
 
-const DELETE_STATUS_CHANGES = `
-  DELETE FROM status_changes WHERE import = ? AND purchase IN (
-    SELECT purchase FROM status_changes WHERE import = ? LIMIT ?)`
+/** Deletes what refers to an import, a slice at a time. The parameters are its `seq` and a limit. */
+const REFERENCES = [
+  `DELETE FROM status_changes WHERE (import, purchase) IN (
+    SELECT import, purchase FROM status_changes WHERE import = ? LIMIT ?)`,
+  `DELETE FROM purchase_changes WHERE purchase IN (
+    SELECT purchase FROM purchase_changes WHERE import = ? LIMIT ?)`,
+  `DELETE FROM import_overlaps WHERE (import, earlier) IN (
+    SELECT import, earlier FROM import_overlaps WHERE import = ? LIMIT ?)`,
+  `DELETE FROM import_overlaps WHERE (import, earlier) IN (
+    SELECT import, earlier FROM import_overlaps WHERE earlier = ? LIMIT ?)`,
+]
+
 /** Deletes the import that holds the status changes of an undo, once all of them are applied. */
 const DELETE_UNDO = `
-  DELETE FROM imports WHERE undoes = ? AND owner IS NULL
+  DELETE FROM imports WHERE owner IS NULL
+    AND import_id = (SELECT 'undo:' || x.import_id FROM imports x WHERE x.seq = ?)
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
 /**

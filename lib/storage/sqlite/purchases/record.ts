@@ -2,6 +2,7 @@ import { verifyAuthority } from '../../sql/authority.ts'
 import { find, type Program, run } from '../../sql/program.ts'
 import { entryOf } from '../../sql/purchases/entries.ts'
 import type { RecordDialect } from '../../sql/purchases/record.ts'
+import { isBeingUndone } from '../../sql/purchases/undo.ts'
 import { purchaseColumns } from '../../sql/tables.ts'
 import type { Connection } from '../connection.ts'
 import { DIALECT } from '../sql.ts'
@@ -31,8 +32,8 @@ export function recordDialect(db: Connection): RecordDialect {
 }
 
 const FIND_TRANSACTION = `
-  SELECT ${purchaseColumns(STATUS)}, p.import,
-    i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
+  SELECT ${purchaseColumns(STATUS)}, p.import, c.import AS changed_by,
+    i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(DIALECT)} AS is_busy
   FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import

@@ -1,4 +1,5 @@
 import { type Comparison, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { TillError } from '../../../errors.ts'
 import { run } from '../../sql/program.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import { addOverlaps, compareRows, type RepeatDialect } from '../../sql/purchases/repeats.ts'
@@ -25,7 +26,7 @@ export const REPEATS: RepeatDialect = {
       const code = PURCHASE_STATUSES.indexOf(status)
       // Changes a row of this import directly: no read returns it.
       if (other === seq) yield* run(SET_STATUS, code, purchase)
-      else yield* run(ADD_CHANGE, purchase, seq, code)
+      else if ((yield* run(ADD_CHANGE, purchase, seq, code)) === 0) throw changedByAnother()
     }
   },
 }
@@ -33,7 +34,12 @@ export const REPEATS: RepeatDialect = {
 const SET_STATUS = 'UPDATE purchases SET status = ? WHERE seq = ?'
 const ADD_CHANGE = `
   INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
-  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`
+  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status WHERE import = excluded.import`
+
+/** Does not happen while each import has the lease of its store. */
+function changedByAnother() {
+  return new TillError('storage_unavailable', 'Another import changes this purchase; repeat it')
+}
 
 /**
  * Compares appended rows with the stored purchases that have the same transaction ids, and deletes
