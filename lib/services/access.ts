@@ -160,7 +160,7 @@ export async function getNamedProject(
 
 /** The store that an input names. Throws `invalid_request` if the caller has no access to it. */
 export async function getNamedStore(
-  storage: Storage,
+  storage: Pick<Storage, 'findStore'>,
   caller: Caller,
   store_id: string,
 ): Promise<Store> {
@@ -179,7 +179,7 @@ export function unknownStore(): TillError {
  * time would show whether it exists.
  */
 export async function findReachableStore(
-  storage: Storage,
+  storage: Pick<Storage, 'findStore'>,
   caller: Caller,
   store_id: string,
 ): Promise<Store | undefined> {

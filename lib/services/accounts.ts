@@ -97,8 +97,8 @@ export function createAccounts(context: Context): Accounts {
     },
 
     async authenticate(account_key, { isForWrite = false } = {}) {
-      const find = () => storage.findAccountByKeyHash(hashText(account_key as string))
-      const account = account_key && (await (isForWrite ? storage.allowStale(find) : find()))
+      const reads = isForWrite ? storage.stale : storage
+      const account = account_key && (await reads.findAccountByKeyHash(hashText(account_key)))
       if (!account) throw keyRequired()
       keyUses.note(account.key_id)
       return account

@@ -134,8 +134,7 @@ export function createItems(context: Context): Items {
       const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
       // The store's record may be outdated. Only its ids are used, and they never change.
-      const find = () => getNamedStore(storage, account, fields.store_id)
-      const store = await storage.allowStale(find)
+      const store = await getNamedStore(storage.stale, account, fields.store_id)
       const item = newItem(context, store, fields)
       const created = await createOnce(
         context,

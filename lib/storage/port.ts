@@ -51,11 +51,11 @@ export interface Storage extends SqlMethods {
    */
   together(): Together
   /**
-   * Calls `work`. Reads that `work` begins synchronously may return cached records without a check
-   * whether they have changed. Use it only for records that the caller's write verifies again in
-   * its transaction, or for fields that never change.
+   * Reads that may return cached records without a check whether they have changed. Use them only
+   * for records that the caller's write verifies again in its transaction, or for fields that never
+   * change.
    */
-  allowStale<T>(work: () => T): T
+  readonly stale: Pick<SqlMethods, 'findAccountByKeyHash' | 'findStore'>
   /** Helps callers to cache answers. Missing in a storage that does not check for changes. */
   readonly revision?: Revision
   close(): Promise<void>

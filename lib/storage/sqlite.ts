@@ -1,6 +1,7 @@
 import { TillError } from '../errors.ts'
-import { type Checked, type Uncached, withReadCache } from './cache/cache.ts'
+import { type Uncached, withReadCache } from './cache/cache.ts'
 import type { Change } from './cache/dependencies.ts'
+import type { Checked } from './cache/version-checks.ts'
 import type { Storage } from './port.ts'
 import { startCleanup } from './sql/cleanup.ts'
 import { assertWhole } from './sql/copy.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Sql } from 'postgres'
-import type { Checked } from '../../lib/storage/cache/cache.ts'
+import type { Checked } from '../../lib/storage/cache/version-checks.ts'
 import { createVersionCheck, type Version } from '../../lib/storage/postgres/version-check.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 

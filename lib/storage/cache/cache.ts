@@ -4,17 +4,11 @@ import {
   CACHED_READS,
   type CachedRead,
   type Change,
-  namesOfChange,
+  createChangeCounter,
   sourceOf,
 } from './dependencies.ts'
-
-/** The result of a version check. `V` is the state of the database. */
-export interface Checked<V> {
-  /** Data that is read after the check has this state or a newer one. Undefined if unknown. */
-  readonly version: V | undefined
-  /** The changes since the previous version; undefined if not all of them are known. */
-  readonly changes: readonly Change[] | undefined
-}
+import { createSharedReads } from './shared-reads.ts'
+import { type Check, Clock, createVersionChecks } from './version-checks.ts'
 
 /** A database that reports each commit of a write, and each connection that it has lost. */
 interface Listened {
@@ -23,21 +17,34 @@ interface Listened {
 }
 
 /** A storage to which a cache is added. */
-export type Uncached = Omit<Storage, 'together' | 'allowStale' | 'revision'>
-
-const callOnly: Together = (work) => work()
+export type Uncached = Omit<Storage, 'together' | 'stale' | 'revision'>
 
 const CACHE_BYTES = 32 * 2 ** 20
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
+/** Returns the time after which the version check for a read must be sent. */
+type Earliest = () => number
+
+const NO_CHECK = -1
+
+interface Entry {
+  readonly value: unknown
+  readonly size: number
+  /** See `sourceOf`. */
+  readonly source: string
+  /** The number of the latest change when the read began. */
+  readonly changes: number
+}
+
 /**
  * Adds a read cache of at most `bytes` to a storage; none for 0 bytes. A call returns a cached
  * result only if a version check that began after the call finds no change of the result. The cache
- * therefore never returns an outdated result.
+ * therefore never returns an outdated result, except through `stale`.
  *
  * Calls in the same turn of the event loop share a version check. A result that is not cached is
- * read from the database, without a version check. Equal calls in one turn share this read.
+ * read from the database, without a version check. Equal calls in one turn share this read. Only the
+ * first page of a list is cached: otherwise one client that reads a long list would fill the cache.
  *
  * Records are frozen, and a cached record is always the same object. A caller may use this object
  * as the key of its own cache.
@@ -45,223 +52,97 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
 export function withReadCache<V>(
   storage: Uncached,
   db: Listened,
-  check: (previous?: V) => Checked<V> | Promise<Checked<V>>,
+  check: Check<V>,
   bytes = CACHE_BYTES,
 ): Storage {
-  if (bytes === 0) return { ...storage, together: () => callOnly, allowStale: callOnly }
+  if (bytes === 0) return { ...storage, together: () => (work) => work(), stale: storage }
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
-  const pending = new Map<string, Pending>()
-  /** The number of changes that version checks have found. The latest change has this number. */
-  let changes = 0
-  /**
-   * For each name of data (see `sourceOf`), the number of its latest change. `allChangedAt`
-   * is the number at which the whole cache was last cleared.
-   */
-  const changedAt = new Map<string, number>()
-  let allChangedAt = 0
-  let losses = 0
-  let version: V | undefined
-  /**
-   * A logical clock, which orders all events: it advances when a check or a read is sent, and when
-   * a write has ended.
-   */
-  let clock = 0
-  /** The `clock` at which the latest completed check was sent. */
-  let checkedAt = 0
-  /** The `clock` at the end of this process's latest write. */
-  let wroteAt = 0
-  let running: { readonly at: number; readonly done: Promise<void> } | undefined
-  let next: Promise<void> | undefined
-  /** The number of calls that wait for `next`. */
-  let waiting = 0
-  /** Returns the time of the `clock` after which the check for a read must be sent. */
-  let earliest = () => clock
+  const clock = new Clock()
+  const changes = createChangeCounter()
 
   const clear = () => {
-    allChangedAt = ++changes
-    changedAt.clear()
+    changes.addAll()
     cache.clear()
   }
-
-  /** Drops all results and the known version of the data. */
-  const forget = () => {
-    losses++
-    version = undefined
-    clear()
-  }
-
-  const apply = (change: Change) => {
-    const names = namesOfChange(change)
-    if (!names || changedAt.size > MOST_NAMES) return clear()
-    if (names.length === 0) return
-    changes++
-    for (const name of names) changedAt.set(name, changes)
-  }
-
-  const checkNow = async () => {
-    const begun = losses
-    try {
-      const checked = await check(version)
-      if (losses !== begun) return
-      if (checked.changes) for (const change of checked.changes) apply(change)
-      else clear()
-      version = checked.version
-    } catch (error) {
-      forget()
-      throw error
-    }
-  }
-
-  const send = () => {
-    next = undefined
-    waiting = 0
-    const at = ++clock
-    const done = checkNow()
-      .then(() => {
-        checkedAt = at
-      })
-      .finally(() => {
-        running = undefined
-      })
-    running = { at, done }
-    return done
-  }
-
-  /**
-   * Resolves after a check that was sent later than `since`. Only one check runs at a time. If
-   * several calls wait for it, it also waits for the calls of the next turn of the event loop.
-   */
-  const checkAfter = (since: number): Promise<void> => {
-    if (running && running.at > since) return running.done
-    waiting++
-    next ??= new Promise((resolve, reject) => {
-      const start = () => void send().then(resolve, reject)
-      const soon = () => setImmediate(() => (waiting > 1 ? setImmediate(start) : start()))
-      if (running) running.done.then(soon, soon)
-      else soon()
-    })
-    return next
-  }
-
-  const isCurrent = ({ source, changes }: Pick<Entry, 'source' | 'changes'>) =>
-    allChangedAt <= changes && (changedAt.get(source) ?? 0) <= changes
+  const checks = createVersionChecks(check, clock, (found: readonly Change[] | undefined) => {
+    if (!found) return clear()
+    for (const change of found) if (!changes.add(change)) clear()
+  })
+  const share = createSharedReads(clock)
 
   const find = (key: string): Entry | undefined => {
     const entry = cache.get(key)
-    return entry && isCurrent(entry) ? entry : undefined
+    return entry && changes.isCurrent(entry.source, entry.changes) ? entry : undefined
   }
 
-  const withEarliest = <T>(inner: () => number, work: () => T): T => {
-    const outer = earliest
-    earliest = inner
-    try {
-      return work()
-    } finally {
-      earliest = outer
-    }
+  const read = async (name: CachedRead, key: string, args: readonly unknown[]) => {
+    const begun = changes.count
+    const isKnown = checks.version !== undefined
+    const value = await (storage[name] as Method)(...args)
+    if (value === undefined || !isKnown || isLaterPage(args)) return value
+    const source = sourceOf(name, value, args)
+    if (!changes.isCurrent(source, begun)) return value
+    cache.set(key, { value, size: sizeOf(key + source, value), source, changes: begun })
+    return value
   }
 
-  const cached = (name: CachedRead): Method => {
-    const method = storage[name] as Method
-    return async (...args) => {
+  const cached =
+    (name: CachedRead, earliest: Earliest): Method =>
+    async (...args) => {
       const since = earliest()
       const key = keyOf(name, args)
       const known = find(key)
-      if (known && known.value !== READ_ONCE) {
-        if (checkedAt <= since) await checkAfter(since)
-        if (isCurrent(known)) return known.value
+      if (known) {
+        if (!checks.hasChecked(since)) await checks.checkAfter(since)
+        if (changes.isCurrent(known.source, known.changes)) return known.value
       }
-      if (version === undefined) checkAfter(since).catch(() => {})
-      // A read that was sent before the call may miss a new record, also with `allowStale`.
-      return share(key, since < 0 ? clock : since, () => read(name, method, key, args))
+      if (checks.version === undefined) checks.checkAfter(since).catch(() => {})
+      // A read that was sent before the call may miss a new record, also through `stale`.
+      return share(key, since === NO_CHECK ? clock.now : since, () => read(name, key, args))
     }
-  }
 
-  const read = async (name: CachedRead, method: Method, key: string, args: readonly unknown[]) => {
-    const begun = { changes, version }
-    const found = await method(...args)
-    if (found === undefined || begun.version === undefined) return found
-    const source = sourceOf(name, found, args)
-    if (!isCurrent({ source, changes: begun.changes })) return found
-    const value = find(key)?.value === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
-    const size = sizeOf(key + source, value)
-    cache.set(key, { value, size, source, changes: begun.changes })
-    return found
-  }
-
-  /**
-   * Shares one read between equal calls in the same turn. Within `together`, a call also shares a
-   * read that was sent after the start of its request.
-   */
-  const share = (key: string, since: number, work: () => Promise<unknown>) => {
-    const known = pending.get(key)
-    if (known && known.at > since) return known.result
-    const own: Pending = { at: Number.POSITIVE_INFINITY, result: undefined }
-    pending.set(key, own)
-    own.result = new Promise((resolve, reject) => {
-      setImmediate(() => {
-        own.at = ++clock
-        work()
-          .finally(() => {
-            if (pending.get(key) === own) pending.delete(key)
-          })
-          .then(resolve, reject)
-      })
-    })
-    return own.result
-  }
-
+  /** The time of this process's latest write. */
+  let wroteAt = 0
   /**
    * Makes later reads wait for a version check, which finds a write by its audit entry. Empties the
    * cache after a write without an audit entry.
    */
-  const notice = (isAudited: boolean) => {
-    wroteAt = ++clock
+  db.onWrite((isAudited) => {
+    wroteAt = clock.tick()
     if (!isAudited) clear()
-  }
+  })
+  db.onLost?.(checks.forget)
 
-  db.onWrite(notice)
-  db.onLost?.(forget)
+  const now = () => clock.now
+  // The services do not pass the request on to the storage. `together` therefore sets it for the
+  // calls that its work begins synchronously.
+  let earliest: Earliest = now
+  const together = (): Together => {
+    const at = clock.now
+    const ofRequest = () => Math.max(at, wroteAt)
+    return (work) => {
+      const outer = earliest
+      earliest = ofRequest
+      try {
+        return work()
+      } finally {
+        earliest = outer
+      }
+    }
+  }
   return {
     ...storage,
-    ...Object.fromEntries(CACHED_READS.map((name) => [name, cached(name)])),
-    revision: { current: () => changes, check: () => checkAfter(clock) },
-    together() {
-      const at = clock
-      const earliest = () => Math.max(at, wroteAt)
-      return (work) => withEarliest(earliest, work)
-    },
-    allowStale: (work) => withEarliest(() => -1, work),
+    ...readsOf((name) => cached(name, () => earliest())),
+    stale: readsOf((name) => cached(name, () => NO_CHECK)),
+    revision: { current: () => changes.count, check: () => checks.checkAfter(clock.now) },
+    together,
   }
 }
 
-interface Entry {
-  readonly value: unknown
-  readonly size: number
-  /** See `sourceOf`. */
-  readonly source: string
-  /** The value of the variable `changes` when the read began. */
-  readonly changes: number
+function readsOf(make: (name: CachedRead) => Method): Pick<Storage, CachedRead> {
+  const reads = Object.fromEntries(CACHED_READS.map((name) => [name, make(name)]))
+  return reads as unknown as Pick<Storage, CachedRead>
 }
-
-interface Pending {
-  /** The `clock` when the read was sent; infinite until the read is sent. */
-  at: number
-  result: Promise<unknown> | undefined
-}
-
-/**
- * The maximum number of names in `changedAt`, which take about 1 MB. Above it, the cache is
- * cleared.
- */
-const MOST_NAMES = 10_000
-
-/**
- * Marks a page that was read only once. The first read of a page caches this mark, and the second
- * read caches the page. Otherwise one client that reads a long list would fill the cache with pages
- * that nobody reads again. The first page of a list is cached at its first read.
- */
-const READ_ONCE = Symbol('read once')
 
 function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined

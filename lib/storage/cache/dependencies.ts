@@ -39,7 +39,7 @@ export type Change = Pick<
  * Returns the names of the data that a change alters. Returns undefined for an action of a newer
  * version.
  */
-export function namesOfChange(change: Change): readonly string[] | undefined {
+function namesOfChange(change: Change): readonly string[] | undefined {
   const known = ACTIONS as { readonly [action: string]: { readonly effect: Effect } }
   const effect = known[change.action]?.effect
   return effect && NAMES[effect](change)
@@ -65,4 +65,39 @@ const itemListsOf = ({ account_id, store_id }: StoreKey) => `lists ${account_id}
 
 function storeNamed({ account_id, store_id }: StoreKey): string {
   return `store ${account_id} ${store_id}`
+}
+
+/**
+ * The maximum number of names whose changes are known, which take about 1 MB. Above it, everything
+ * counts as changed.
+ */
+const MOST_NAMES = 10_000
+
+/** Counts changes, and knows for each name of data the number of its latest change. */
+export function createChangeCounter() {
+  let count = 0
+  let allChangedAt = 0
+  const changedAt = new Map<string, number>()
+  return {
+    /** The number of the latest change. */
+    get count() {
+      return count
+    },
+    addAll() {
+      allChangedAt = ++count
+      changedAt.clear()
+    },
+    /** Returns false if the change may concern all data. */
+    add(change: Change): boolean {
+      const names = namesOfChange(change)
+      if (!names || changedAt.size > MOST_NAMES) return false
+      if (names.length === 0) return true
+      count++
+      for (const name of names) changedAt.set(name, count)
+      return true
+    },
+    /** Whether the data with this name has not changed since the change of this number. */
+    isCurrent: (name: string, since: number) =>
+      allChangedAt <= since && (changedAt.get(name) ?? 0) <= since,
+  }
 }

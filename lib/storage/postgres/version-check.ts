@@ -1,5 +1,5 @@
-import type { Checked } from '../cache/cache.ts'
 import type { Change } from '../cache/dependencies.ts'
+import type { Checked } from '../cache/version-checks.ts'
 import type { Connection } from './connection.ts'
 
 /**
