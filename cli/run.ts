@@ -65,6 +65,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
       | undefined
     if (record) output.record(record)
   } catch (error) {
+    await storage.discard?.()
     throw isFile(db) ? explainPermissions(error, db) : error
   } finally {
     await till.close()

@@ -24,19 +24,12 @@ export const accountCommands = [
       platform: { value: 'P', choices: PLATFORMS, help: 'of the project: mobile, web, desktop, …' },
     },
     async run({ till, options, output, db, isNew, io }) {
-      if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
       const { name, project, 'bundle-id': bundle_id, platform } = options
-      const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
-      const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
-      if (project === undefined || bundle_id === undefined || platform === undefined) {
-        if (missing.length < 3)
-          throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
-        return till.accounts.create({ name })
-      }
-      const first = { name: project, bundle_id, platform }
+      const first = firstProject({ project, 'bundle-id': bundle_id, platform })
       const created = await till.accounts.create({ name, project: first })
+      if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
       const { project: { id = '', public_key = '' } = {}, ...account } = created
-      return output.json ? created : { ...account, project_id: id, public_key }
+      return output.json || !first ? created : { ...account, project_id: id, public_key }
     },
   }),
 
@@ -85,3 +78,20 @@ export const accountCommands = [
     },
   }),
 ]
+
+/** The first project of an account, if the options have one. */
+function firstProject({ project, 'bundle-id': bundle_id, platform }: FirstProjectOptions) {
+  if (project !== undefined && bundle_id !== undefined && platform !== undefined) {
+    return { name: project, bundle_id, platform }
+  }
+  const parts = { '--project': project, '--bundle-id': bundle_id, '--platform': platform }
+  const missing = Object.entries(parts).flatMap(([option, value]) => (value ? [] : [option]))
+  if (missing.length === 3) return undefined
+  throw new UsageError(`A first project needs ${missing.join(' and ')} too`)
+}
+
+interface FirstProjectOptions {
+  readonly project: string | undefined
+  readonly 'bundle-id': string | undefined
+  readonly platform: (typeof PLATFORMS)[number] | undefined
+}

@@ -87,8 +87,16 @@ export const databaseCommands = [
     example: 'tillkit copy --from tillkit.db --to postgres://till@localhost/till',
     databaseOption: 'from',
     options: {
-      from: { value: 'DB', required: true, help: 'the database to read' },
-      to: { value: 'DB', required: true, help: 'an empty database' },
+      from: {
+        value: 'DB',
+        required: true,
+        help: 'the database to read',
+      },
+      to: {
+        value: 'DB',
+        required: true,
+        help: 'an empty database, or a new file',
+      },
     },
     async run({ storage, options, io }) {
       if (options.from === options.to) throw new UsageError('--from and --to are the same database')
@@ -99,6 +107,9 @@ export const databaseCommands = [
           line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
         }).finally(line.end)
         return { ...inventory.counts, checksum: inventory.checksum }
+      } catch (error) {
+        await target.discard?.()
+        throw error
       } finally {
         await target.close()
       }

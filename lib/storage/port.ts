@@ -28,6 +28,11 @@ export interface Storage extends SqlMethods {
   check(): Promise<string[]>
   /** Writes a consistent copy into a new file. Missing unless the database is a file. */
   backup?(path: string): Promise<void>
+  /**
+   * Closes the storage, and deletes its file if no other process uses it, and if it has no account
+   * or is an unfinished copy. Missing unless this storage has created the file.
+   */
+  discard?(): Promise<void>
   /** Rewrites the file without replaced and deleted data. Missing unless the database is a file. */
   forget?(): Promise<void>
   /** Empties the write-ahead log, which holds replaced data. Only for a database that is a file. */

@@ -33,9 +33,9 @@ export type { PostgresOptions } from './postgres/options.ts'
  * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout` in pgbouncer.
  *
  * Throws `storage_unavailable` when the database cannot be reached or used, for the schema of a
- * newer tillkit or of one before 0.3.0, and for an unfinished copy; with `upgrade: false`, also for
- * that of an earlier tillkit. Methods throw it too while the server is away. The storage reconnects
- * by itself.
+ * newer tillkit or of one before 0.3.0, and for an unfinished copy; with `create: false`, also for
+ * a database without tables; with `upgrade: false`, also for that of an earlier tillkit. Methods
+ * throw it too while the server is away. The storage reconnects by itself.
  */
 export async function openPostgresStorage(
   url: string,
@@ -43,7 +43,7 @@ export async function openPostgresStorage(
 ): Promise<Storage> {
   const db = connect(url, options)
   try {
-    await upgrade(db, options.upgrade)
+    await upgrade(db, options)
     await renumberRestored(db)
     await execute(db, assertWhole())
     const repairs = options.upgrade === false ? [] : await showHiddenPurchases(db)

@@ -12,7 +12,7 @@ import type { Connection } from './sqlite/connection.ts'
 import { copyDialect } from './sqlite/copy.ts'
 import { sizeOf } from './sqlite/disk-space.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
-import { openFile, openMemory } from './sqlite/file.ts'
+import { deleteUnused, openFile, openMemory } from './sqlite/file.ts'
 import { listingOfItems } from './sqlite/items.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
 import { applyChanges } from './sqlite/purchases/changes.ts'
@@ -27,8 +27,8 @@ export type { SqliteOptions } from './sqlite/options.ts'
  * Opens a storage in a SQLite file. Creates and upgrades the file as needed. Several processes may
  * have the same file open. Deletes abandoned imports in the background. Throws
  * `storage_unavailable` for a file of another program, of a newer tillkit or of one before 0.3.0,
- * and for an unfinished copy. With `create: false`, also for a missing or empty file; with
- * `upgrade: false`, also for a file of an earlier tillkit. The path `:memory:` opens a storage in
+ * and for an unfinished copy. With `create: false`, also for a missing file or one without tables;
+ * with `upgrade: false`, also for a file of an earlier tillkit. The path `:memory:` opens a storage in
  * memory, like `createMemoryStorage`.
  */
 export async function openSqliteStorage(
@@ -37,7 +37,8 @@ export async function openSqliteStorage(
 ): Promise<Storage> {
   try {
     if (path === ':memory:') return createMemoryStorage(options)
-    return storageOn(await openFile(path, options), options)
+    const { db, isNew } = await openFile(path, options)
+    return storageOn(db, options, isNew)
   } catch (error) {
     const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
@@ -57,9 +58,14 @@ export function createMemoryStorage(
   return storageOn(openMemory(options.driver), options)
 }
 
-function storageOn(db: Connection, options: SqliteOptions): Storage {
+function storageOn(db: Connection, options: SqliteOptions, isNew = false): Storage {
   const methods = methodsOn(db)
-  const storage = db.path === undefined ? methods : { ...methods, ...fileMethods(db, db.path) }
+  const ofFile = db.path === undefined ? {} : fileMethods(db, db.path)
+  const discard = async () => {
+    deleteUnused(db)
+    await methods.close()
+  }
+  const storage = { ...methods, ...ofFile, ...(isNew ? { discard } : {}) }
   return withReadCache(storage, db, createVersionCheck(db), options.cacheBytes)
 }
 

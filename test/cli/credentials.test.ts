@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import type { Command } from '../../cli/command.ts'
+import { commands } from '../../cli/commands.ts'
 import type { AuditEntry } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { logOfServe, tillkit } from '../support/cli.ts'
@@ -101,8 +105,10 @@ describe('a server logs one startup warning for each insecure setting', () => {
 })
 
 test('a master key may be in hexadecimal or base64, and a newer one seals the secrets anew', async (t) => {
-  const { db, json, ofProject, project_id } = await createShopFile(t)
-  const update = ['project', 'update', ...ofProject, '--config', '{"webhook_secret":"whs_1"}']
+  const { db, folder, json, ofProject, project_id } = await createShopFile(t)
+  const config = join(folder, 'config.json')
+  writeFileSync(config, '{"webhook_secret":"whs_1"}')
+  const update = ['project', 'update', ...ofProject, '--config', `@${config}`]
   await json(...update)
   const env = { TILLKIT_MASTER_KEY: KEY }
   const serving = await logOfServe(t, ['--port', '0', '--lockdown', '--db', db], env)
@@ -174,6 +180,16 @@ test('secrets of a lost master key are listed, and dropped after a confirmation'
   assert.equal(JSON.parse(dropped.stdout).secrets.length, 2)
 })
 
+/** A command line with all required options, on a database. */
+function argumentsOf({ name, operand, options, databaseOption = 'db' }: Command, db: string) {
+  const values: Record<string, string> = { to: 'memory:', before: '2024-01-01', out: `${db}.out` }
+  const required = Object.entries(options).filter(([, spec]) => spec.required)
+  const given = required.flatMap(([option, { choices = ['x'] }]) =>
+    option === databaseOption ? [] : [`--${option}`, values[option] ?? choices[0] ?? ''],
+  )
+  return [...name.split(' '), ...(operand ? ['x'] : []), ...given, `--${databaseOption}`, db]
+}
+
 describe('maintenance of a database', () => {
   test('the audit log is listed in pages', async (t) => {
     const { json, run, project_id } = await createShopFile(t)
@@ -224,26 +240,51 @@ describe('maintenance of a database', () => {
     assert.deepEqual([sound, problems[0]], [false, problem])
   })
 
-  test('a mistyped path and an empty file are errors, and neither becomes a database', async (t) => {
+  test('no command but serve and account create makes a database of a mistyped path or a file without tables', async (t) => {
     const folder = temporaryFolder(t)
     const [missing, empty] = [join(folder, 'mistyped.db'), join(folder, 'empty.db')]
+    const begun = join(folder, 'begun.db')
     writeFileSync(empty, '')
+    const driver = openSqliteDriver(begun)
+    driver.exec('PRAGMA journal_mode = WAL')
+    driver.close()
+    const bytes = readFileSync(begun)
+    const others = commands.filter(({ needsNoDatabase }) => !needsNoDatabase)
+    const makers = others.filter(({ makesDatabase }) => makesDatabase).map(({ name }) => name)
+    assert.deepEqual(makers, ['serve', 'account create'])
     for (const [db, reason] of [
       [missing, 'there is no such file'],
-      [empty, 'the file is empty'],
+      [empty, 'it has no tables'],
+      [begun, 'it has no tables'],
     ] as const) {
-      for (const args of [
-        ['account', 'list', '--db', db],
-        ['token', 'issue', '--project', 'prj_x', '--db', db],
-        ['check', '--db', db],
-        ['backup', 'copy.db', '--db', db],
-        ['copy', '--from', db, '--to', 'memory:'],
-      ]) {
+      for (const command of others.filter(({ makesDatabase }) => !makesDatabase)) {
+        const args = argumentsOf(command, db)
         const { code, stdout, stderr } = await tillkit(args)
-        assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+        assert.deepEqual([code, stdout], [1, ''], `${args.join(' ')}: ${stderr}`)
         assert.equal(stderr, `tillkit: Cannot open the database ${db}: ${reason}\n`)
       }
     }
-    assert.deepEqual([existsSync(missing), statSync(empty).size], [false, 0])
+    assert.deepEqual(readdirSync(folder), ['begun.db', 'empty.db'])
+    assert.deepEqual([statSync(empty).size, readFileSync(begun)], [0, bytes])
+  })
+
+  test('a command that fails leaves no new database behind', async (t) => {
+    const folder = temporaryFolder(t)
+    const db = join(folder, 'new.db')
+    const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    for (const [code, ...args] of [
+      [2, 'account', 'create', '--name', 'Studio', '--project', 'Game'],
+      [2, 'account', 'create', '--name', ''],
+      [1, 'serve', '--port', `${port}`],
+      [1, 'serve', '--port', `${port}`, '--demo'],
+    ] as const) {
+      const env = { TILLKIT_MASTER_KEY: KEY }
+      const failed = await tillkit([...args, '--db', db], { env })
+      assert.equal(failed.code, code, failed.stderr)
+      assert.deepEqual(readdirSync(folder), [], args.join(' '))
+    }
   })
 })

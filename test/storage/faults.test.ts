@@ -14,9 +14,11 @@ import {
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
+import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { hurry } from '../support/clock.ts'
-import { pragma, raw, watchConnections } from '../support/connections.ts'
+import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
 import { importRows, openImport, transactions } from './fixtures/imports.ts'
 import { newPath, rowsIn } from './fixtures/places.ts'
 import { addRows, insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.ts'
@@ -164,6 +166,30 @@ describe('a backup', () => {
     await assertNoBackup(storage, join(disk, 'none', 'copy.db'), 'ENOENT')
   })
 
+  test('is named .partial until it is complete, and does not overwrite one that is there', async (t) => {
+    const storage = await open(t, await filledFile(t))
+    const copy = newPath(t)
+    const partial = `${copy}.partial`
+    let during: readonly string[] = []
+    const prototype = await prototypeOf()
+    const { prepare } = prototype
+    t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
+      if (sql.startsWith('VACUUM INTO')) during = readdirSync(dirname(copy))
+      return prepare.call(this, sql)
+    })
+    await storage.backup?.(copy)
+    assert.deepEqual(during, ['till.db.partial'])
+    assert.deepEqual(readdirSync(dirname(copy)), ['till.db'])
+
+    const second = join(dirname(copy), 'second.db')
+    writeFileSync(`${second}.partial`, 'left')
+    const remedy = `${second}.partial is there already: delete it if no backup is running`
+    await assertNoBackup(storage, second, remedy)
+    assert.equal(readFileSync(`${second}.partial`, 'utf8'), 'left')
+    symlinkSync(join(dirname(copy), 'nowhere'), partial.replace('.partial', '2'))
+    await assertNoBackup(storage, `${copy}2`, 'it is there already')
+  })
+
   test('that replaces the open file makes writes fail', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path)
@@ -187,6 +213,75 @@ describe('a backup', () => {
     await restored.insertItem(newItem('kept'))
     assert.deepEqual(await restored.check(), [])
   })
+})
+
+for (const suffix of ['-wal', '-shm']) {
+  test(`writes are refused after the file ${suffix} was deleted or replaced, and closing saves the earlier ones`, async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path)
+    await insertShops(storage)
+    await storage.insertItem(newItem('acknowledged'))
+    const bytes = readFileSync(`${path}${suffix}`)
+    rmSync(`${path}${suffix}`)
+
+    const gone = { ...UNAVAILABLE, message: /write-ahead log .* deleted or replaced/ }
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    await assert.rejects(storage.ping(), gone)
+    writeFileSync(`${path}${suffix}`, bytes)
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    rmSync(`${path}${suffix}`)
+    await storage.close()
+
+    const again = await open(t, path)
+    assert.ok((await namesIn(again)).includes('acknowledged'))
+    assert.deepEqual(await again.check(), [])
+  })
+}
+
+describe('a discarded new database', () => {
+  test('is deleted when it has no account, or only an unfinished copy', async (t) => {
+    const path = newPath(t)
+    const empty = await open(t, path)
+    await empty.discard?.()
+    assert.deepEqual(readdirSync(dirname(path)), [])
+
+    const copy = await open(t, path)
+    await copy.beginCopy(new Date().toISOString())
+    await insertShops(copy)
+    await copy.discard?.()
+    assert.deepEqual(readdirSync(dirname(path)), [])
+  })
+
+  test('stays when it has an account, when another connection uses it, and when it was there before', async (t) => {
+    const path = newPath(t)
+    const first = await open(t, path)
+    const other = await open(t, path)
+    assert.equal(other.discard, undefined)
+    await first.discard?.()
+    await insertShops(other)
+    await other.close()
+
+    const kept = join(dirname(path), 'kept.db')
+    const shop = await open(t, kept)
+    await insertShops(shop)
+    await shop.discard?.()
+
+    for (const each of [path, kept]) {
+      assert.equal(
+        (await (await open(t, each)).listStores('prj_1', { limit: 9 })).records.length > 0,
+        true,
+      )
+    }
+  })
+})
+
+test('a missing driver leaves no empty file behind', async (t) => {
+  const missing = (await sqliteDrivers()).find(({ skip }) => skip)
+  if (!missing) return t.skip('this Node loads every driver')
+  const path = newPath(t)
+  const opening = openSqliteStorage(path, { driver: missing.driver })
+  await assert.rejects(opening, { ...UNAVAILABLE, message: /No SQLite driver/ })
+  assert.deepEqual(readdirSync(dirname(path)), [])
 })
 
 test('forget does not resolve while a reader keeps old data in the WAL', async (t) => {

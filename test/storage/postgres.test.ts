@@ -7,7 +7,7 @@ import type { Item } from '../../lib/domain/item.ts'
 import { openPostgresStorage, type PostgresOptions, type Storage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { drivenBy, openPostgres, PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { soakOnly } from '../support/soak.ts'
 import { openImport, purchasesIn } from './fixtures/imports.ts'
 import {
@@ -30,6 +30,17 @@ const server = await startPostgres({ restarts: !soakOnly })
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const OWN = "application_name = 'tillkit' AND datname = current_database()"
+
+test('a schema without tables is refused with create: false, and gets none', async (t) => {
+  const url = await server.createSchema(t)
+  const message = 'Cannot open the database: it has no tables'
+  const opening = openPostgresStorage(url, { ...PATIENT, create: false })
+  await assert.rejects(opening, { ...UNAVAILABLE, message })
+  const tables = 'SELECT 1 FROM pg_tables WHERE schemaname = current_schema()'
+  assert.equal((await rawPostgres(t, url).unsafe(tables)).length, 0)
+  await (await openPostgresStorage(url, PATIENT)).close()
+  await (await openPostgresStorage(url, { ...PATIENT, create: false })).close()
+})
 
 const failure = (code: string) => Object.assign(new Error(`failed with ${code}`), { code })
 

@@ -112,7 +112,17 @@ describe('an unusable SQLite file', () => {
     'that is a folder': { create: async (path) => mkdirSync(path), reason: /unable to open/ },
     'that is empty, with create: false': {
       create: async (path) => writeFileSync(path, ''),
-      reason: /: the file is empty$/,
+      reason: /: it has no tables$/,
+      options: { create: false },
+    },
+    'that a killed process left without tables, with create: false': {
+      async create(path, db) {
+        const begun = await db(path)
+        begun.exec('PRAGMA journal_mode = WAL')
+        begun.close()
+        assert.ok(statSync(path).size > 0)
+      },
+      reason: /: it has no tables$/,
       options: { create: false },
     },
     'that is missing, with create: false': {

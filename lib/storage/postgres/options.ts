@@ -16,6 +16,8 @@ export interface PostgresOptions {
   readonly idleTimeout?: number
   /** The maximum number of bytes of memory for cached reads; 0 for no cache. Default: 32 MiB. */
   readonly cacheBytes?: number
+  /** Whether to create the tables in a database without them. Default: true. */
+  readonly create?: boolean
   /** Whether to upgrade a database of an earlier tillkit. Otherwise it is refused. Default: true. */
   readonly upgrade?: boolean
 }

@@ -1,6 +1,7 @@
 import { TillError } from '../../errors.ts'
 import { newestVersion, stepsFrom } from '../sql/schema.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
+import type { PostgresOptions } from './options.ts'
 import { SCHEMA } from './schema.ts'
 
 /** An arbitrary number for the lock of all upgrades: the letters "till". */
@@ -10,13 +11,16 @@ const LOCK = 0x74696c6c
  * Creates the schema, or upgrades it to the newest version. If many servers start at once, only one
  * of them does. Throws for a schema that this tillkit cannot or may not use.
  */
-export async function upgrade(db: Database, mayUpgrade = true): Promise<void> {
-  if (stepsFrom(await versionOf(db), SCHEMA, mayUpgrade).length === 0) return
+export async function upgrade(
+  db: Database,
+  allowed: Pick<PostgresOptions, 'create' | 'upgrade'>,
+): Promise<void> {
+  if (stepsFrom(await versionOf(db), SCHEMA, allowed).length === 0) return
   await db.transaction(async (tx) => {
     await tx.run('SELECT pg_advisory_xact_lock($1)', LOCK)
     const version = await versionOf(tx)
     if (version === 0) await assertEncoding(tx)
-    const steps = stepsFrom(version, SCHEMA, mayUpgrade)
+    const steps = stepsFrom(version, SCHEMA, allowed)
     if (steps.length === 0) return
     for (const step of steps) await tx.exec(step)
     const newest = newestVersion(SCHEMA)

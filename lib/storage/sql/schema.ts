@@ -36,14 +36,24 @@ export function newestVersion({ steps }: Schema): number {
   return FIRST + steps.length
 }
 
+/** The changes of the schema that the opener of a database allows. By default, both. */
+interface Allowed {
+  readonly create?: boolean | undefined
+  readonly upgrade?: boolean | undefined
+}
+
 /**
  * Returns the statements that lead from a version, 0 for an empty database, to the newest one.
- * Throws `storage_unavailable` if there is no way, and unless `mayUpgrade`, if it is an upgrade.
+ * Throws `storage_unavailable` if there is no way, or if `allowed` excludes it.
  */
-export function stepsFrom(version: number, schema: Schema, mayUpgrade: boolean): readonly string[] {
+export function stepsFrom(version: number, schema: Schema, allowed: Allowed): readonly string[] {
+  const { create: mayCreate = true, upgrade: mayUpgrade = true } = allowed
   const newest = newestVersion(schema)
   if (version === newest) return []
-  if (version === 0) return [schema.create]
+  if (version === 0) {
+    if (!mayCreate) throw refusal('it has no tables')
+    return [schema.create]
+  }
   if (version > newest) {
     const known = `its schema is version ${version}, this tillkit knows ${newest}`
     throw refusal(`${known}: use the newer tillkit that wrote it`)

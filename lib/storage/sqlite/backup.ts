@@ -1,38 +1,53 @@
-import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { TillError } from '../../errors.ts'
+import { syncFolder } from '../sql/folder.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
 /**
- * Writes the database into a new file, and calls fsync. Deletes the file on failure. The copy
- * contains the uncommitted rows of running imports. Opening the copy deletes them.
+ * Writes the database into a new file, and calls fsync. The file is named `path.partial` until it is
+ * complete: a killed process leaves that one behind. Deletes it on failure. The copy contains the
+ * uncommitted rows of running imports. Opening the copy deletes them.
  */
 export function writeBackup(db: Connection, path: string): void {
-  const target = resolve(path) // absolute: SQLite reads "file:…" as a URI, and '' as no file
-  const file = create(path, target)
   try {
-    db.run('VACUUM INTO ?', target)
-    fsyncSync(file)
+    write(db, resolve(path)) // absolute: SQLite reads "file:…" as a URI, and '' as no file
   } catch (error) {
-    rmSync(target)
-    throw failure(path, reasonOf(error))
+    const message = `Cannot write the backup ${path}: ${reasonOf(error)}`
+    throw new TillError('storage_unavailable', message)
+  }
+}
+
+function write(db: Connection, target: string): void {
+  const partial = `${target}.partial`
+  assertFree(target)
+  const file = create(partial)
+  try {
+    db.run('VACUUM INTO ?', partial)
+    fsyncSync(file)
+    assertFree(target)
+    renameSync(partial, target)
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }
+  syncFolder(dirname(target))
+}
+
+function assertFree(target: string): void {
+  if (lstatSync(target, { throwIfNoEntry: false })) throw new Error('it is there already')
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
 // accepts the empty file. Without it, SQLite would create a file that all users may read.
-function create(path: string, target: string): number {
+function create(partial: string): number {
   try {
-    return openSync(target, 'wx', 0o600)
+    return openSync(partial, 'wx', 0o600)
   } catch (error) {
-    const isThere = (error as { code?: string }).code === 'EEXIST'
-    throw failure(path, isThere ? 'it is there already' : reasonOf(error))
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+    throw new Error(`${partial} is there already: delete it if no backup is running`)
   }
-}
-
-function failure(path: string, reason: string): TillError {
-  return new TillError('storage_unavailable', `Cannot write the backup ${path}: ${reason}`)
 }

@@ -47,6 +47,8 @@ const pauseForLock = (): Promise<void> => setTimeout(1 + Math.random() * 3)
 export function connect(driver: SqliteDriver, path?: string) {
   const place = path === undefined ? undefined : resolve(path)
   const file = fileAt(place)
+  /** The WAL and its shared memory, from the time that the file uses them. */
+  let log: string | undefined
   const prepared = new BoundedMap<ReturnType<SqliteDriver['prepare']>>(MOST_PREPARED)
   let closing: Promise<void> | undefined
   let isClosed = false
@@ -84,11 +86,17 @@ export function connect(driver: SqliteDriver, path?: string) {
   const find = (sql: string, ...values: SqliteValue[]) =>
     translated(() => returning(sql).get(...values) as Row | undefined)
 
-  // Writes to a moved or deleted file would succeed but be lost.
+  // Writes to a moved or deleted file would succeed but be lost. The same is true for its WAL. SQLite
+  // keeps the WAL until the last connection closes.
   const assertInPlace = () => {
     if (isClosed) throw closed()
-    if (fileAt(place) === file) return
-    const message = 'The database file was replaced or moved: restart to use what is there now'
+    if (fileAt(place) !== file) {
+      const message = 'The database file was replaced or moved: restart to use what is there now'
+      throw new TillError('storage_unavailable', message)
+    }
+    if (log === undefined || logAt(place) === log) return
+    const message =
+      'The write-ahead log of the database was deleted or replaced: restart. Use SIGTERM, not kill'
     throw new TillError('storage_unavailable', message)
   }
 
@@ -189,17 +197,20 @@ export function connect(driver: SqliteDriver, path?: string) {
       return () => void listeners.delete(listener)
     },
     /** Makes the file use a WAL. Retries itself: SQLite does not wait for this lock. */
-    enterWal: (): Promise<void> =>
-      whenFree(() =>
+    async enterWal(): Promise<void> {
+      await whenFree(() =>
         unlessBusy(() => driver.exec('PRAGMA journal_mode = WAL')) ? DONE : undefined,
-      ),
+      )
+      find('SELECT 1 FROM sqlite_schema') // creates the WAL
+      log = logAt(place)
+    },
     /** Moves the WAL into the database file and empties it, once no reader uses it. */
     emptyLog: (): Promise<void> =>
       whenFree(() => {
         const done = withoutWaiting(() => find('PRAGMA wal_checkpoint(TRUNCATE)'))
         return done?.busy === 0 ? DONE : undefined
       }),
-    /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
+    /** Throws if the connection is closed, or the file or its WAL was moved, deleted or replaced. */
     assertInPlace,
     /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
     close() {
@@ -226,6 +237,10 @@ function fileAt(path: string | undefined): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function logAt(place: string | undefined): string {
+  return `${fileAt(`${place}-wal`)} ${fileAt(`${place}-shm`)}`
 }
 
 function closed(): TillError {

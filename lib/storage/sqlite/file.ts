@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, rmSync } from 'node:fs'
 import { TillError } from '../../errors.ts'
 import { assertWhole } from '../sql/copy.ts'
 import { newestVersion, stepsFrom } from '../sql/schema.ts'
@@ -8,19 +8,22 @@ import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, SCHEMA } from './schema.ts'
 import { execute } from './sql.ts'
 
-/** Opens a database file. Creates and upgrades it as needed. */
-export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
-  if (options.create === false) assertExists(path)
-  createPrivately(path)
+/** Opens a database file. Creates and upgrades it as needed. `isNew` tells that it was created. */
+export async function openFile(
+  path: string,
+  options: SqliteOptions,
+): Promise<{ db: Connection; isNew: boolean }> {
+  const isNew = createPrivately(path, options)
   assertWritable(path)
   const db = connect(openSqliteDriver(path, options.driver), path)
   try {
-    stepsOf(db, options.upgrade) // rejects a file before changing its journal mode
+    stepsOf(db, options) // rejects a file before changing its journal mode
     await configure(db)
-    await upgrade(db, options.upgrade)
+    await upgrade(db, options)
     execute(db, assertWhole())
-    return db
+    return { db, isNew }
   } catch (error) {
+    if (isNew) deleteUnused(db)
     await db.close()
     throw error
   }
@@ -35,28 +38,45 @@ export function openMemory(driver?: SqliteDriverName): Connection {
   return db
 }
 
-// Rejects an empty file too: SQLite would create a new database in it.
-function assertExists(path: string): void {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
-  if (stat.isFile() && stat.size === 0) {
-    throw new TillError('storage_unavailable', 'the file is empty')
+/**
+ * Deletes a database if no other process uses it, and if it has no account or is an unfinished copy.
+ * Then close the connection.
+ */
+export function deleteUnused(db: Connection): void {
+  try {
+    if (db.path === undefined || isUsed(db)) return
+    // To end its WAL, the connection takes an exclusive lock and keeps it. It gets none while another
+    // process has the file open. A process that opens the file later finds that it was deleted.
+    db.exec('PRAGMA busy_timeout = 0')
+    db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    const mode = db.find('PRAGMA journal_mode = DELETE')?.journal_mode
+    if (mode === 'delete' && !isUsed(db)) rmSync(db.path)
+  } catch (error) {
+    if (!(error instanceof TillError)) throw error // SQLite refuses the lock, or the file is damaged
   }
 }
 
+function isUsed(db: Connection): boolean {
+  if (isEmpty(db) || db.find('SELECT 1 FROM unfinished_copy')) return false
+  return db.find('SELECT 1 FROM accounts') !== undefined
+}
+
 // Creates a missing file that only this user may read, because the database holds signing keys.
-// SQLite gives the WAL the same mode.
+// SQLite gives the WAL the same mode. Returns whether it has created the file.
 //
 // Never opens an existing file: closing it would release the locks of this process's other
 // connections (sqlite.org/howtocorrupt.html section 2.2). Another process could then delete their
 // WAL.
-function createPrivately(path: string): void {
-  if (existsSync(path)) return
+function createPrivately(path: string, { create = true, driver }: SqliteOptions): boolean {
+  if (existsSync(path)) return false
+  if (!create) throw new TillError('storage_unavailable', 'there is no such file')
+  openSqliteDriver(':memory:', driver).close() // creates no file if there is no driver
   try {
     closeSync(openSync(path, 'wx', 0o600)) // fails if the path is a symbolic link
+    return true
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') throw error
-    if (existsSync(path)) return // another process has created it meanwhile
+    if (existsSync(path)) return false // another process has created it meanwhile
     throw new TillError('storage_unavailable', 'it is a symbolic link to a file that is not there')
   }
 }
@@ -92,23 +112,27 @@ function releaseFreePages(db: Connection): void {
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
-async function upgrade(db: Connection, isAllowed?: boolean): Promise<void> {
-  if (stepsOf(db, isAllowed).length === 0) return
+async function upgrade(db: Connection, options: SqliteOptions): Promise<void> {
+  if (stepsOf(db, options).length === 0) return
   await db.transaction(() => {
-    for (const step of stepsOf(db, isAllowed)) db.exec(step)
+    for (const step of stepsOf(db, options)) db.exec(step)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
     db.exec(`PRAGMA user_version = ${newestVersion(SCHEMA)}`)
   })
 }
 
 /** The steps to the newest schema. Throws for a file that this tillkit cannot or may not use. */
-function stepsOf(db: Connection, mayUpgrade = true): readonly string[] {
+function stepsOf(db: Connection, options: SqliteOptions): readonly string[] {
   // Looks for tables before it reads the id: another process may create the schema in between.
-  const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
+  const hasTables = !isEmpty(db)
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id
-  if (application !== APPLICATION_ID && !isEmpty) {
+  if (application !== APPLICATION_ID && hasTables) {
     throw new TillError('storage_unavailable', 'it is a SQLite file of another program')
   }
-  return stepsFrom(version, SCHEMA, mayUpgrade)
+  return stepsFrom(version, SCHEMA, options)
+}
+
+function isEmpty(db: Connection): boolean {
+  return db.find('SELECT 1 FROM sqlite_schema') === undefined
 }

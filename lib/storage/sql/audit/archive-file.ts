@@ -12,7 +12,7 @@ import {
 import { dirname } from 'node:path'
 import type { NumberedEntry } from '../../../domain/audit.ts'
 import { TillError } from '../../../errors.ts'
-import { syncFolder } from './folder.ts'
+import { syncFolder } from '../folder.ts'
 
 /**
  * Opens or creates a file of archived audit entries: JSON lines, in ascending order of their sequence
