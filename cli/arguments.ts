@@ -8,6 +8,8 @@ import { suggest } from './suggestion.ts'
 export interface ParsedArguments {
   readonly options: { readonly [name: string]: unknown }
   readonly operand: string
+  /** Warnings of the secrets that the arguments show to other users. */
+  readonly exposed: readonly string[]
 }
 
 /** Parses the arguments of a command. Throws a UsageError that names all missing arguments. */
@@ -18,7 +20,7 @@ export function parseArguments(
 ): ParsedArguments {
   const specs = optionsOf(command)
   const { values: given, positionals } = parseStrictly(args, specs)
-  if (given.help === true) return { options: given, operand: '' }
+  if (given.help === true) return { options: given, operand: '', exposed: [] }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
     // Rejects an empty id, which usually comes from a shell variable that is not set.
@@ -33,7 +35,20 @@ export function parseArguments(
   if (missing.length > 0) throw new UsageError(formatMissing(missing))
   const unexpected = command.operand ? extra[0] : positionals[0]
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
-  return { options: parseValues(values, given, specs), operand }
+  return {
+    options: parseValues(values, given, specs),
+    operand,
+    exposed: findExposed(given, specs),
+  }
+}
+
+function findExposed(given: Given, specs: OptionSpecs): string[] {
+  return Object.entries(given).flatMap(([option, value]) => {
+    const { secret } = specs[option] ?? {}
+    if (!secret?.isIn(String(value))) return []
+    const { name, instead } = secret
+    return [`--${option} shows ${name} to other users of this machine: use ${instead}`]
+  })
 }
 
 function defaultsOf(specs: OptionSpecs, environment: Environment): Given {

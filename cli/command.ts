@@ -24,12 +24,23 @@ export interface OptionSpec {
   readonly multiple?: boolean
   /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
+  /** The secret that the value may hold. Other users of the machine can see the command line. */
+  readonly secret?: OptionSecret
   /** The values that shell completion offers. They type a value that the library parses. */
   readonly choices?: readonly string[]
   /** The library's field for the value, unless it has the name that `fieldOf` makes. */
   readonly field?: string
   readonly help: string
 }
+
+export interface OptionSecret {
+  /** Such as `the password`. */
+  readonly name: string
+  isIn(text: string): boolean
+  /** The safe way to give it, such as a variable. */
+  readonly instead: string
+}
+
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
 
 type Value<S extends OptionSpec> = S extends { parse: ValueParser<infer T> }
@@ -77,6 +88,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly input: Input<O>
   /** The operand; '' for a command without one. */
   readonly operand: string
+  /** Warnings of the secrets in the command line. `serve` logs them; else they are printed. */
+  readonly exposed: readonly string[]
   /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
@@ -122,6 +135,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly changes?: readonly string[]
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
+  /** Whether the command logs the warnings of secrets in its options, which are else printed. */
+  readonly logsWarnings?: boolean
   /** Whether the command needs no database. It then gets no `till` and no `storage`. */
   readonly needsNoDatabase?: boolean
   readonly options: O

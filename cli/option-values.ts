@@ -12,11 +12,10 @@ export type ValueParser<T> = (text: string, name: string) => T
 const LARGEST = 999_999_999
 
 export function wholeNumber(min = 0, max = LARGEST): ValueParser<number> {
-  const range = max === LARGEST ? `of ${min} or more` : `from ${min} to ${max}`
   return (text, name) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1
     if (number >= min && number <= max) return number
-    throw new UsageError(`${name} must be a whole number ${range}`)
+    throw new UsageError(`${name} must be a whole number from ${min} to ${max}`)
   }
 }
 

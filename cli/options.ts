@@ -1,5 +1,5 @@
 import { PURCHASE_STATUSES, type SummaryKey } from '../lib/index.ts'
-import type { Command, OptionSpecs } from './command.ts'
+import type { Command, OptionSecret, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
@@ -7,11 +7,26 @@ import { json } from './option-values.ts'
 /** The known statuses of projects and stores. Any other status is stored, but has no effect. */
 export const STATUSES = ['active', 'disabled', 'archived']
 
+/** The password in the URL of a database. */
+export const PASSWORD: OptionSecret = {
+  name: 'the password',
+  isIn: (text) => /^postgres(ql)?:\/\/[^/?#@]*:[^/?#@]+@/.test(text),
+  instead: 'TILLKIT_DB or PGPASSWORD',
+}
+
+/** A secret in the configuration of a project or store, such as `webhook_secret` or `api_key`. */
+export const CONFIG_SECRET: OptionSecret = {
+  name: 'a secret',
+  isIn: (text) => /"\w*(secret|key)"\s*:\s*"/.test(text),
+  instead: '@FILE',
+}
+
 /** The options that every command takes. */
 export const COMMON_OPTIONS = {
   db: {
     value: 'DB',
     variable: 'TILLKIT_DB',
+    secret: PASSWORD,
     help: 'a file, postgres://…, or memory: (default tillkit.db)',
   },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
@@ -58,6 +73,7 @@ export const CHANGE_OPTIONS = {
   config: {
     value: 'JSON|@FILE',
     parse: json,
+    secret: CONFIG_SECRET,
     help: 'replaces the configuration; a secret left out is kept',
   },
 } as const satisfies OptionSpecs

@@ -1,4 +1,11 @@
-import type { Account, Project, Store, StoredSecret, Till } from '../lib/index.ts'
+import {
+  type Account,
+  type Project,
+  type Store,
+  type StoredSecret,
+  type Till,
+  TillError,
+} from '../lib/index.ts'
 import type { Config } from './config.ts'
 import { isFile } from './database.ts'
 import { sharedMode } from './file-permissions.ts'
@@ -7,20 +14,32 @@ import { STATUSES } from './options.ts'
 import { formatValue } from './text.ts'
 
 /** Finds the security warnings for a server with these settings. */
-export function findStartupWarnings(
+export async function findStartupWarnings(
+  till: Till,
   db: string,
   { lockdown, masterKeys }: Config,
   host: string,
-): string[] {
+): Promise<string[]> {
   const mode = isFile(db) ? sharedMode(db) : undefined
   return [
     ...(lockdown
       ? []
       : ['Any token obtained with a public key can change its project: see --lockdown']),
-    ...(masterKeys.length > 0 ? [] : ['Secrets are stored unencrypted: see TILLKIT_MASTER_KEY']),
+    ...(masterKeys.length > 0 ? [] : [await describeMissingKey(till)]),
     ...(isLoopback(host) ? [] : [`${host} is no loopback address: put a proxy with TLS in front`]),
     ...(mode ? [`Other users of this machine may use ${db}, mode ${mode}: chmod 600 ${db}`] : []),
   ]
+}
+
+/** The warning of a server without a master key. The database may have one nevertheless. */
+async function describeMissingKey({ operations }: Till): Promise<string> {
+  try {
+    await operations.requireMasterKey()
+    return 'Secrets are stored unencrypted: see TILLKIT_MASTER_KEY'
+  } catch (error) {
+    if (!(error instanceof TillError) || error.code !== 'master_key_mismatch') throw error
+    return `Writes of secrets are refused. ${error.message}`
+  }
 }
 
 /** The warning of secrets that were stored before there was a master key. */

@@ -27,10 +27,9 @@ export const conformance = command({
   summary: 'Check an implementation of the ten endpoints over HTTP',
   description:
     'Creates projects, stores, items and purchases, and leaves them behind. Changes the project of ' +
-    'the public key, and restores it. Run it against a test installation. Give the keys in the ' +
-    'environment variables, because other users of this machine can see options.',
-  example: `tillkit conformance --url http://127.0.0.1:3000 \\
-  --public-key pk_1 --account-key ak_1`,
+    'the public key, and restores it. Run it against a test installation. Give the account key in ' +
+    'TILLKIT_ACCOUNT_KEY, because other users of this machine can see options.',
+  example: 'tillkit conformance --url http://127.0.0.1:3000 --public-key pk_1',
   needsNoDatabase: true,
   options: {
     url: {
@@ -51,6 +50,7 @@ export const conformance = command({
       required: true,
       variable: 'TILLKIT_ACCOUNT_KEY',
       parse: key,
+      secret: { name: 'the key', isIn: () => true, instead: 'TILLKIT_ACCOUNT_KEY' },
       help: 'a key of the account that owns the project',
     },
     only: { value: 'N,…', parse: endpointNumbers, help: 'check only these endpoints, 1 to 10' },

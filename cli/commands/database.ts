@@ -2,7 +2,7 @@ import { copyStorage } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { openStorage } from '../database.ts'
-import { PAGE_OPTIONS } from '../options.ts'
+import { PAGE_OPTIONS, PASSWORD } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createStatusLine, withElapsed } from '../progress.ts'
 import { interruptible } from '../signals.ts'
@@ -90,11 +90,14 @@ export const databaseCommands = [
       from: {
         value: 'DB',
         required: true,
+        variable: 'TILLKIT_DB',
+        secret: PASSWORD,
         help: 'the database to read',
       },
       to: {
         value: 'DB',
         required: true,
+        secret: { ...PASSWORD, instead: 'PGPASSWORD' },
         help: 'an empty database, or a new file',
       },
     },

@@ -1,7 +1,13 @@
 import { type NewProject, PLATFORMS, type ProjectChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json, milliseconds } from '../option-values.ts'
-import { ACCOUNT_OPTION, CHANGE_OPTIONS, NEW_STATUS_OPTION, PROJECT_OPTIONS } from '../options.ts'
+import {
+  ACCOUNT_OPTION,
+  CHANGE_OPTIONS,
+  CONFIG_SECRET,
+  NEW_STATUS_OPTION,
+  PROJECT_OPTIONS,
+} from '../options.ts'
 import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const PLATFORM = {
@@ -30,7 +36,12 @@ export const projectCommands = [
       platform: { ...PLATFORM, required: true },
       ...NEW_STATUS_OPTION,
       dlscheme: { value: 'SCHEME', help: 'deep-link scheme of the application' },
-      config: { value: 'JSON|@FILE', parse: json, help: 'project configuration' },
+      config: {
+        value: 'JSON|@FILE',
+        parse: json,
+        secret: CONFIG_SECRET,
+        help: 'project configuration',
+      },
     },
     async run({ till, account, options, input, output, io }) {
       const given = input satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>

@@ -72,7 +72,7 @@ export const purchasesImport = command({
     const layout = input.layout as LayoutFile | undefined // validated by the library
     const report =
       reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db, layout)
-    const template = path === undefined ? undefined : createSkusTemplate(path)
+    const template = path === undefined ? undefined : createSkusTemplate(io, path)
     // Text output names each unknown SKU once, JSON output for each row.
     const unknown = !output.json || template ? createUnknownSkus() : undefined
     let skus: readonly string[] = []

@@ -9,6 +9,7 @@ export const serve = command({
   makesDatabase: true,
   upgradesDatabase: true,
   hasRowQuotas: true,
+  logsWarnings: true,
   options: serveOptions,
   async run(invocation) {
     const { runServer } = await import('../serve/server.ts') // the other commands start without node:http

@@ -1,7 +1,13 @@
 import { type NewStore, STORE_TYPES, type StoreChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json, oneOf, type ValueParser } from '../option-values.ts'
-import { CHANGE_OPTIONS, NEW_STATUS_OPTION, PROJECT_OPTIONS, STORE_OPTIONS } from '../options.ts'
+import {
+  CHANGE_OPTIONS,
+  CONFIG_SECRET,
+  NEW_STATUS_OPTION,
+  PROJECT_OPTIONS,
+  STORE_OPTIONS,
+} from '../options.ts'
 import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const BOOLEANS = ['true', 'false'] as const
@@ -30,6 +36,7 @@ export const storeCommands = [
         value: 'JSON|@FILE',
         field: 'store_config',
         parse: json,
+        secret: CONFIG_SECRET,
         help: 'store configuration',
       },
     },

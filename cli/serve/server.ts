@@ -35,6 +35,7 @@ export async function runServer({
   db,
   isNew,
   storage,
+  exposed,
   args,
   options,
   config,
@@ -141,7 +142,8 @@ export async function runServer({
   // expected.
   if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
   for (const repair of storage.repairs ?? []) log('warn', repair)
-  for (const message of findStartupWarnings(db, config, host)) log('warn', message)
+  const warnings = [...exposed, ...(await findStartupWarnings(till, db, config, host))]
+  for (const message of warnings) log('warn', message)
   const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
   if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
   const unconfirmed = await till.outbox.countUnconfirmed()

@@ -223,7 +223,8 @@ test('the program and every command have help within 80 columns, with an example
     const name = each.name.split(' ')
     const words = split[index] ?? []
     assert.deepEqual(words.slice(0, 1 + name.length), ['tillkit', ...name])
-    parseArguments(each, words.slice(1 + name.length), {})
+    const env = { TILLKIT_ACCOUNT_KEY: 'ak_1' }
+    assert.deepEqual(parseArguments(each, words.slice(1 + name.length), env).exposed, [])
     const { code, stdout } = await tillkit([...name, '--help'])
     assert.equal(code, 0)
     assert.match(stdout, new RegExp(`Usage: tillkit ${each.name}`))

@@ -104,6 +104,71 @@ describe('a server logs one startup warning for each insecure setting', () => {
   }
 })
 
+test('a server without the master key of its database says that it refuses secrets, and does', async (t) => {
+  const { db, folder, run, ofProject } = await createShopFile(t)
+  const args = ['--port', '0', '--no-webhooks', '--lockdown', '--db', db]
+  await logOfServe(t, args, { TILLKIT_MASTER_KEY: KEY })
+
+  const messages = (await logOfServe(t, args)).map(({ message }) => message)
+
+  const reason =
+    'This database stores secrets only with its master key, and TILLKIT_MASTER_KEY is not set'
+  assert.ok(messages.includes(`Writes of secrets are refused. ${reason}`), messages.join('\n'))
+  assert.ok(!messages.some((each) => /unencrypted/.test(each)))
+  const config = join(folder, 'config.json')
+  writeFileSync(config, '{"webhook_secret":"whs_1"}')
+  const refused = await run('project', 'update', ...ofProject, '--config', `@${config}`)
+  assert.deepEqual([refused.code, refused.stderr.includes(reason)], [1, true])
+})
+
+describe('a secret in an option is warned of, and one in a variable or file is not', () => {
+  const safe = 'postgres://till@127.0.0.1:1/till?x=a:b@c'
+  const url = 'postgres://till:s3cret@127.0.0.1:1/till'
+  const variables = 'use TILLKIT_DB or PGPASSWORD'
+  const update = ['project', 'update', '--project', 'p', '--db', 'memory:', '--config']
+  const check = ['conformance', '--url', 'http://127.0.0.1:1', '--public-key', 'pk_1']
+  const cases: [string[], NodeJS.ProcessEnv, string?][] = [
+    [
+      ['check', '--db', url],
+      {},
+      `--db shows the password to other users of this machine: ${variables}`,
+    ],
+    [['check'], { TILLKIT_DB: url }],
+    [['check', '--db', safe], {}],
+    [
+      ['copy', '--from', url, '--to', 'memory:'],
+      {},
+      `--from shows the password to other users of this machine: ${variables}`,
+    ],
+    [['copy', '--to', 'memory:'], { TILLKIT_DB: url }],
+    [
+      ['copy', '--from', 'memory:', '--to', url],
+      {},
+      '--to shows the password to other users of this machine: use PGPASSWORD',
+    ],
+    [
+      [...update, '{"webhook_secret": "s3cret"}'],
+      {},
+      '--config shows a secret to other users of this machine: use @FILE',
+    ],
+    [[...update, '{"webhook_secret": null, "webhook_url": "https://shop.example"}'], {}],
+    [
+      [...check, '--account-key', 's3cret'],
+      {},
+      '--account-key shows the key to other users of this machine: use TILLKIT_ACCOUNT_KEY',
+    ],
+    [check, { TILLKIT_ACCOUNT_KEY: 's3cret' }],
+  ]
+  for (const [args, env, warning] of cases) {
+    test([...args, ...Object.keys(env)].join(' '), async () => {
+      const { stderr } = await tillkit(args, { env })
+      const warnings = stderr.split('\n').filter((line) => line.startsWith('warning: '))
+      assert.deepEqual(warnings, warning === undefined ? [] : [`warning: ${warning}`])
+      assert.ok(!stderr.includes('s3cret'), stderr)
+    })
+  }
+})
+
 test('a master key may be in hexadecimal or base64, and a newer one seals the secrets anew', async (t) => {
   const { db, folder, json, ofProject, project_id } = await createShopFile(t)
   const config = join(folder, 'config.json')

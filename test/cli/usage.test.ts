@@ -86,6 +86,10 @@ const wrongSettings: readonly (readonly [env: NodeJS.ProcessEnv, said: RegExp])[
   [{ TILLKIT_TOKEN_SECRET: 'short-secret' }, /at least 32 bytes/],
   [{ TILLKIT_TOKEN_LIFETIME: '0000000059' }, /60 to 86400/],
   [{ TILLKIT_PLATFORMS: 'web, iso' }, /TILLKIT_PLATFORMS must be some of mobile, web, .* adroid/],
+  [
+    { TILLKIT_QUOTA_PURCHASES: '1000000000' },
+    /TILLKIT_QUOTA_PURCHASES must be a whole number from 0 to 999999999\n/,
+  ],
   [{ TILLKIT_LOCKDOWN: 'yes' }, /TILLKIT_LOCKDOWN must be on or off/],
   ...[',', '0', '5,', 'soon', '5,9999999'].map((retries): [NodeJS.ProcessEnv, RegExp] => [
     { TILLKIT_WEBHOOK_RETRIES: retries },
