@@ -19,6 +19,7 @@ import { hurry } from '../support/clock.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { importRows, openImport, transactions } from './fixtures/imports.ts'
 import { newPath, rowsIn } from './fixtures/places.ts'
 import { addRows, insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.ts'
@@ -328,6 +329,28 @@ describe('a full or read-only disk', () => {
       await rowsIn({ run: async (sql) => db.prepare(sql).all() as never }),
       [0, 0, 0],
     )
+  })
+
+  test('delays the next import only until it has space again', async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const path = join(disk, 'till.db')
+    const storage = await open(t, path)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await addRows(current, [newRow(2)])
+    const junk = join(disk, 'junk')
+    assert.throws(() => writeFileSync(junk, Buffer.alloc(4 * 2 ** 20)), { code: 'ENOSPC' })
+    await assert.rejects(addRows(current, [newRow(3)]), UNAVAILABLE)
+    await assert.rejects(current.abort(), UNAVAILABLE)
+    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+
+    rmSync(junk)
+    const since = performance.now()
+    await eventuallyHolds(() => importRows(storage, MAIN, 'imp_2', [newRow(4)]))
+
+    assert.ok(performance.now() - since < 20_000) // less than a lease
+    assert.deepEqual(await transactions(storage, MAIN), ['tx_4'])
   })
 
   test('is refused with one clear message when it is read-only', async (t) => {

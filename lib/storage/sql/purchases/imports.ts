@@ -75,6 +75,10 @@ export interface Leases {
 
 const HEARTBEAT_MS = 5_000
 
+/** How often the end of a lease is tried. Afterwards, the lease has expired. */
+const END_ATTEMPTS = 30
+const END_RETRY_MS = 1_000
+
 /** Throws if the import has another owner. On PostgreSQL, locks its row. */
 export function* assertOwned(sql: Dialect, lease: Lease): Program<void> {
   if (yield* find(FIND_OWNED + sql.forUpdate, lease.import, lease.owner)) return
@@ -105,19 +109,31 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
   const takeOver = (condition: string) => `
     UPDATE imports SET owner = ?, alive_at = ${now} WHERE seq IN (
       SELECT i.seq FROM imports i WHERE i.seq = ? AND i.owner = ? ${condition})`
-  const endLease = `UPDATE imports SET alive_at = ${dialect.longAgo} WHERE seq = ? AND owner = ?`
+  const expire = `UPDATE imports SET alive_at = ${dialect.longAgo} WHERE seq = ? AND owner = ?`
 
   const clearImport = async (lease: Lease, pause: Pause = setImmediate, condition = '') => {
     const taken = { ...lease, owner: randomUUID() }
     const values = [taken.owner, lease.import, lease.owner]
-    if ((await sql.write(() => run(takeOver(condition), ...values), ALONE)) === 0) return
+    let isTaken = false
     try {
-      await deleteImport(taken, pause)
+      isTaken = (await sql.write(() => run(takeOver(condition), ...values), ALONE)) > 0
+      if (isTaken) await deleteImport(taken, pause)
     } catch (error) {
-      // Ends the lease: the next import into the store tries again at once.
-      await sql.write(() => run(endLease, taken.import, taken.owner), ALONE).catch(() => {})
+      if (isTaken) await endLease(taken)
+      else if (condition === '') endLeaseLater(lease)
       throw error
     }
+  }
+
+  /** Ends a lease: the next import into the store begins at once, and deletes the rows first. */
+  const endLease = async (lease: Lease, attempts = END_ATTEMPTS) => {
+    const end = () => run(expire, lease.import, lease.owner)
+    await sql.write(end, ALONE).catch(() => endLeaseLater(lease, attempts - 1))
+  }
+
+  /** Tries again, because a disk may be full or a database gone only for a short time. */
+  const endLeaseLater = (lease: Lease, attempts = END_ATTEMPTS) => {
+    if (attempts > 0) setTimeout(() => void endLease(lease, attempts), END_RETRY_MS).unref()
   }
 
   const deleteImport = async (lease: Lease, pause: Pause) => {
