@@ -20,7 +20,7 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    */
   readonly pollInterval?: number | undefined
   /**
-   * Milliseconds after which another process takes over from a sender that died; default 45,000.
+   * Milliseconds after which another process takes over from a sender that died; default 40,000.
    * Must be at least three times `timeout`.
    */
   readonly lease?: number | undefined

@@ -5,6 +5,7 @@ import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { copyDialect } from './postgres/copy.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
+import { watchSilentSessions } from './postgres/frozen.ts'
 import { createTransactionWatch } from './postgres/horizon.ts'
 import { createItemQueue } from './postgres/item-queue.ts'
 import { listingOfItems } from './postgres/items.ts'
@@ -29,8 +30,8 @@ export type { PostgresOptions } from './postgres/options.ts'
  * Opens a storage in a PostgreSQL database (14 or later). Creates and upgrades the tables as
  * needed, in the first schema of the search path; `?search_path=shop` in the URL chooses one. Any
  * number of servers may have the same database open. `?sslmode=` chooses TLS, as in postgres.js.
- * Behind pgbouncer in transaction mode, add `?prepare=false` to the URL, and set
- * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout` in pgbouncer.
+ * Behind pgbouncer in transaction mode, add `?prepare=false` to the URL, and use the settings of
+ * `deploy/pgbouncer.ini`.
  *
  * Throws `storage_unavailable` when the database cannot be reached or used, for the schema of a
  * newer tillkit or of one before 0.3.0, and for an unfinished copy; with `create: false`, also for
@@ -79,8 +80,7 @@ function connect(url: string, options: PostgresOptions): Database {
     fetch_types: false,
     connection: {
       application_name: 'tillkit',
-      statement_timeout: statementTimeout,
-      idle_in_transaction_session_timeout: 60_000,
+      ...timeoutsOf(statementTimeout, isPooled(inUrl)),
     },
     socket: createSockets(),
     onnotice: () => {},
@@ -94,6 +94,22 @@ function connect(url: string, options: PostgresOptions): Database {
   })
   return databaseOn(pool)
 }
+
+/**
+ * The timeouts of a connection. A lock that a frozen server holds is free after `IDLE_MS`, before
+ * those that wait for it give up. A wait for a lock ends before the statement does, so that the
+ * error names the reason. A pgbouncer that was set up for an earlier tillkit refuses `lock_timeout`.
+ */
+function timeoutsOf(statementTimeout: number, isPooled: boolean): Record<string, number> {
+  return {
+    statement_timeout: Math.ceil(statementTimeout * 1.1),
+    ...(!isPooled && { lock_timeout: statementTimeout }),
+    idle_in_transaction_session_timeout: IDLE_MS,
+  }
+}
+
+/** A transaction of a server that is frozen or lost ends after this time. */
+const IDLE_MS = 10_000
 
 /**
  * Returns the size of the cache. For a URL with several hosts there is none, unless it selects the
@@ -126,6 +142,7 @@ function storageOn(db: Database): Uncached {
     copy: copyDialect(db),
   })
   const cleanup = startCleanup(clearAbandoned)
+  const stopWatch = watchSilentSessions(db)
   return {
     ...methods,
     async ping() {
@@ -141,6 +158,7 @@ function storageOn(db: Database): Uncached {
     findOpenTransaction: createTransactionWatch(db),
     poolState: () => db.poolState(),
     async close() {
+      stopWatch()
       // Closes the database at once, because the cleanup may wait for a connection.
       await Promise.all([cleanup.stop(), db.close()])
     },

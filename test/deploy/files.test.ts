@@ -127,6 +127,17 @@ test('pgbouncer tries again soon after a failed login, so a restart of PostgreSQ
   assert.match(read('pgbouncer.ini'), /^server_login_retry = 1$/m)
 })
 
+test('pgbouncer drops exactly the timeouts that its file says to set in the database', () => {
+  const text = read('pgbouncer.ini')
+  const set = [...text.matchAll(/ALTER ROLE till SET (\w+) = '(\d+)s'/g)]
+  const [, dropped = ''] = /^ignore_startup_parameters = (.*)$/m.exec(text) ?? []
+  assert.deepEqual(set.map(([, name]) => name).sort(), dropped.split(',').sort())
+  const { idle_in_transaction_session_timeout: idle } = Object.fromEntries(
+    set.map(([, name, seconds]) => [name, Number(seconds)]),
+  )
+  assert.equal(idle, 10)
+})
+
 test('every driver is installed in the version that the tests use', () => {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   for (const name of ['Dockerfile', 'tillkit.service']) {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import type { methods } from '../storage/fixtures/worker.ts'
+import { eventuallyHolds } from './eventually.ts'
 
 /** A process that works on a storage; see storage/fixtures/worker.ts. */
 export function startWorker(t: TestContext) {
@@ -19,6 +21,16 @@ export function startWorker(t: TestContext) {
       if (answer.error) assert.fail(`${verb}: ${answer.error}`)
       return answer.result
     },
+    /** Begins a call that freezes the process, and waits until it is frozen: see `openAndFreeze`. */
+    async askUntilFrozen<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>) {
+      child.send([verb, ...args])
+      await eventuallyHolds(() => {
+        const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
+        assert.match(stat, /\) T /)
+      })
+    },
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
     /** Runs steps on a line of records until it is killed. `steps` counts the acknowledged ones. */
     takeSteps(line: string): { readonly steps: number } {
       const reported = { steps: 0 }

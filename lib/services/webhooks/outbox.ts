@@ -50,7 +50,7 @@ export interface Outbox {
 export interface ClaimRequest {
   /** The most claimed messages of an endpoint; default 400. At most 10 if it is failing. */
   readonly limit?: number | undefined
-  /** Milliseconds after which another process takes over; default 45,000. */
+  /** Milliseconds after which another process takes over; default 40,000. */
   readonly lease?: number | undefined
 }
 
@@ -81,7 +81,7 @@ export interface OutgoingMessage {
   readonly body: string
 }
 
-const LEASE_MS = 45_000
+const LEASE_MS = 40_000
 /** The most endpoints that one claim serves. */
 const ENDPOINTS = 100
 /** How many endpoints are read at once, and get their messages in one transaction. */

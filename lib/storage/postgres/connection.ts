@@ -121,7 +121,7 @@ async function inTransaction<T>(
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (timeout !== undefined) {
-      await exec(`SET LOCAL statement_timeout = ${timeout}`)
+      await exec(`SET LOCAL statement_timeout = ${timeout}; SET LOCAL lock_timeout = ${timeout}`)
       client.patience = Math.max(client.patience, timeout)
     }
     const result = await work(tx)

@@ -59,7 +59,11 @@ const CONNECTION_LOST =
  */
 const UNAVAILABLE = /^(08...|28...|3D000|25006|25P03|40...|53...|55P03|57...|58...|XX001|XX002)$/
 
-const DISK_FULL = '53100'
+/** The messages of causes that an operator should see at once. */
+const MESSAGES: { readonly [code: string]: string } = {
+  '53100': 'The disk of the database is full',
+  '55P03': 'Another transaction held a lock for too long',
+}
 const UNAVAILABLE_NOW = 'The database can not be used right now'
 
 /** Turns an error about the server or the connection into `storage_unavailable`. */
@@ -67,8 +71,7 @@ export function translatePostgresError(error: unknown): unknown {
   const { code = '' } = error as { code?: string }
   if (!isConnectionLost(error) && !UNAVAILABLE.test(code)) return error
   // The driver's message may name hosts, roles and databases, so only the log gets it.
-  const message = code === DISK_FULL ? 'The disk of the database is full' : UNAVAILABLE_NOW
-  const fault = new TillError('storage_unavailable', message)
+  const fault = new TillError('storage_unavailable', MESSAGES[code] ?? UNAVAILABLE_NOW)
   return Object.assign(fault, { cause: error })
 }
 

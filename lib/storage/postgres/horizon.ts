@@ -1,5 +1,6 @@
 import type { OpenTransaction } from '../sql/records.ts'
 import type { Database } from './connection.ts'
+import { endSilentSessions } from './frozen.ts'
 
 /**
  * The transactions of other databases of the server that have an id. A snapshot has the ids of all
@@ -33,16 +34,18 @@ const OLDEST = `
   LEFT JOIN pg_prepared_xacts p ON p.transaction = o.xid::xid`
 
 /**
- * Returns a function that finds the oldest open transaction. Only its own role, and a member of
+ * Returns a function that finds the oldest open transaction, after it has ended the silent sessions
+ * of frozen servers. Only its own role, and a member of
  * `pg_read_all_stats`, may see when a session began its transaction. For all others, the age counts
  * from the first call that found the transaction.
  */
-export function createTransactionWatch({
-  find,
-}: Pick<Database, 'find'>): () => Promise<OpenTransaction | undefined> {
+export function createTransactionWatch(
+  db: Pick<Database, 'find'>,
+): () => Promise<OpenTransaction | undefined> {
   let found: { readonly xid: unknown; readonly at: number } | undefined
   return async () => {
-    const row = await find(OLDEST)
+    await endSilentSessions(db)
+    const row = await db.find(OLDEST)
     if (row?.xid !== found?.xid) found = row && { xid: row.xid, at: performance.now() }
     if (!row || !found) return undefined
     const { pid, application_name, gid, seconds } = row

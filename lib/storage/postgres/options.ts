@@ -10,7 +10,10 @@ export interface PostgresOptions {
   readonly poolTimeout?: number
   /** How long a connection may take to open. Default: 5,000. */
   readonly connectTimeout?: number
-  /** How long a statement may take, such as one block of an import. Default: 10,000. */
+  /**
+   * How long a statement may wait for a lock. A statement, such as one block of an import, may take
+   * a tenth longer. Default: 10,000.
+   */
   readonly statementTimeout?: number
   /** The time after which an idle connection is closed. Default: 60,000. */
   readonly idleTimeout?: number
