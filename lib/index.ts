@@ -155,10 +155,9 @@ export type {
   SealedSecrets,
 } from './services/operator.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
+export type { ImportRequest, ImportResult } from './services/purchases/file-import.ts'
 export type { ImportPage, Imports } from './services/purchases/imports.ts'
 export type {
-  ImportRequest,
-  ImportResult,
   PurchasePage,
   Purchases,
 } from './services/purchases/purchases.ts'

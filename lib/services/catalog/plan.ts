@@ -86,75 +86,93 @@ type ParsedStore = ParsedCatalog['stores'][number]
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
 export async function preparePlan(context: Context, account: Account, input: CatalogRequest) {
-  const { storage, quotas } = context
+  const { storage } = context
   const request = parseObject(input, requestFields)
   const draft = createDraft([...(request.mistakes ?? [])])
-  const { problems } = draft
-  const parsed = parseCatalog(request.catalog, problems)
-  const catalog = request.items_only ? itemsOf(parsed, request, problems) : parsed
+  const parsed = parseCatalog(request.catalog, draft.problems)
+  const catalog = request.items_only ? itemsOf(parsed, request, draft.problems) : parsed
   if (request.as && !request.items_only) throw invalidField('as', 'invalid', 'needs items_only')
   const project = await findProject(context, account, request.project_id, catalog)
-  const { id: project_id, account_id } = project
-  const state = await storage.findCatalogState(project_id)
+  const state = await storage.findCatalogState(project.id)
   if (state === undefined) throw new TillError('project_not_found', 'No project has this id')
 
   const planner = createPlanner(context, request, draft)
-  const changedProject = planner.planProject(project, catalog)
-  const stores = new Map<string, Store>()
-  for await (const store of recordsOf((page) => storage.listStores(project_id, page))) {
-    stores.set(store.store_id, store)
-  }
-  for (const [index, { items = [], ...listed }] of catalog.stores.entries()) {
-    const path = `$.stores[${index}]`
-    const stored = stores.get(listed.store_id)
-    const ofProject = changedProject ?? project
-    const store = stored
-      ? planner.planStoredStore(ofProject, stored, listed, path)
-      : await planner.planNewStore(ofProject, listed, path)
-    const listedItems = await parseItems(items, `${path}.items`, problems)
-    const { archive_missing, type } = request
-    if (stored) await planStoredItems(context, draft, stored, listedItems, archive_missing)
-    if (store) await planNewItems(context, draft, store, listedItems, type)
-  }
-  assertNoMistakes(problems, request.lines)
-  if ((await storage.findCatalogState(project_id)) !== state) {
+  const changed = planner.planProject(project, catalog)
+  await planStores(context, request, draft, planner, changed ?? project, catalog)
+  assertNoMistakes(draft.problems, request.lines)
+  if ((await storage.findCatalogState(project.id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
   const digest = `plan_${state}`
   if (request.digest !== undefined && request.digest !== digest) {
     throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
   }
-  const { configured, newItems, items, entries } = draft
-  const newStores = configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
   const plan = {
-    project_id,
+    project_id: project.id,
     digest,
     ...draft.counts,
     unset_variables: [...new Set(planner.unset)],
     changes: draft.changes,
   }
-  const writes = {
-    project_id,
-    state,
-    project: changedProject,
-    newStores,
+  const writes = { ...writesOf(draft), project_id: project.id, state, project: changed }
+  return { plan, writes, checks: checksOf(context, project, draft) }
+}
+
+/** Plans the stores of a catalog and their items, in the order of the catalog. */
+async function planStores(
+  context: Context,
+  { archive_missing, type }: ParsedRequest,
+  draft: Draft,
+  planner: ReturnType<typeof createPlanner>,
+  project: Project,
+  catalog: ParsedCatalog,
+): Promise<void> {
+  const stores = new Map<string, Store>()
+  for await (const store of recordsOf((page) => context.storage.listStores(project.id, page))) {
+    stores.set(store.store_id, store)
+  }
+  for (const [index, { items = [], ...listed }] of catalog.stores.entries()) {
+    const path = `$.stores[${index}]`
+    const stored = stores.get(listed.store_id)
+    const store = stored
+      ? planner.planStoredStore(project, stored, listed, path)
+      : await planner.planNewStore(project, listed, path)
+    const listedItems = await parseItems(items, `${path}.items`, draft.problems)
+    if (stored) await planStoredItems(context, draft, stored, listedItems, archive_missing)
+    if (store) await planNewItems(context, draft, store, listedItems, type)
+  }
+}
+
+/** The new and changed records of a plan. */
+function writesOf({ configured, newItems, items, entries }: Draft) {
+  return {
+    newStores: newStoresOf(configured),
+    stores: configured.flatMap(([before, after]) => (before && isStore(after) ? [after] : [])),
     newItems,
     items,
     entries,
-    stores: configured.flatMap(([before, after]) => (before && isStore(after) ? [after] : [])),
   }
+}
+
+function newStoresOf(configured: Draft['configured']): Store[] {
+  return configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
+}
+
+/** What the transaction of a plan checks and writes besides the records. */
+function checksOf(context: Context, { id, account_id }: Project, { configured }: Draft) {
+  const { configBytes: config_bytes, storesPerProject } = context.quotas
   const added = configured.map(([before, after]) => configBytes(after) - configBytes(before))
-  const addedBytes = added.reduce((sum, bytes) => sum + bytes, 0)
+  const isGrown = added.reduce((sum, bytes) => sum + bytes, 0) > 0
   const quota = {
     account_id,
-    project_id,
-    ...(addedBytes > 0 && { config_bytes: quotas.configBytes }),
-    ...(newStores.length > 0 && { stores: quotas.storesPerProject }),
+    project_id: id,
+    ...(isGrown && { config_bytes }),
+    ...(newStoresOf(configured).length > 0 && { stores: storesPerProject }),
   }
   const changes = configured.map((change) => writesOfChange(context, ...change))
   const endpoints = changes.flatMap((each) => each.endpoints)
   const keyChecks = changes.flatMap((each) => each.keyChecks).slice(0, 1)
-  return { plan, writes, checks: { endpoints, keyChecks, quota } }
+  return { endpoints, keyChecks, quota }
 }
 
 /** The items of a catalog, each list with the `store_id` of the store that gets it. */

@@ -1,20 +1,6 @@
-import { createHash } from 'node:crypto'
 import { formatPurchase, PURCHASE_HEADER } from '../../csv/export.ts'
-import { assertLayoutChoice, layoutFields } from '../../csv/options.ts'
-import { invalidSkus, type SkuMap } from '../../csv/skus.ts'
 import type { Account } from '../../domain/account.ts'
-import { assertAuthority } from '../../domain/authority.ts'
-import {
-  boolean,
-  type InputOf,
-  invalidField,
-  optional,
-  parseObject,
-  required,
-  unchecked,
-  wholeNumber,
-} from '../../domain/fields.ts'
-import { fileName, type ImportSummary } from '../../domain/import.ts'
+import { invalidField, parseObject } from '../../domain/fields.ts'
 import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseInput } from '../../domain/purchase-input.ts'
 import {
@@ -28,28 +14,15 @@ import {
   parsePurchaseQuery,
   purchaseKeyFields,
 } from '../../domain/query.ts'
-import { type Store, storeId } from '../../domain/store.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../../domain/summary.ts'
-import { MAX_DETAILS } from '../../errors.ts'
 import { type Page, pagesOf, type Storage } from '../../storage/port.ts'
-import {
-  assertAccount,
-  assertScope,
-  authorityOf,
-  type Caller,
-  getNamedStore,
-  verified,
-} from '../access.ts'
-import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
+import { assertAccount, type Caller, getNamedStore, verified } from '../access.ts'
+import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
-import { createId } from '../ids.ts'
-import { afterImport } from './after-import.ts'
-import { createLoader, UNKNOWN_SKU } from './loader.ts'
-import type { OnMistake } from './mistakes.ts'
+import { type ImportRequest, type ImportResult, importFile } from './file-import.ts'
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned.ts'
 import { recordPurchase } from './record.ts'
-import { appOf, rulesOf } from './rules.ts'
 
 export interface Purchases extends Overview {
   /**
@@ -96,95 +69,12 @@ export interface PurchasePage extends ListPage {
   readonly purchases: readonly Purchase[]
 }
 
-const importFields = {
-  store_id: required(storeId),
-  /** The file's bytes in chunks of any size: a `Readable` or an array. */
-  file: required(unchecked<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>()),
-  /** The name of the file, for the import's record; a path is cut to its last part. */
-  fileName: optional(fileName, () => ''),
-  /** Whether to check everything but store nothing. */
-  dryRun: optional(boolean),
-  ...layoutFields,
-  onProgress: optional(
-    unchecked<(progress: { readonly bytes: number; readonly rows: number }) => void>(),
-  ),
-  /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
-  maxMistakes: optional(wholeNumber(1, 1_000), () => MAX_DETAILS),
-  /** Called with every mistake, even if the error does not list it, and with an unknown SKU. */
-  onMistake: optional(unchecked<OnMistake>()),
-  /** Aborts the import: it throws the signal's reason and stores nothing. */
-  signal: optional(unchecked<AbortSignal>()),
-}
-
-export interface ImportRequest extends InputOf<typeof importFields> {}
-
-export interface ImportResult extends ImportSummary {
-  readonly import_id: string
-}
-
 export function createPurchases(context: Context): Purchases {
-  const { storage, now, longCalls, rowQuotas } = context
+  const { storage, longCalls } = context
   const purchases: Purchases = {
     ...createOverview(context),
 
-    async import(caller, request, options) {
-      assertScope(caller, 'purchases:import')
-      assertCallOptions(options)
-      const { store_id, file, fileName: file_name, ...parsed } = parseObject(request, importFields)
-      const { dryRun, onProgress, maxMistakes, onMistake, signal, ...choice } = parsed
-      assertLayoutChoice(choice)
-      const store = await getNamedStore(storage, caller, store_id)
-      const { account_id } = store
-      const authority = { ...authorityOf(caller), store: { account_id, store_id } }
-      assertAuthority({ store }, { store_status: store.status })
-      await assertItems(storage, store, choice.skus)
-      const rules = { ...rulesOf(store), refundsOnly: choice.refundsOnly }
-      const app = appOf(store, await storage.findProject(store.project_id))
-      const import_id = createId('imp', now())
-      const { is_sandbox } = store
-      const reading = { ...choice, currency: rules.currency, is_sandbox, app }
-      const room = await rowQuotas.purchases.room(account_id)
-      const assertAdded = (added: number) => {
-        if (added > room) throw rowQuotas.purchases.refusal()
-      }
-      const open = () => storage.openImport(store, import_id)
-      const running = await afterImport(open, signal)
-      const settings = { layout: reading, onMistake, assertAdded, maxMistakes, signal }
-      const loader = createLoader(running, rules, settings)
-      const hash = createHash('sha256')
-      try {
-        let bytes = 0
-        for await (const chunk of file) {
-          await loader.push(chunk)
-          hash.update(chunk)
-          bytes += chunk.length
-          onProgress?.({ bytes, rows: loader.rows })
-        }
-        const summary = await loader.end()
-        signal?.throwIfAborted()
-        if (dryRun || summary.rows === 0) {
-          await storage.verifyAuthority(authority)
-          await running.abort()
-        } else {
-          const { rows, added, skipped, updated, passed_over, totals } = summary
-          if (added > 0 && added > (await rowQuotas.purchases.room(account_id, added))) {
-            throw rowQuotas.purchases.refusal()
-          }
-          const data = { rows, added, skipped, updated, passed_over }
-          const about = { subject: import_id, project_id: store.project_id, store_id, data }
-          const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
-          const facts = { file_name, bytes, sha256: hash.digest('hex'), layout: summary.layout }
-          const details = { ...data, ...facts, totals, actor: audit.actor, finished_at: audit.at }
-          await running.commit({ ...(added + updated > 0 && { audit }), authority }, details)
-          rowQuotas.purchases.add(account_id, added)
-        }
-        return { import_id, ...summary }
-      } catch (error) {
-        await running.abort()
-        throw error
-      }
-    },
-
+    import: (caller, request, options) => importFile(context, caller, request, options),
     record: (account, input, options) => recordPurchase(context, account, input, options),
     owned: (caller, query) => listOwned(context, caller, query),
 
@@ -253,30 +143,8 @@ export function createPurchases(context: Context): Purchases {
   return purchases
 }
 
-/** How many items of a SKU map are looked up at once. */
-const LOOKUPS = 16
-
 /** The page size of `all` and `export`. Reading such a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250
-
-/**
- * Throws `invalid_request` with the first lines of a SKU map that name no item of the store. Stops
- * the search then: 9,900 lookups of unknown names took PostgreSQL 3.6 s.
- */
-async function assertItems(storage: Storage, store: Store, skus: SkuMap = new Map()) {
-  const names = [...new Set([...skus.values()].map(({ item }) => item))].filter(Boolean)
-  const unknown = new Set<string>()
-  for (let start = 0; start < names.length && unknown.size < MAX_DETAILS; start += LOOKUPS) {
-    const lookUp = async (name: string) => {
-      if (!(await storage.findItemByName(store, name))) unknown.add(name)
-    }
-    await Promise.all(names.slice(start, start + LOOKUPS).map(lookUp))
-  }
-  if (unknown.size === 0) return
-  const lines = [...skus.values()].filter(({ item }) => unknown.has(item)).slice(0, MAX_DETAILS)
-  const mistake = { field: 'skus', column: 'item', ...UNKNOWN_SKU }
-  throw invalidSkus(lines.map(({ line }) => ({ ...mistake, line })))
-}
 
 /**
  * Throws `invalid_request` if a query names an import that the account or the store does not have.
