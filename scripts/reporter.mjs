@@ -1,14 +1,16 @@
 // Prints a sign for each top-level test and the slowest files, then each failed test with its file,
 // title and error. Failures come last because CI systems show the end of the output.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
-import { relative } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 import { inspect } from 'node:util'
-import { LOADED } from './test-group.mjs'
 
 const SLOWEST = 15
 
-export default async function* report(events) {
+/** Yields the report on tests that `compile` has written into the folder `compiled`. */
+export async function* report(events, compiled) {
+  const sourceOf = (file) => sourceIn(compiled, file)
+  const inSource = (text) => placesInSource(compiled, text)
   const started = performance.now()
   const failures = []
   const skips = new Map() // count by reason
@@ -21,9 +23,6 @@ export default async function* report(events) {
     if (type === 'test:start') titles[data.nesting] = data.name
     if (type !== 'test:pass' && type !== 'test:fail') continue
     const { nesting, name, skip, details } = data
-    if (type === 'test:pass' && name === LOADED && nesting === 0) continue
-    // Tells scripts/test.mjs of a process that ended early.
-    if (type === 'test:fail' && name === data.file) writeFileSync(`${name}.crashed`, '')
     const file = sourceOf(data.file ?? name)
     if (nesting === 0) {
       yield type === 'test:pass' ? '.' : 'F'
@@ -33,8 +32,9 @@ export default async function* report(events) {
     if (skip !== undefined) skips.set(skip, (skips.get(skip) ?? 0) + 1)
     else if (type === 'test:pass') passed += details.type === 'suite' ? 0 : 1
     else if (details.error.failureType !== 'subtestsFailed') {
-      const title = [...titles.slice(0, nesting), name].join(' > ')
-      const place = inSource(`${data.file ?? name}:${data.line}:${data.column}`)
+      const isFile = name === data.file // its process crashed or ended early
+      const title = isFile ? file : [...titles.slice(0, nesting), name].join(' > ')
+      const place = isFile ? file : inSource(`${data.file ?? name}:${data.line}:${data.column}`)
       failures.push(`${place}\n  ${title}\n${inSource(errorText(details.error))}`)
     }
   }
@@ -49,8 +49,7 @@ export default async function* report(events) {
 }
 
 /** The source of a compiled file. */
-function sourceOf(file) {
-  const compiled = process.env.TILLKIT_TEST_COMPILED ?? ''
+function sourceIn(compiled, file) {
   if (!file.startsWith(compiled)) return relative('', file)
   return relative(compiled, file).replace(/\.js$/, '.ts')
 }
@@ -59,18 +58,15 @@ function sourceOf(file) {
  * Replaces places in compiled files by those in their sources. `--enable-source-maps` would do it
  * too, but takes 5 % of the CPU time of a run.
  */
-function inSource(text) {
+function placesInSource(compiled, text) {
   return text.replaceAll(
     /(?:file:\/\/)?([^\s():]+\.js):(\d+):(\d+)/g,
     (place, file, line, column) => {
-      const source = sourceOf(file)
-      if (!source.endsWith('.ts')) return place
-      const [, map] = readFileSync(file, 'utf8').split(
-        'sourceMappingURL=data:application/json;base64,',
-      )
-      if (map === undefined) return place
-      const found = new SourceMap(JSON.parse(Buffer.from(map, 'base64').toString()))
-      const { originalLine = 0, originalColumn = 0 } = found.findEntry(line - 1, column - 1)
+      if (!file.startsWith(compiled) || !existsSync(`${file}.map`)) return place
+      const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')))
+      const { originalSource, originalLine, originalColumn } = map.findEntry(line - 1, column - 1)
+      if (originalSource === undefined) return place
+      const source = relative('', resolve(dirname(file), originalSource))
       return `${source}:${originalLine + 1}:${originalColumn + 1}`
     },
   )

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { type TestContext, test } from 'node:test'

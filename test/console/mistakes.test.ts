@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Dialog } from 'playwright-core'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Answer, Send } from '../../conformance/client.ts'

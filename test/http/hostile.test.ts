@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'

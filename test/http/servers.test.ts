@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'

@@ -1,3 +1,4 @@
+// run: early, runtime
 import { test } from 'node:test'
 import { SEED } from '../support/seeds.ts'
 import { soakOnly } from '../support/soak.ts'

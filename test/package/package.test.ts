@@ -1,3 +1,4 @@
+// run: named
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import {

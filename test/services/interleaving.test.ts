@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { createTill, type Session, type Storage } from '../../lib/index.ts'

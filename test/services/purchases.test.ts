@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import type { ImportResult, Storage } from '../../lib/index.ts'

@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { createTill, type OutgoingMessage } from '../../lib/index.ts'
 import {

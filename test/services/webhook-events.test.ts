@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { bodies, OK, testHooks as test, typesOf, URL } from '../storage/fixtures/hooks.ts'
 import { fileOf } from '../support/till.ts'

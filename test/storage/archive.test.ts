@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import fs, {
   chmodSync,

@@ -1,3 +1,4 @@
+// run: early, runtime
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { RowOutcomes } from '../../lib/storage/port.ts'

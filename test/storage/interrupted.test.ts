@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'

@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'

@@ -1,3 +1,4 @@
+// run: early
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTill, type Storage } from '../../lib/index.ts'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../../lib/domain/fields.ts'
 import type { Page, RecordPage, Storage } from '../../lib/storage/port.ts'

@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'

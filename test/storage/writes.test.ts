@@ -1,3 +1,4 @@
+// run: runtime
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { takeInventory } from '../../lib/storage/copy.ts'
