@@ -6,7 +6,12 @@ import { faults } from '../http/faults.ts'
 import { limits } from '../http/limits.ts'
 
 const written = readdirSync('docs').filter((name) => name.endsWith('.md'))
-const pages = ['README.md', 'CHANGELOG.md', ...written.map((name) => `docs/${name}`)]
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  'test/README.md',
+  ...written.map((name) => `docs/${name}`),
+]
 const texts = new Map(pages.map((page) => [page, readFileSync(page, 'utf8')]))
 
 test('the table of limits names every limit of the server', () => {

@@ -1,10 +1,10 @@
 // run: early
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { tillkit } from './support/cli.ts'
@@ -25,14 +25,19 @@ function blocksUnder(heading: string, language: string): string[] {
   return blocksOf(readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '', language)
 }
 
-/** A copy of the project with only the files that a clone of the current state would have. */
+/**
+ * A copy of the project with only the files that a clone of the current state would have. Does not
+ * ask git, which an archive of the sources lacks.
+ */
 function freshClone(t: TestContext): string {
   const clone = join(temporaryFolder(t), 'tillkit')
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' })
-  for (const file of files.trim().split('\n')) {
-    mkdirSync(dirname(join(clone, file)), { recursive: true })
-    cpSync(file, join(clone, file))
-  }
+  const ignored = readFileSync('.gitignore', 'utf8').trim().split('\n')
+  const isIgnored = (name: string) =>
+    name === '.git' ||
+    ignored.some((line) =>
+      line.startsWith('*') ? name.endsWith(line.slice(1)) : name === line.replace(/\/$/, ''),
+    )
+  cpSync('.', clone, { recursive: true, filter: (path) => !isIgnored(basename(path)) })
   return clone
 }
 

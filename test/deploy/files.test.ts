@@ -165,7 +165,7 @@ function runShell(command: string, folder: string): string {
   const bin = join(folder, 'bin')
   mkdirSync(bin, { recursive: true })
   const main = resolve('dist/cli/main.js')
-  writeFileSync(join(bin, 'tillkit'), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`)
+  writeFileSync(join(bin, 'tillkit'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
   chmodSync(join(bin, 'tillkit'), 0o755)
   const local = command
     .replace(`/usr/bin/node /opt/tillkit/${installed}`, 'tillkit')

@@ -8,7 +8,7 @@ import { eventuallyHolds } from './eventually.ts'
 
 /** A process that works on a storage; see storage/fixtures/worker.ts. */
 export function startWorker(t: TestContext) {
-  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url), { execArgv: [] })
+  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url))
   const gone = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
 
