@@ -119,6 +119,7 @@ export function createClient(options: ClientOptions) {
           rows: count('rows'),
           skipped: count('skipped'),
           updated: count('updated'),
+          repeated: count('repeated'),
           passed_over: count('passed-over'),
         }
       },

@@ -104,7 +104,7 @@ export interface Progress {
 
 /** The counts of an import. All its rows are stored. */
 export interface ImportResult
-  extends Pick<ImportSummary, 'rows' | 'skipped' | 'updated' | 'passed_over'> {
+  extends Pick<ImportSummary, 'rows' | 'skipped' | 'updated' | 'repeated' | 'passed_over'> {
   readonly import_id: string
 }
 

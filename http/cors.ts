@@ -5,7 +5,7 @@ const REQUEST_HEADERS =
 
 const EXPOSED_HEADERS = [
   'ETag, Link, X-Request-Id, Retry-After',
-  'Import-Id, Import-Rows, Import-Skipped, Import-Updated, Import-Passed-Over',
+  'Import-Id, Import-Rows, Import-Skipped, Import-Updated, Import-Repeated, Import-Passed-Over',
   'RateLimit, RateLimit-Policy',
 ].join(', ')
 

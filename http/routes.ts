@@ -67,7 +67,14 @@ export const routes = [
       'skips stored rows. Imports into the same store run one after the other.',
     body: 'ImportForm',
     answer: 'ImportResult',
-    headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated', 'Import-Passed-Over'],
+    headers: [
+      'Import-Id',
+      'Import-Rows',
+      'Import-Skipped',
+      'Import-Updated',
+      'Import-Repeated',
+      'Import-Passed-Over',
+    ],
     errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
   }),
   route('GET', '/api/v1/purchases/owned', bearer('items:read'), noBody, listOwned, {

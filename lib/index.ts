@@ -32,7 +32,7 @@ export type {
   PassedOver,
   PassedOverCount,
 } from './domain/import.ts'
-export { formatPassedOver, formatUnequal } from './domain/import-texts.ts'
+export { formatPassedOver, formatRepeated, formatUnequal } from './domain/import-texts.ts'
 export { formatInstant } from './domain/instant.ts'
 export {
   ITEM_TYPES,

@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import {
   formatPassedOver,
+  formatRepeated,
   formatUnequal,
   type ImportResult,
   type LayoutFile,
@@ -120,12 +121,14 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...counts } = shown
-  const { passed_over } = counts
+  const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...others } = shown
+  const { repeated_lines, ...counts } = others
+  const { repeated, passed_over } = counts
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   if (fitting_preset) {
     output.line(`The header fits a preset: --map extends it with --preset ${fitting_preset}`)
   }
+  if (repeated > 0) output.line(formatRepeated(repeated, repeated_lines))
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
   printTotals(output, totals)

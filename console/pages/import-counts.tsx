@@ -1,5 +1,5 @@
 import type { ImportResult } from '../../client/manage.ts'
-import { formatPassedOver, formatUnequal } from '../../lib/domain/import-texts.ts'
+import { formatPassedOver, formatRepeated, formatUnequal } from '../../lib/domain/import-texts.ts'
 import { formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
@@ -8,6 +8,7 @@ import { Table } from '../parts/table.tsx'
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
+  const { repeated, repeated_lines } = result
   return (
     <>
       <Facts
@@ -15,6 +16,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
         fields={[['Format', ({ layout }) => layout], 'rows', 'added', 'skipped', 'updated']}
       />
       {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
+      {repeated > 0 && <Notice tone="warning" title={formatRepeated(repeated, repeated_lines)} />}
       {unequal.length > 0 && (
         <Notice tone="warning" title="The stored purchases keep their values">
           <ul>

@@ -17,12 +17,13 @@ export async function importPurchases(call: Call<Session, Upload>) {
   const { result } = await importForm(call, 'ImportForm', (fields) => ({
     store_id: fields.get('store_id'),
   }))
-  const { import_id, rows, skipped, updated, passed_over } = result
+  const { import_id, rows, skipped, updated, repeated, passed_over } = result
   const headers = {
     'import-id': import_id,
     'import-rows': String(rows),
     'import-skipped': String(skipped),
     'import-updated': String(updated),
+    'import-repeated': String(repeated),
     'import-passed-over': String(passed_over),
   }
   return { body: { ok: true }, headers }

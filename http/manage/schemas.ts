@@ -162,6 +162,8 @@ export function createManagedSchemas() {
       'import_id?': text,
       layout: text,
       ...counts,
+      repeated: count,
+      repeated_lines: { type: 'array', items: count },
       totals,
       ignored_columns: texts,
       passed_over_reasons: listOf('PassedOver'),

@@ -58,6 +58,11 @@ export const responseHeaders = {
     description: 'The number of rows that changed the status of a stored purchase.',
     schema: count,
   },
+  'Import-Repeated': {
+    required: true,
+    description: 'The number of rows that equal an earlier row of the file.',
+    schema: count,
+  },
   'Import-Passed-Over': {
     required: true,
     description: 'The number of rows that were not imported, such as rows of other apps.',

@@ -13,6 +13,14 @@ export function formatPassedOver(total: number, counts: readonly PassedOverCount
   return `${rows} passed over: ${reasons.join(', ')}`
 }
 
+/** Formats how many rows equal an earlier row, and the first of their lines. */
+export function formatRepeated(repeated: number, lines: readonly number[]): string {
+  const which = repeated === 1 ? '1 row repeats' : `${repeated.toLocaleString('en-US')} rows repeat`
+  const more = repeated > lines.length ? ' and others' : ''
+  const named = `${lines.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${more}`
+  return `Warning: ${which} an earlier row of the file, and count once: ${named}`
+}
+
 const VALUES: Record<UnequalCount['field'], string> = {
   user_id: 'a user',
   price: 'a price',

@@ -74,6 +74,10 @@ export interface ImportDetails {
 /** The result of an import, and a summary of the file's rows. */
 export interface ImportSummary
   extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
+  /** The number of rows that equal an earlier row of the file. Neither `rows` nor `totals` have them. */
+  readonly repeated: number
+  /** The lines of the first 20 repeated rows. */
+  readonly repeated_lines: readonly number[]
   /** The names of the file's columns that were not stored. */
   readonly ignored_columns: readonly string[]
   /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */

@@ -362,6 +362,10 @@ export function isLater(before: PurchaseStatus, after: PurchaseStatus): boolean 
   return PROGRESS[after] > PROGRESS[before]
 }
 
+/** The most purchases that an order may have, and how far apart their times may be. */
+export const MAX_ORDER_PURCHASES = 100
+export const MAX_ORDER_MS = 48 * 3_600_000
+
 const NONE: readonly UnequalField[] = []
 
 function findUnequal(stored: StoredIdentity, sent: PurchaseIdentity): readonly UnequalField[] {

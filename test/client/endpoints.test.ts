@@ -33,7 +33,7 @@ test('each method sends a request to its endpoint, and returns the answer', asyn
   assert.deepEqual(item, { ...created, ...metadata })
   assert.deepEqual(await till.items.list({ store_id: 'main' }), { items: [item] })
   assert.match(import_id, /^imp_/)
-  assert.deepEqual(counts, { rows: 1, skipped: 0, updated: 0, passed_over: 0 })
+  assert.deepEqual(counts, { rows: 1, skipped: 0, updated: 0, repeated: 0, passed_over: 0 })
   assert.deepEqual(changed, { ...project, name: 'Game 2', config: { a: 1 } })
   assert.deepEqual([opened.name, session.expires_in_seconds], ['Game 2', 3600])
   assert.deepEqual(stores, [{ id: 'main', ...summary }])

@@ -40,12 +40,13 @@ export function importRows(
   const lines: number[] = []
   const good: Purchase[] = []
   const counts = { added: 0, skipped: 0, updated: 0 }
+  const seen = new Set<string>()
+  const repeated_lines: number[] = []
   const differences: string[] = []
 
   for (const [index, row] of rows.entries()) {
     const cells = readRow(row, currency)
     const sent = cells && { ...cells, import: number }
-    if (sent) good.push(sent)
     const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
     const found = purchases[place]
     const isErased = store.erased.has(row.transaction_id)
@@ -56,7 +57,11 @@ export function importRows(
       (stored && contradicts(stored, sent))
     ) {
       lines.push(index + 2)
-    } else if (store.deleted.has(row.transaction_id)) {
+      continue
+    }
+    const key = `${sent.transaction_id} ${sent.status}`
+    const isRepeated = seen.has(key)
+    if (store.deleted.has(row.transaction_id)) {
       counts.skipped++
     } else if (!stored) {
       purchases.push(sent)
@@ -67,13 +72,21 @@ export function importRows(
         differences.push(`${field} ${stored[field] === undefined ? 'missing' : 'different'}`)
       }
       const isLater = (STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)
+      if (isRepeated && !isLater) {
+        repeated_lines.push(index + 2)
+        continue
+      }
       counts[isLater ? 'updated' : 'skipped']++
       if (isLater) purchases[place] = { ...(found as Purchase), status: sent.status }
     }
+    if (!store.deleted.has(row.transaction_id)) seen.add(key)
+    good.push(sent)
   }
   const about = {
     layout: 'canonical',
     passed_over: 0,
+    repeated: repeated_lines.length,
+    repeated_lines: repeated_lines.slice(0, 20),
     ignored_columns: [],
     passed_over_reasons: [],
     unequal: OPTIONAL.flatMap((field) =>

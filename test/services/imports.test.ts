@@ -35,7 +35,15 @@ test('an import records its actor, time, file, counts and totals; a dry run and 
   })
   await load('')
 
-  const { import_id, ignored_columns: _, passed_over_reasons: __, unequal: ___, ...counts } = result
+  const {
+    import_id,
+    ignored_columns: _,
+    passed_over_reasons: __,
+    unequal: ___,
+    ...summary
+  } = result
+  const { repeated, repeated_lines, ...counts } = summary
+  assert.deepEqual([repeated, repeated_lines], [1, [4]])
   const record = await till.imports.get(account, import_id)
   const { created_at, finished_at = '', ...rest } = record
   assert.deepEqual(rest, {
@@ -44,7 +52,7 @@ test('an import records its actor, time, file, counts and totals; a dry run and 
     sha256: createHash('sha256').update(HEADER).update(csv).digest('hex'),
     ...counts,
   })
-  assert.deepEqual([rest.rows, rest.added, rest.skipped, rest.updated], [4, 2, 1, 1])
+  assert.deepEqual([rest.rows, rest.added, rest.skipped, rest.updated], [3, 2, 0, 1])
   assert.ok(created_at <= finished_at, `${created_at} ${finished_at}`)
   const listed = await collect(till.imports.all(account, MAIN))
   assert.deepEqual([listed.length, listed[1]], [2, record])
@@ -60,13 +68,13 @@ test('an undo removes the rows of an import once, with an audit entry, and they 
   assert.deepEqual(await undo(import_id), undone)
   assert.equal(await ids(), '')
   const { project_id, store_id } = store
-  const data = { rows: 3, added: 2, skipped: 1, updated: 0, passed_over: 0 }
+  const data = { rows: 2, added: 2, skipped: 0, updated: 0, passed_over: 0 }
   const own = (await entries()).filter(({ subject }) => subject === import_id)
   assert.deepEqual(
     own.map((each) => [each.action, each.project_id, each.store_id, each.data]),
     [
       ['purchases.import', project_id, store_id, data],
-      ['imports.undo', project_id, store_id, { rows: 3, added: 2, updated: 0 }],
+      ['imports.undo', project_id, store_id, { rows: 2, added: 2, updated: 0 }],
     ],
   )
   assert.equal((await load(row('T-2'))).added, 1)

@@ -1,6 +1,6 @@
 // run: runtime
 import assert from 'node:assert/strict'
-import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, Purchase, PurchaseStatus } from '../../lib/domain/purchase.ts'
 import type { RowOutcomes } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
 import {
@@ -18,6 +18,9 @@ const outcome = (counts: Partial<RowOutcomes>) => {
 }
 const stored = (row: NewPurchase, change: Partial<Purchase> = {}) => {
   return { ...purchaseOf(row, 'imp_1'), ...change }
+}
+const repeatOf = (line: number, status: PurchaseStatus = 'purchased') => {
+  return { line, status, currency: undefined, price: undefined }
 }
 const pending = (line: number) => newRow(line, { status: 'pending' })
 const refunded = (line: number) => newRow(line, { status: 'refunded' })
@@ -43,13 +46,16 @@ interface Repeat {
 }
 
 const REPEATS: Record<string, Repeat> = {
-  'a row repeated within one file is skipped, in one slice and in the next': {
+  'a row repeated within one file is named, in one slice and in the next': {
     before: [],
     slices: [
       [newRow(2), newRow(3, { transaction_id: 'tx_2' })],
       [newRow(4, { transaction_id: 'tx_2' }), newRow(5)],
     ],
-    outcomes: [outcome({ added: 1, skipped: 1 }), outcome({ added: 1, skipped: 1 })],
+    outcomes: [
+      outcome({ added: 1, repeated: [repeatOf(3)] }),
+      outcome({ added: 1, repeated: [repeatOf(4)] }),
+    ],
     after: [purchaseOf(newRow(2), 'imp_2'), purchaseOf(newRow(5), 'imp_2')],
   },
   'an updated purchase keeps its position, its import and its metadata': {
@@ -64,7 +70,10 @@ const REPEATS: Record<string, Repeat> = {
       [newRow(2), pending(3), newRow(3)],
       [newRow(2, { status: 'cancelled' }), refunded(3), pending(3)],
     ],
-    outcomes: [outcome({ added: 1, updated: 2 }), outcome({ updated: 2, skipped: 1 })],
+    outcomes: [
+      outcome({ added: 1, updated: 2 }),
+      outcome({ updated: 2, repeated: [repeatOf(3, 'pending')] }),
+    ],
     after: [stored(newRow(2, { status: 'cancelled' })), purchaseOf(refunded(3), 'imp_2')],
   },
   'another end of a subscription is counted, and the stored one stays': {
@@ -86,7 +95,7 @@ const REPEATS: Record<string, Repeat> = {
     ],
     outcomes: [
       outcome({ updated: 1 }),
-      outcome({ skipped: 1, conflicts: [{ line: 3, field: 'status' }] }),
+      outcome({ repeated: [repeatOf(4, 'refunded')], conflicts: [{ line: 3, field: 'status' }] }),
     ],
   },
   'a row with another value is a conflict, which names the field': {

@@ -5,6 +5,7 @@ import { copyText } from '../../csv/text.ts'
 import type { ImportSummary, ImportTotal, PassedOver } from '../../domain/import.ts'
 import {
   countUnequal,
+  MAX_ORDER_PURCHASES,
   type NewPurchase,
   type PurchaseField,
   type PurchaseRules,
@@ -48,7 +49,8 @@ export function createLoader(
   const totals = createTotals()
   const passedOver = createPassedOver()
   let unequal: readonly UnequalCount[] = []
-  const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
+  const counts = { rows: 0, added: 0, skipped: 0, updated: 0, repeated: 0, passed_over: 0 }
+  let repeatedLines: readonly number[] = []
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
   let pendingBytes = 0
@@ -70,7 +72,11 @@ export function createLoader(
     passedOver.add(reason, rows)
   }
 
-  const addResult = ({ conflicts, unknown, ...result }: RowOutcomes) => {
+  const addResult = ({ conflicts, unknown, repeated, ...result }: RowOutcomes) => {
+    counts.rows -= repeated.length
+    counts.repeated += repeated.length
+    totals.subtract(repeated)
+    repeatedLines = firstLines([...repeatedLines, ...repeated.map(({ line }) => line)])
     counts.added += result.added
     assertAdded(counts.added)
     counts.skipped += result.skipped
@@ -80,7 +86,8 @@ export function createLoader(
       mistakes.add({ line, column: columnOf('sku'), ...UNKNOWN_SKU }, copyText(sku))
     }
     for (const { line, field } of conflicts) {
-      mistakes.add({ line, column: columnOf(field), ...CONFLICT })
+      const mistake = field === 'purchased_at' ? OTHER_TIME : CONFLICT
+      mistakes.add({ line, column: columnOf(field), ...mistake })
     }
   }
 
@@ -102,9 +109,13 @@ export function createLoader(
   }
 
   const advance = async (rows: readonly NewPurchase[]) => {
-    const { updated, unknown, notLater } = await running.advance(rows)
+    const { updated, unknown, notLater, ambiguous } = await running.advance(rows)
     counts.rows += updated
     counts.updated += updated
+    for (const { line, purchases } of ambiguous) {
+      const message = ambiguousOrder(purchases)
+      mistakes.add({ line, column: columnOf('transaction_id'), code: 'ambiguous', message })
+    }
     pass(NOT_STORED, unknown)
     pass(NOT_LATER, notLater)
   }
@@ -140,6 +151,7 @@ export function createLoader(
       return {
         layout: layout?.name ?? '',
         ...counts,
+        repeated_lines: repeatedLines,
         totals: totals.list(),
         ignored_columns: layout?.ignored ?? [],
         passed_over_reasons: passedOver.list(),
@@ -175,6 +187,26 @@ const CONFLICT = {
   message: 'differs from a purchase, or a row, with the same transaction_id',
 }
 
+const OTHER_TIME = {
+  code: 'transaction_conflict',
+  message:
+    'is another time than that of an earlier row with the same transaction_id and status: were the ids rounded, or are these two sales (number_repeats in a layout)?',
+}
+
+function ambiguousOrder(purchases: number): string {
+  const reason =
+    purchases > MAX_ORDER_PURCHASES
+      ? `more than ${MAX_ORDER_PURCHASES} purchases`
+      : `${purchases} purchases, which were not all made within 48 hours`
+  return `is ambiguous: it begins the ids of ${reason}. Give the whole ids`
+}
+
+const REPEATED_LINES = 20
+
+function firstLines(lines: number[]): readonly number[] {
+  return lines.sort((a, b) => a - b).slice(0, REPEATED_LINES)
+}
+
 /** Counts rows and sums prices exactly, by status and currency. */
 function createTotals() {
   const groups = new Map<
@@ -189,6 +221,15 @@ function createTotals() {
         groups.set(key, group)
         group.rows++
         group.sum += BigInt(price)
+      }
+    },
+    /** Takes rows back. */
+    subtract(rows: readonly Pick<NewPurchase, 'status' | 'currency' | 'price'>[]) {
+      for (const { status, currency = '', price = 0 } of rows) {
+        const group = groups.get(`${status} ${currency}`)
+        if (!group) continue
+        group.rows--
+        group.sum -= BigInt(price)
       }
     },
     list: (): ImportTotal[] =>

@@ -131,7 +131,10 @@ export interface PurchaseImport {
  */
 export interface RowOutcomes {
   readonly added: number
+  /** The number of rows that add nothing to stored purchases. Leaves out `repeated` rows. */
   readonly skipped: number
+  /** The rows that equal an earlier row of the same file. */
+  readonly repeated: readonly RepeatedRow[]
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
   /** The rows that were not added because no item has their SKU. */
@@ -140,8 +143,13 @@ export interface RowOutcomes {
   readonly unequal: readonly UnequalCount[]
 }
 
-/** A row that may advance the status of a stored purchase. */
-export type StatusRow = Pick<NewPurchase, 'transaction_id' | 'status'>
+export type RepeatedRow = Pick<NewPurchase, 'line' | 'status' | 'currency' | 'price'>
+
+/**
+ * A row that may advance the status of a stored purchase. A `transaction_id` that is not stored may
+ * be an order: it then stands for all purchases whose ids begin with it and a slash.
+ */
+export type StatusRow = Pick<NewPurchase, 'line' | 'transaction_id' | 'status'>
 
 export interface AdvancedRows {
   readonly updated: number
@@ -149,6 +157,11 @@ export interface AdvancedRows {
   readonly unknown: number
   /** The number of rows whose status is not later than the stored one. */
   readonly notLater: number
+  /**
+   * The rows that may stand for several orders: for too many purchases, or for purchases of more
+   * than 48 hours. `purchases` is at most `MAX_ORDER_PURCHASES` + 1.
+   */
+  readonly ambiguous: readonly { readonly line: number; readonly purchases: number }[]
 }
 
 /**

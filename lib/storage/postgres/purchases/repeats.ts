@@ -1,4 +1,4 @@
-import { PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
 import { run } from '../../sql/program.ts'
 import type { RepeatDialect } from '../../sql/purchases/repeats.ts'
 
@@ -6,11 +6,11 @@ export const REPEATS: RepeatDialect = {
   // The planner has no statistics for new rows. The LATERAL joins keep it from scanning all purchases.
   findKnown: `
     SELECT sent.id AS transaction_id, coalesce(p.seq, 0) AS seq, p.import, p.item, p.user_id, p.price,
-      p.currency, p.quantity, p.expires_at, coalesce(c.status, p.status) AS status,
+      p.purchased_at,      p.currency, p.quantity, p.expires_at, coalesce(c.status, p.status) AS status,
       e.is_deleted IS NOT NULL AS is_erased
     FROM json_array_elements_text($1) AS sent (id)
     LEFT JOIN LATERAL (
-      SELECT seq, import, item, user_id, price, currency, quantity, status, expires_at
+      SELECT seq, import, item, purchased_at, user_id, price, currency, quantity, status, expires_at
       FROM purchases WHERE store = $2 AND transaction_id = sent.id LIMIT 1) p ON true
     LEFT JOIN LATERAL (
       SELECT status FROM purchase_changes WHERE store = $2 AND purchase = p.seq LIMIT 1) c ON true
@@ -18,6 +18,15 @@ export const REPEATS: RepeatDialect = {
       SELECT is_deleted FROM erased_purchases
       WHERE store = $2 AND transaction_id = sent.id LIMIT 1) e ON true
     WHERE p.seq IS NOT NULL OR e.is_deleted`,
+  findOrders: `
+    SELECT o.id, o.purchases::text AS purchases FROM (
+      SELECT sent.id, (SELECT json_agg(found.transaction_id) FROM (
+        SELECT transaction_id FROM purchases
+        WHERE store = $1 AND transaction_id > (sent.id || '/') COLLATE "C"
+          AND transaction_id < (sent.id || '0') COLLATE "C"
+        ORDER BY transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}) found) AS purchases
+      FROM json_array_elements_text($2) AS sent (id)) o
+    WHERE o.purchases IS NOT NULL`,
   *addChanges({ store }, changes) {
     const sent = Array.from(changes, ([{ seq }, status]) => {
       return { purchase: seq, status: PURCHASE_STATUSES.indexOf(status) }

@@ -3,6 +3,7 @@ import { createEntries, type Entry } from '../../sql/purchases/entries.ts'
 import { assertOwned, type Lease } from '../../sql/purchases/imports.ts'
 import { advanceStatuses, compareRows } from '../../sql/purchases/repeats.ts'
 import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
+import { createSeenRows } from '../../sql/purchases/seen-rows.ts'
 import type { AdvancedRows, RowOutcomes, StatusRow } from '../../sql/records.ts'
 import type { Database, Transaction } from '../connection.ts'
 import { copyCell } from '../copy-protocol.ts'
@@ -33,6 +34,7 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
    */
   let hasErasures: boolean | undefined
   let comparison: Comparison = 'all'
+  const seenRows = createSeenRows()
 
   /**
    * Runs `work` in a transaction that locks the import first. Recorded purchases wait for this lock:
@@ -79,7 +81,8 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
         if (!isUniqueViolation(error)) throw error
       }
     }
-    const result = await inBlock((tx) => writeCompared(tx, entries, first))
+    const { result, seen } = await inBlock((tx) => writeCompared(tx, entries, first))
+    seenRows.add(seen)
     expectsRepeats = result.added < entries.length
     last += result.added
     return result
@@ -91,10 +94,11 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
 
   const writeCompared = async (tx: Transaction, entries: readonly Entry[], first: number) => {
     await planAnew(tx)
-    const repeats = compareRows(DIALECT, REPEATS, lease, entries, comparison)
-    const { result, fresh } = await execute(tx, repeats)
+    const comparing = { comparison, first, seenRows }
+    const repeats = compareRows(DIALECT, REPEATS, lease, entries, comparing)
+    const { result, fresh, seen } = await execute(tx, repeats)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
-    return result
+    return { result, seen }
   }
 
   return {

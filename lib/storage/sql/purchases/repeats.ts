@@ -3,6 +3,8 @@ import {
   compareRepeat,
   countUnequal,
   isLater,
+  MAX_ORDER_MS,
+  MAX_ORDER_PURCHASES,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
@@ -12,9 +14,10 @@ import {
 import { int32, integer, numberOf, type Row } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
-import type { AdvancedRows, RowOutcomes, StatusRow } from '../records.ts'
+import type { AdvancedRows, RepeatedRow, RowOutcomes, StatusRow } from '../records.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Lease } from './imports.ts'
+import { type Seen, type SeenRows, seenKey } from './seen-rows.ts'
 
 /** The parts of the comparison with stored purchases that differ between the databases. */
 export interface RepeatDialect {
@@ -23,6 +26,11 @@ export interface RepeatDialect {
    * null for a purchase that was deleted with its user.
    */
   readonly findKnown: string
+  /**
+   * Finds the first 101 purchases of each order, in a JSON array of transaction ids. The parameters
+   * are the store, and a JSON array of order ids.
+   */
+  readonly findOrders: string
   /** Adds new statuses for the commit. */
   addChanges(lease: Lease, changes: Changes): Program<void>
 }
@@ -31,6 +39,7 @@ export interface RepeatDialect {
 interface Known {
   readonly seq: number
   readonly import: number | null
+  readonly purchased_at: number
   identity: StoredIdentity
 }
 
@@ -41,67 +50,103 @@ export type Changes = ReadonlyMap<Known, PurchaseStatus>
 interface Sent extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string
+  readonly purchased_at: number
+}
+
+interface Comparing {
+  readonly comparison: Comparison
+  /** The `seq` of the first row that is added. */
+  readonly first: number
+  /** The rows of earlier calls. The caller adds those of this call. */
+  readonly seenRows: SeenRows
 }
 
 /**
- * Compares rows with the stored purchases, and adds the new statuses of these for the commit.
- * `fresh` has the rows whose transaction ids are not stored.
+ * Compares rows with the stored purchases and with earlier rows of the file, and adds the new
+ * statuses for the commit. `fresh` has the rows whose transaction ids are not stored.
  */
 export function* compareRows<T extends Sent>(
   sql: Dialect,
   dialect: RepeatDialect,
   lease: Lease,
   rows: readonly T[],
-  comparison: Comparison,
-): Program<{ readonly result: RowOutcomes; readonly fresh: readonly T[] }> {
+  { comparison, first, seenRows }: Comparing,
+): Program<{ readonly result: RowOutcomes; readonly fresh: readonly T[]; readonly seen: Seen }> {
   const known = yield* findKnown(dialect, lease, rows)
-  const fresh = new Map<string, T>()
+  const fresh = new Map<Known, T>()
   const changes = new Map<Known, PurchaseStatus>()
   const conflicts: { line: number; field: PurchaseField }[] = []
+  const repeated: RepeatedRow[] = []
   const counts = { skipped: 0, updated: 0 }
   const overlaps = new Map<number, number>()
   const unequal: UnequalField[] = []
+  const seen: Seen = new Map()
+
+  /** The time of the earlier row of the file with this purchase and status. */
+  const timeBefore = (stored: Known, status: PurchaseStatus): number | undefined => {
+    const key = seenKey(stored.seq, status)
+    const isOwn = stored.import === lease.import && stored.identity.status === status
+    const time = seen.get(key) ?? seenRows.find(key) ?? (isOwn ? 'stored' : undefined)
+    return time === 'stored' ? stored.purchased_at : time
+  }
+  const addSeen = (stored: Known, status: PurchaseStatus, time: number) => {
+    seen.set(seenKey(stored.seq, status), time === stored.purchased_at ? 'stored' : time)
+  }
+
   // Compares one row after the other, because two of them may have the same transaction id.
   for (const row of rows) {
-    const { transaction_id: id, line, status } = row
-    const own = fresh.get(id)
+    const { transaction_id: id, line, status, purchased_at } = row
     const stored = known.get(id)
-    const before = own ?? stored?.identity
-    if (!before) {
-      fresh.set(id, row)
+    if (!stored) {
+      const seq = first + fresh.size
+      const added = { seq, import: lease.import, purchased_at, identity: row }
+      known.set(id, added)
+      fresh.set(added, row)
       continue
     }
-    if (stored?.import === null) {
+    if (stored.import === null) {
       counts.skipped++
       continue
     }
-    const compared = compareRepeat(before, row, comparison)
+    const compared = compareRepeat(stored.identity, row, comparison)
     if (compared.outcome === 'conflict') {
       conflicts.push({ line, field: compared.field })
       continue
     }
+    const before = timeBefore(stored, status)
+    if (before !== undefined && before !== purchased_at) {
+      conflicts.push({ line, field: 'purchased_at' })
+      continue
+    }
+    if (before !== undefined && compared.outcome === 'skipped') {
+      repeated.push({ line, status, currency: row.currency, price: row.price })
+      continue
+    }
+    addSeen(stored, status, purchased_at)
     counts[compared.outcome]++
     unequal.push(...compared.unequal)
     if (compared.outcome === 'skipped') {
-      if (stored) overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
+      overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
       continue
     }
-    if (own) fresh.set(id, { ...own, status })
-    if (stored) {
-      stored.identity = { ...stored.identity, status }
-      changes.set(stored, status)
-    }
+    const isOwn = stored.import === lease.import
+    if (isOwn) addSeen(stored, stored.identity.status, stored.purchased_at)
+    stored.identity = { ...stored.identity, status }
+    const added = fresh.get(stored)
+    if (added) fresh.set(stored, { ...added, status })
+    else changes.set(stored, status)
   }
   if (changes.size > 0) yield* dialect.addChanges(lease, changes)
   yield* addOverlaps(sql, lease, overlaps)
   const result = {
     ...counts,
     added: fresh.size,
+    repeated,
     conflicts,
     unknown: [],
     unequal: countUnequal(unequal),
   }
-  return { result, fresh: [...fresh.values()] }
+  return { result, fresh: [...fresh.values()], seen }
 }
 
 /** Adds the later statuses of rows for the commit. Compares only the transaction ids. */
@@ -111,27 +156,62 @@ export function* advanceStatuses(
   rows: readonly StatusRow[],
 ): Program<AdvancedRows> {
   const known = yield* findKnown(dialect, lease, rows)
+  const missing = rows.filter(({ transaction_id }) => !known.has(transaction_id))
+  const orders = yield* findOrders(dialect, lease, missing)
   const changes = new Map<Known, PurchaseStatus>()
-  const result = { updated: 0, unknown: 0, notLater: 0 }
-  for (const { transaction_id, status } of rows) {
+  const ambiguous: AdvancedRows['ambiguous'][number][] = []
+  const counts = { updated: 0, unknown: 0, notLater: 0 }
+  for (const { line, transaction_id, status } of rows) {
     const stored = known.get(transaction_id)
-    if (!stored || stored.import === null) result.unknown++
-    else if (!isLater(stored.identity.status, status)) result.notLater++
-    else {
-      result.updated++
-      stored.identity = { ...stored.identity, status }
-      changes.set(stored, status)
+    const found = stored ? [stored] : (orders.get(transaction_id) ?? [])
+    const purchases = found.filter((each) => each.import !== null)
+    const later = purchases.filter(({ identity }) => isLater(identity.status, status))
+    if (purchases.length === 0) counts.unknown++
+    else if (!isOneOrder(found)) ambiguous.push({ line, purchases: found.length })
+    else if (later.length === 0) counts.notLater++
+    else counts.updated++
+    if (!isOneOrder(found)) continue
+    for (const each of later) {
+      each.identity = { ...each.identity, status }
+      changes.set(each, status)
     }
   }
   if (changes.size > 0) yield* dialect.addChanges(lease, changes)
-  return result
+  return { ...counts, ambiguous }
+}
+
+/** An id like `2024` may be the year of many orders: `2024/0001`, `2024/0002`. */
+function isOneOrder(purchases: readonly Known[]): boolean {
+  const times = purchases.map(({ purchased_at }) => purchased_at)
+  const isShort = Math.max(...times) - Math.min(...times) <= MAX_ORDER_MS
+  return purchases.length <= MAX_ORDER_PURCHASES && isShort
+}
+
+/** Finds the purchases of each order. */
+function* findOrders(
+  dialect: RepeatDialect,
+  lease: Lease,
+  rows: readonly StatusRow[],
+): Program<ReadonlyMap<string, readonly Known[]>> {
+  if (rows.length === 0) return new Map()
+  const ids = [...new Set(rows.map(({ transaction_id }) => transaction_id))]
+  const found = yield* all(dialect.findOrders, lease.store, ids)
+  const idsOf = new Map(
+    found.map((row) => [row.id as string, JSON.parse(row.purchases as string) as string[]]),
+  )
+  const sent = [...idsOf.values()].flat().map((transaction_id) => ({ transaction_id }))
+  const known = yield* findKnown(dialect, lease, sent)
+  const orders = Array.from(idsOf, ([id, purchases]): [string, readonly Known[]] => {
+    return [id, purchases.flatMap((each) => known.get(each) ?? [])]
+  })
+  return new Map(orders)
 }
 
 function* findKnown(
   dialect: RepeatDialect,
   { store }: Lease,
   rows: readonly Pick<Sent, 'transaction_id'>[],
-): Program<ReadonlyMap<string, Known>> {
+): Program<Map<string, Known>> {
   const ids = rows.map(({ transaction_id }) => transaction_id)
   const found = yield* all(dialect.findKnown, ids, store)
   return new Map(found.map((row) => [row.transaction_id as string, knownOf(row)]))
@@ -143,6 +223,7 @@ function knownOf(row: Row): Known {
   return {
     seq: numberOf(row.seq),
     import: row.import as number | null,
+    purchased_at: numberOf(row.purchased_at ?? 0),
     identity: PURCHASE_IDENTITIES.readInto(known, row),
   }
 }

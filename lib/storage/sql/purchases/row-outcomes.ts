@@ -4,6 +4,7 @@ import type { RowOutcomes } from '../records.ts'
 export const NO_ROWS: RowOutcomes = {
   added: 0,
   skipped: 0,
+  repeated: [],
   updated: 0,
   conflicts: [],
   unknown: [],
@@ -17,6 +18,7 @@ export function sumOutcomes(results: readonly RowOutcomes[]): RowOutcomes {
   return {
     added: total(({ added }) => added),
     skipped: total(({ skipped }) => skipped),
+    repeated: results.flatMap(({ repeated }) => repeated),
     updated: total(({ updated }) => updated),
     conflicts: results.flatMap(({ conflicts }) => conflicts),
     unknown: results.flatMap(({ unknown }) => unknown),

@@ -2,6 +2,7 @@ import type { Comparison } from '../../../domain/purchase.ts'
 import type { Entry } from '../../sql/purchases/entries.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import { NO_ROWS } from '../../sql/purchases/row-outcomes.ts'
+import { createSeenRows } from '../../sql/purchases/seen-rows.ts'
 import type { RowOutcomes } from '../../sql/records.ts'
 import type { Connection } from '../connection.ts'
 import { compareAppended } from './repeats.ts'
@@ -35,6 +36,7 @@ export function createRowWriter(db: Connection, lease: Lease, first_purchase: nu
   let next = first_purchase
   let lastId = ''
   let comparison: Comparison = 'all'
+  const seenRows = createSeenRows()
 
   const waitingIds = () => waiting.rows + block.last - block.first + 1
 
@@ -47,7 +49,7 @@ export function createRowWriter(db: Connection, lease: Lease, first_purchase: nu
       const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
       return chunk.lines[purchase - chunk.first] as number
     }
-    return compareAppended(db, lease, comparison, purchases, added, lineOf)
+    return compareAppended(db, lease, purchases, added, { comparison, seenRows, lineOf })
   }
 
   const indexSlice = (): RowOutcomes => {
