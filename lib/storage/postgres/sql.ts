@@ -1,12 +1,10 @@
-import { invalidField } from '../../domain/fields.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import { memoize } from '../sql/memoize.ts'
-import { all, find, finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
-import { AUDIT, numberedEntry } from '../sql/tables.ts'
-import { EXAMINED_REFUNDS } from '../sql/webhooks/refunds.ts'
+import { finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
+import { AUDIT_LOG } from './audit.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
-import { HORIZON } from './horizon.ts'
+import { STATUS_CHANGES } from './purchases/status-changes.ts'
 import { insertionOfMany } from './statements.ts'
 
 /** Runs the programs of `sql/` on a PostgreSQL database. */
@@ -23,12 +21,6 @@ export function sqlOn(db: Database): Sql {
     },
   }
 }
-
-const FIND_OWN_CHANGES = `
-  SELECT DISTINCT l.store, l.purchase, x.seq AS own
-  FROM (SELECT * FROM imports WHERE seq = ?) x JOIN status_changes l ON l.store = x.store
-    AND l.purchase BETWEEN greatest(x.first_purchase, ?::bigint + 1) AND x.last_purchase
-  ORDER BY l.purchase LIMIT ?`
 
 export const DELETE_EXPIRED = `
   DELETE FROM idempotency_records WHERE (account_id, key) IN (
@@ -49,32 +41,9 @@ export const DIALECT: Dialect = {
   },
   deleteExpired: DELETE_EXPIRED,
   webhooks: WEBHOOKS,
+  audit: AUDIT_LOG,
+  statusChanges: STATUS_CHANGES,
   mostConfigured: 32,
-  *listSettled({ limit, after = '0.0' }) {
-    if (limit === 0) {
-      const row = yield* find(`SELECT ${HORIZON}::text AS horizon`)
-      return { entries: [], position: `${row?.horizon}.0` }
-    }
-    const [xid, seq] = after.split('.') as [string, string]
-    const rows = yield* all(PAGE_OF_SETTLED, xid, seq, limit)
-    const last = rows.at(-1)
-    const position = last ? `${last.xid}.${last.seq}` : after
-    return { entries: rows.map(numberedEntry), position }
-  },
-  *beginArchive(before) {
-    yield* run('LOCK TABLE audit_archive IN EXCLUSIVE MODE')
-    if (yield* find(IS_TOO_LATE, before)) {
-      throw invalidField('before', 'invalid', 'must be at least one hour ago')
-    }
-  },
-  changesOfImport: (import_id, after) => ({
-    sql: CHANGES_OF_IMPORT,
-    values: [import_id, after],
-  }),
-  isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
-  isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
-  findOwnChanges: FIND_OWN_CHANGES,
-  joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
   rows(columns) {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)
     return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
@@ -84,25 +53,6 @@ export const DIALECT: Dialect = {
     bigint: '(SELECT json_array_elements_text(?)::bigint)',
   },
 }
-
-const CHANGES_OF_IMPORT = `
-  SELECT store, purchase, after FROM status_changes
-  WHERE import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
-    AND purchase > CAST(? AS bigint)
-  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
-
-const PAGE_OF_SETTLED = `
-  SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
-  WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))
-    AND a.xid < ${HORIZON}
-  ORDER BY a.xid, a.seq LIMIT ?`
-
-/**
- * Entries of the last hour stay in the log. Other servers read them, up to a minute after a change,
- * to find changes of cached data. The database's clock measures the age of entries.
- */
-const IS_TOO_LATE = `
-  SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`
 
 /** An arbitrary number for the advisory locks of authorities: the letters "auth". */
 const LOCK_CLASS = 0x61757468

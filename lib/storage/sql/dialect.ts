@@ -1,9 +1,14 @@
+import type { AuditDialect } from './audit/dialect.ts'
 import type { Row, Table } from './columns.ts'
-import type { Program, Statement, Value } from './program.ts'
-import type { Page, SettledPage, StoresOfAccount } from './records.ts'
+import type { Program, Query, Statement } from './program.ts'
+import type { StatusChangeDialect } from './purchases/dialect.ts'
+import type { StoresOfAccount } from './records.ts'
 import type { WebhookDialect } from './webhooks/dialect.ts'
 
-/** The SQL and the programs that differ between SQLite and PostgreSQL. */
+/**
+ * The SQL and the programs that differ between SQLite and PostgreSQL. A fragment that only one
+ * feature needs stands beside the programs of that feature.
+ */
 export interface Dialect {
   /** Appended to a SELECT, locks its rows for a change. SQLite has one writer, and needs no locks. */
   readonly forUpdate: '' | ' FOR NO KEY UPDATE'
@@ -22,38 +27,14 @@ export interface Dialect {
   /** The SQL that deletes some expired idempotency records. Its parameter is the time. */
   readonly deleteExpired: string
   readonly webhooks: WebhookDialect
+  readonly audit: AuditDialect
+  readonly statusChanges: StatusChangeDialect
   /** The most projects or stores on a page. PostgreSQL sends all that a statement selects. */
   readonly mostConfigured: number
-  listSettled(page: Page): Program<SettledPage>
-  /** Excludes other archive runs. Throws if entries from before this time are still needed. */
-  beginArchive(before: string): Program<void>
-  /** The first statuses that an import gave to purchases, after the purchase with a `seq`. */
-  changesOfImport(import_id: string, after: string): Query
-  /** Whether a status change `c` is one of purchase `p`. */
-  readonly isPurchaseOfChange: string
-  /**
-   * Whether status change `l` is a later one of the purchase of status change `c`. A purchase never
-   * returns to an earlier status. A change that starts from the status that `c` has set is
-   * therefore later than `c`.
-   */
-  readonly isChangedAgain: string
-  /**
-   * Finds a slice of the purchases with status changes between the first and the last row of an
-   * import. Selects `purchase`, and the import as `own`. The parameters are the import, the purchase
-   * that precedes the slice, and the most rows.
-   */
-  readonly findOwnChanges: string
-  /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
-  readonly joinTransaction: string
   /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: { readonly type: string } }): string
   /** The SQL of a table with one column, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
-}
-
-export interface Query {
-  readonly sql: string
-  readonly values: readonly Value[]
 }
 
 export interface Sql extends Dialect {

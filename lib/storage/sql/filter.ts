@@ -1,6 +1,6 @@
 import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
-import type { Query } from './dialect.ts'
+import type { Query } from './program.ts'
 
 /**
  * Whether a list with this filter must examine purchases that do not match it, because there is no

@@ -5,6 +5,11 @@ import type { PlainValue, Row, Table } from './columns.ts'
 
 export type Value = PlainValue | boolean | object
 
+export interface Query {
+  readonly sql: string
+  readonly values: readonly Value[]
+}
+
 export interface Statement {
   /** Has a `?` for each value. */
   readonly sql: string

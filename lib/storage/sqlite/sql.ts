@@ -1,19 +1,10 @@
-import { PAGE_OF_AUDIT } from '../sql/audit/audit.ts'
 import type { Dialect, Sql } from '../sql/dialect.ts'
-import {
-  all,
-  find,
-  insert,
-  type Program,
-  type Statement,
-  type Step,
-  type Value,
-} from '../sql/program.ts'
-import { numberedEntry } from '../sql/tables.ts'
-import { EXAMINED_REFUNDS } from '../sql/webhooks/refunds.ts'
+import { insert, type Program, type Statement, type Step, type Value } from '../sql/program.ts'
+import { AUDIT_LOG } from './audit.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { WEBHOOKS } from './endpoints.ts'
+import { STATUS_CHANGES } from './purchases/status-changes.ts'
 import { readLong } from './purchases/summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
@@ -31,11 +22,6 @@ export function sqlOn(db: Connection): Sql {
     readLong: (stores, queryOf) => readLong(db, stores, queryOf),
   }
 }
-
-const FIND_OWN_CHANGES = `
-  SELECT DISTINCT l.purchase, x.seq AS own FROM imports x CROSS JOIN status_changes l
-  WHERE x.seq = ? AND l.purchase BETWEEN max(x.first_purchase, ? + 1) AND x.last_purchase
-  ORDER BY l.purchase LIMIT ?`
 
 /** Deletes at most 100 records, to be quick if many have expired, as in a restored backup. */
 const DELETE_EXPIRED = `
@@ -57,26 +43,9 @@ export const DIALECT: Dialect = {
   },
   deleteExpired: DELETE_EXPIRED,
   webhooks: WEBHOOKS,
+  audit: AUDIT_LOG,
+  statusChanges: STATUS_CHANGES,
   mostConfigured: Number.POSITIVE_INFINITY,
-  *listSettled({ limit, after = '0' }) {
-    if (limit === 0) {
-      const last = yield* find('SELECT coalesce(max(seq), 0) AS seq FROM audit')
-      return { entries: [], position: String(last?.seq) }
-    }
-    const entries = (yield* all(PAGE_OF_AUDIT, after, limit)).map(numberedEntry)
-    return { entries, position: String(entries.at(-1)?.seq ?? after) }
-  },
-  *beginArchive() {},
-  changesOfImport: (import_id, after) => ({
-    sql: CHANGES_OF_IMPORT,
-    values: [import_id, after, import_id, after],
-  }),
-  isPurchaseOfChange: 'p.seq = c.purchase',
-  isChangedAgain: 'l.purchase = c.purchase AND l.before = c.after',
-  findOwnChanges: FIND_OWN_CHANGES,
-  joinTransaction: `
-    CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
-    CROSS JOIN purchases p ON p.seq = tr.purchase`,
   rows(columns) {
     const fields = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') AS ${name}`)
     return `(SELECT ${fields.join(', ')} FROM json_each(?))`
@@ -86,17 +55,6 @@ export const DIALECT: Dialect = {
     bigint: '(SELECT value FROM json_each(?))',
   },
 }
-
-const FINISHED = `
-  SELECT seq FROM imports WHERE import_id = ? AND owner IS NULL AND undone_at IS NULL`
-
-/** The table `purchase_changes` has the statuses that `purchases` does not have yet. */
-const CHANGES_OF_IMPORT = `
-  SELECT purchase, after FROM status_changes
-  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
-  UNION ALL SELECT purchase, status AS after FROM purchase_changes
-  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
-  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
 
 /** Runs a program in one turn of the event loop. */
 export function execute<T>(db: Connection, program: Program<T>): T {

@@ -1,7 +1,7 @@
 import type { PurchaseFilter } from '../../../domain/query.ts'
 import { numberOf } from '../../sql/columns.ts'
-import type { Query } from '../../sql/dialect.ts'
 import { conditionsAfter } from '../../sql/filter.ts'
+import type { Query } from '../../sql/program.ts'
 import { find } from '../../sql/program.ts'
 import type { PurchaseDialect, Span } from '../../sql/purchases/purchases.ts'
 import { type Database, LONG_MS } from '../connection.ts'

@@ -7,6 +7,7 @@ import { isBeingUndone } from '../../sql/purchases/undo.ts'
 import { purchaseColumns } from '../../sql/tables.ts'
 import { DIALECT } from '../sql.ts'
 import { COLUMNS } from './row-writer.ts'
+import { STATUS_CHANGES } from './status-changes.ts'
 
 export const recordDialect = (): RecordDialect => ({
   /**
@@ -63,7 +64,7 @@ const FIND_NEW_IMPORT = 'SELECT 1 FROM imports WHERE store = ? AND owner IS NOT 
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
     SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq)
-    OR ${isBeingUndone(DIALECT)} AS is_busy
+    OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy
   FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   WHERE p.store = ? AND p.transaction_id = ?`
 

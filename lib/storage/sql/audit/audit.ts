@@ -44,7 +44,7 @@ export function auditMethods(sql: Sql) {
      * later comes after the listed ones. `after` is an earlier `position`. With `limit` 0, resolves
      * to the newest position.
      */
-    listSettled: (page: Page) => read(sql.listSettled(page)),
+    listSettled: (page: Page) => read(sql.audit.listSettled(page)),
     /**
      * Writes audit entries, idempotency records and key checks, in the order of `writes`. Changes
      * nothing else.
@@ -72,7 +72,7 @@ export function auditMethods(sql: Sql) {
       let archived = 0
 
       function* archivePage({ limit, after = '0' }: Page) {
-        yield* sql.beginArchive(before)
+        yield* sql.audit.beginArchive(before)
         const entries = (yield* all(PAGE_OF_AUDIT, after, limit)).map(numberedEntry)
         const needed = (yield* findNeeded(sql, stopped_before)) ?? Number.POSITIVE_INFINITY
         // If a clock was changed, later entries may be older than `before`. They stay in the log,

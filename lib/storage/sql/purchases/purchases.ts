@@ -8,10 +8,10 @@ import {
 import type { PurchaseFilter } from '../../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
-import type { Query, Sql } from '../dialect.ts'
+import type { Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, findRecord, listBySeq, recordPage } from '../pages.ts'
-import { all, type Program } from '../program.ts'
+import { all, type Program, type Query } from '../program.ts'
 import type {
   FilteredPage,
   MostGroups,
@@ -98,7 +98,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
 
   const statusChanges = `
     SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
-    FROM stores s ${sql.joinTransaction} JOIN status_changes c ON ${sql.isPurchaseOfChange}
+    FROM stores s ${sql.statusChanges.joinTransaction} JOIN status_changes c ON ${sql.statusChanges.isPurchaseOfChange}
     JOIN imports i ON i.seq = c.import
     WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
     -- A purchase is pending only before its other statuses. The order of "seq" is that of starts.
@@ -136,7 +136,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const selected = storesWhere(stores)
     const conditions = conditionsAfter(filter, status)
     const rows = yield* all(
-      `SELECT ${columns}, s.store_id FROM stores s ${sql.joinTransaction} ${details}
+      `SELECT ${columns}, s.store_id FROM stores s ${sql.statusChanges.joinTransaction} ${details}
          AND ${selected.sql} ${conditions.sql} ORDER BY s.seq LIMIT ?`,
       transaction_id,
       ...selected.values,

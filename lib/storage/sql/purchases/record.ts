@@ -47,8 +47,8 @@ export function recordMethod(
     INSERT INTO import_overlaps AS o (import, earlier, rows)
     SELECT i.seq, i.seq, 1 FROM imports i WHERE ${IS_LISTED} AND i.seq IN (
       SELECT CAST(? AS integer) UNION ALL SELECT CAST(? AS integer)
-      UNION ALL SELECT c.import FROM stores s ${sql.joinTransaction}
-        JOIN status_changes c ON ${sql.isPurchaseOfChange} WHERE s.seq = ?)
+      UNION ALL SELECT c.import FROM stores s ${sql.statusChanges.joinTransaction}
+        JOIN status_changes c ON ${sql.statusChanges.isPurchaseOfChange} WHERE s.seq = ?)
     ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
   const insert = `
     INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},

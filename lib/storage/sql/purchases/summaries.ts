@@ -8,8 +8,8 @@ import {
 import type { PurchaseFilter } from '../../../domain/query.ts'
 import { SUMMARY_KEYS, type SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
-import type { Query } from '../dialect.ts'
 import { conditionsAfter } from '../filter.ts'
+import type { Query } from '../program.ts'
 import type { MostGroups, StoresOfAccount } from '../records.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */

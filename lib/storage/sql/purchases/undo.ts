@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { verifyAuthority } from '../authority.ts'
 import { numberOf } from '../columns.ts'
-import type { Dialect, Sql } from '../dialect.ts'
+import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
 import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
 import { recordWrite } from '../write.ts'
+import type { StatusChangeDialect } from './dialect.ts'
 import { assertOwned, type ImportDialect, type importLeases, type Lease } from './imports.ts'
 
 /**
@@ -29,7 +30,7 @@ export function undoMethod(
   { insertImport, keepLease, clearImport }: ReturnType<typeof importLeases>,
 ) {
   const hide = `UPDATE imports SET owner = ?, alive_at = ${dialect.now}, undone_at = ? WHERE seq = ?`
-  const refusals = refusalStatements(sql)
+  const refusals = refusalStatements(sql.statusChanges)
 
   /**
    * Finds the reason why an import cannot be undone, if there is one. Reads in slices. Nothing
@@ -121,7 +122,11 @@ const COUNT_SKIPPED = 'SELECT coalesce(sum(rows), 0) AS n FROM import_overlaps W
  * purchase of the slice before, and the most rows. `last` is the last purchase of this slice, and
  * `n` the number of its rows.
  */
-function refusalStatements({ isPurchaseOfChange, isChangedAgain, findOwnChanges }: Dialect) {
+function refusalStatements({
+  isPurchaseOfChange,
+  isChangedAgain,
+  findOwnChanges,
+}: StatusChangeDialect) {
   return {
     /** Counts the rows of the import whose status another one changed. */
     own: `
@@ -152,7 +157,7 @@ function refusalStatements({ isPurchaseOfChange, isChangedAgain, findOwnChanges 
  * The SQL condition that a running undo removes purchase `p` of import `i`, or restores its status.
  * Recordings then wait, because the undo has already compared the purchase.
  */
-export const isBeingUndone = ({ isPurchaseOfChange }: Pick<Dialect, 'isPurchaseOfChange'>) => `
+export const isBeingUndone = ({ isPurchaseOfChange }: StatusChangeDialect) => `
   EXISTS (SELECT 1 FROM imports u WHERE u.store = i.store AND u.owner IS NOT NULL
     AND (u.undoes = p.import OR EXISTS (
       SELECT 1 FROM status_changes c WHERE c.import = u.undoes AND ${isPurchaseOfChange})))`

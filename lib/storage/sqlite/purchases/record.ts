@@ -10,6 +10,7 @@ import { seqOfStore } from '../stores.ts'
 import { userKey } from '../user-key.ts'
 import { changeStatus } from './changes.ts'
 import { insertRows } from './rows.ts'
+import { STATUS_CHANGES } from './status-changes.ts'
 import { STATUS } from './summaries.ts'
 
 export function recordDialect(db: Connection): RecordDialect {
@@ -33,7 +34,7 @@ export function recordDialect(db: Connection): RecordDialect {
 
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns(STATUS)}, p.import, c.import AS changed_by,
-    i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(DIALECT)} AS is_busy
+    i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy
   FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import

@@ -1,4 +1,4 @@
-import type { Query } from '../../sql/dialect.ts'
+import type { Query } from '../../sql/program.ts'
 import { type SummaryDialect, storesWhere } from '../../sql/purchases/summaries.ts'
 import type { StoresOfAccount } from '../../sql/records.ts'
 import { readInThread, type ThreadQueue } from '../background.ts'

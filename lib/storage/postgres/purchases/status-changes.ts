@@ -1,0 +1,25 @@
+import type { StatusChangeDialect } from '../../sql/purchases/dialect.ts'
+import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
+
+const FIND_OWN_CHANGES = `
+  SELECT DISTINCT l.store, l.purchase, x.seq AS own
+  FROM (SELECT * FROM imports WHERE seq = ?) x JOIN status_changes l ON l.store = x.store
+    AND l.purchase BETWEEN greatest(x.first_purchase, ?::bigint + 1) AND x.last_purchase
+  ORDER BY l.purchase LIMIT ?`
+
+const CHANGES_OF_IMPORT = `
+  SELECT store, purchase, after FROM status_changes
+  WHERE import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
+    AND purchase > CAST(? AS bigint)
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
+
+export const STATUS_CHANGES: StatusChangeDialect = {
+  changesOfImport: (import_id, after) => ({
+    sql: CHANGES_OF_IMPORT,
+    values: [import_id, after],
+  }),
+  isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
+  isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
+  findOwnChanges: FIND_OWN_CHANGES,
+  joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
+}

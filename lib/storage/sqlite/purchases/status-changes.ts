@@ -1,0 +1,31 @@
+import type { StatusChangeDialect } from '../../sql/purchases/dialect.ts'
+import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
+
+const FIND_OWN_CHANGES = `
+  SELECT DISTINCT l.purchase, x.seq AS own FROM imports x CROSS JOIN status_changes l
+  WHERE x.seq = ? AND l.purchase BETWEEN max(x.first_purchase, ? + 1) AND x.last_purchase
+  ORDER BY l.purchase LIMIT ?`
+
+const FINISHED = `
+  SELECT seq FROM imports WHERE import_id = ? AND owner IS NULL AND undone_at IS NULL`
+
+/** The table `purchase_changes` has the statuses that `purchases` does not have yet. */
+const CHANGES_OF_IMPORT = `
+  SELECT purchase, after FROM status_changes
+  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
+  UNION ALL SELECT purchase, status AS after FROM purchase_changes
+  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
+
+export const STATUS_CHANGES: StatusChangeDialect = {
+  changesOfImport: (import_id, after) => ({
+    sql: CHANGES_OF_IMPORT,
+    values: [import_id, after, import_id, after],
+  }),
+  isPurchaseOfChange: 'p.seq = c.purchase',
+  isChangedAgain: 'l.purchase = c.purchase AND l.before = c.after',
+  findOwnChanges: FIND_OWN_CHANGES,
+  joinTransaction: `
+    CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
+    CROSS JOIN purchases p ON p.seq = tr.purchase`,
+}
