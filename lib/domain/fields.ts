@@ -97,6 +97,13 @@ function parseFields<F extends Fields>(
   return parsed as ParsedOf<F>
 }
 
+/** The fields of a parsed input that were sent: without defaults, in the order of the rules. */
+export function sentFields<P extends object>(parsed: P, input: object): Partial<P> {
+  const sent: JsonObject = { ...input }
+  const entries = Object.entries(parsed).filter(([field]) => sent[field] !== undefined)
+  return Object.fromEntries(entries) as Partial<P>
+}
+
 function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
   const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
   const unknown = names.filter((name) => input[name] !== undefined)

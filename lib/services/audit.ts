@@ -82,9 +82,10 @@ function actorOf(caller: Caller | undefined): string {
 
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** A new record, and the input it is made from. */
-interface Creation<T> {
+/** A new record, the parsed input it is made from, and the fields of it that were sent. */
+export interface Creation<T> {
   readonly input: object
+  readonly sent: object
   readonly record: T
 }
 
@@ -98,7 +99,7 @@ export async function createOnce<T extends Project | Store | Item>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { input, record }: Creation<T>,
+  { input, sent, record }: Creation<T>,
   options: CreateOptions,
   insert: (write: AuditedWrite) => Promise<Insertion>,
 ): Promise<T | undefined> {
@@ -109,13 +110,16 @@ export async function createOnce<T extends Project | Store | Item>(
   const { storage, now, sealer } = context
   const { account_id } = caller
   const created_at = formatInstant(now())
-  const request = `${action}\n${JSON.stringify(input)}`
+  // Without defaults: a later version may add a field, and a retry is then the same request.
+  const request = `${action}\n${JSON.stringify(sent)}`
+  // Databases of schema 30 have records of the whole input.
+  const whole = `${action}\n${JSON.stringify(input)}`
 
   const findFirst = async (): Promise<T | undefined> => {
     const idempotency = await storage.findIdempotencyRecord(account_id, key)
     if (!idempotency || idempotency.expires_at <= created_at) return undefined
     if (write.authority) await storage.verifyAuthority(write.authority)
-    if (!sealer.isDigest(idempotency.fingerprint, request)) {
+    if (![request, whole].some((text) => sealer.isDigest(idempotency.fingerprint, text))) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
     }
     return { ...record, ...JSON.parse(idempotency.answer) }

@@ -5,6 +5,7 @@ import {
   auditedWrite,
   type CallOptions,
   type CreateOptions,
+  type Creation,
   createOnce,
   subjectOf,
 } from './audit.ts'
@@ -18,12 +19,13 @@ import { endpointWrites } from './webhooks/endpoints.ts'
 export function createConfigured<T extends SecretHolder>(
   context: Context,
   caller: Caller,
-  { input, record, quota }: { readonly input: object; readonly record: T; readonly quota: Quota },
+  { quota, ...creation }: Creation<T> & { readonly quota: Quota },
   options: CreateOptions,
 ): Promise<T | undefined> {
   const { storage, sealer } = context
+  const { record } = creation
   const action = isStore(record) ? 'store.create' : 'project.create'
-  return createOnce(context, caller, action, { input, record }, options, (write) => {
+  return createOnce(context, caller, action, creation, options, (write) => {
     const sealed: SecretHolder = sealSecrets(record, sealer)
     const all = { ...write, quota, ...writesOfChange(context, undefined, sealed) }
     return isStore(sealed) ? storage.insertStore(sealed, all) : storage.insertProject(sealed, all)

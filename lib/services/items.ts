@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { AuditAction } from '../domain/audit.ts'
-import { invalidField, parseObject } from '../domain/fields.ts'
+import { invalidField, parseObject, sentFields } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   archiveItem,
@@ -131,7 +131,8 @@ export function createItems(context: Context): Items {
   const items: Items = {
     async create(account, input, options = {}) {
       assertAccount(account)
-      const { meta: metadata, ...rest } = parseNewItem(input)
+      const parsed = parseNewItem(input)
+      const { meta: metadata, ...rest } = parsed
       const fields = { ...rest, metadata }
       // The store's record may be outdated. Only its ids are used, and they never change.
       const store = await getNamedStore(storage.stale, account, fields.store_id)
@@ -140,7 +141,7 @@ export function createItems(context: Context): Items {
         context,
         account,
         'item.create',
-        { input: fields, record: item },
+        { input: fields, sent: sentFields(parsed, input), record: item },
         options,
         async (write) => {
           if ((await rowQuotas.items.room(item.account_id)) < 1) throw rowQuotas.items.refusal()

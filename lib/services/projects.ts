@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField, isObject, parseObject } from '../domain/fields.ts'
+import { invalidField, isObject, parseObject, sentFields } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
@@ -79,7 +79,8 @@ export function createProjects(context: Context): Projects {
     async create(account, input, options = {}) {
       assertAccount(account)
       const { account_id } = account
-      const fields = parseNewProject(isObject(input) ? { account_id, ...input } : input, platforms)
+      const named = isObject(input) ? { account_id, ...input } : input
+      const fields = parseNewProject(named, platforms)
       if (fields.account_id !== account_id) {
         throw invalidField('account_id', 'mismatch', 'must be the account of the account key')
       }
@@ -90,7 +91,7 @@ export function createProjects(context: Context): Projects {
         created_at: formatInstant(now()),
       }
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const creation = { input: fields, record, quota }
+      const creation = { input: fields, sent: sentFields(fields, named), record, quota }
       const created = await createConfigured(context, account, creation, options)
       return created as Project // always defined, because no other project has the new id
     },

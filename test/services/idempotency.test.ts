@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { optional, text } from '../../lib/domain/fields.ts'
+import { newItemFields } from '../../lib/domain/item.ts'
+import { newProjectFields } from '../../lib/domain/project.ts'
+import { newStoreFields } from '../../lib/domain/store.ts'
 import type { Account, CreateOptions, Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { testOnEach } from '../support/databases.ts'
@@ -14,7 +18,7 @@ type Create = (
   shop: Shop,
   change?: object,
   options?: CreateOptions,
-) => Promise<{ readonly created_at: string }>
+) => Promise<{ readonly created_at: string; readonly added?: string }>
 
 const createProject: Create = ({ till, account }, change, options = KEY) => {
   const config = { webhook_secret: SECRET, custom_settings: { z: 1, a: [2, null] } }
@@ -71,6 +75,26 @@ describe('a repeated call', () => {
       assert.deepEqual(await everything(shop), before)
     })
   }
+
+  for (const [name, create] of CREATIONS) {
+    testOnEach(`is the same after an upgrade adds a field with a default: ${name}`, async (t) => {
+      const shop = await newPlace(t).shop()
+      const first = await create(shop)
+      addField(t)
+      assert.deepEqual(withoutAdded(await create(shop)), first)
+      const another = create(shop, { added: 'sent' })
+      await assert.rejects(another, { code: 'invalid_request', message: /another request/ })
+    })
+  }
+
+  testOnEach('is another request with another field, value or without a field', async (t) => {
+    const shop = await newPlace(t).shop()
+    await createItem(shop)
+    for (const change of [{ description: 'Shiny' }, { meta: { z: 2 } }, { meta: undefined }]) {
+      const another = createItem(shop, change)
+      await assert.rejects(another, { code: 'invalid_request', message: /another request/ })
+    }
+  })
 
   test('is refused for an unknown field that nests deeper than JSON.stringify can write', async () => {
     const shop = await createShop()
@@ -154,6 +178,24 @@ describe('an idempotency record', () => {
     assert.deepEqual(await createPayment(both, { store_id: 'of-newer' }, newer), payment)
   })
 })
+
+/** Gives the inputs of all records a new optional field, as a later version may. */
+function addField(t: TestContext): void {
+  const { web, custom } = newStoreFields
+  for (const fields of [newItemFields, newProjectFields, web, custom] as Record<
+    string,
+    unknown
+  >[]) {
+    fields.added = optional(text(0, 9), () => '')
+    t.after(() => void delete fields.added)
+  }
+}
+
+function withoutAdded(record: { readonly added?: string }): object {
+  const { added, ...rest } = record
+  assert.equal(added, '')
+  return rest
+}
 
 type Shop = Awaited<ReturnType<typeof createShop>>
 
