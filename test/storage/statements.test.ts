@@ -24,18 +24,41 @@ const prototypes: Record<SqliteDriverName, () => Promise<{ prepare: Prepare }>> 
 async function watch(
   t: TestContext,
   driver: SqliteDriverName,
-  onPrepared: (statement: ReturnType<Prepare>) => void,
+  onPrepared: (statement: ReturnType<Prepare>, explain: () => string) => void,
 ) {
   const prototype = await prototypes[driver]()
   const { prepare } = prototype
   // Not a mock of `node:test`, which would keep the statements.
   prototype.prepare = function (this: SqliteDriver, sql) {
     const statement = prepare.call(this, sql)
-    onPrepared(statement)
+    const explain = () => {
+      const values = [...sql.matchAll(/\?/g)].map(() => null)
+      const rows = prepare.call(this, `EXPLAIN QUERY PLAN ${sql}`).all(...values)
+      return (rows as { detail: string }[]).map(({ detail }) => detail).join('\n')
+    }
+    onPrepared(statement, explain)
     return statement
   }
   t.after(() => {
     prototype.prepare = prepare
+  })
+}
+
+// It read all purchases of the store.
+for (const { driver, skip } of await sqliteDrivers()) {
+  test(`the summary of one user reads the index of users with ${driver}`, { skip }, async (t) => {
+    const storage = await openSqliteStorage(':memory:', { driver })
+    t.after(() => storage.close())
+    const plans: string[] = []
+    await watch(t, driver, (_, explain) => plans.push(explain()))
+
+    for (const stores of [MAIN, { account_id: 'acc_1' }]) {
+      await storage.summarizePurchases(stores, { user_id: 'ann' }, ['day', 'sku'])
+    }
+
+    const ofUsers = plans.filter((each) => each.includes('SEARCH u USING PRIMARY KEY (user_key=?)'))
+    assert.equal(ofUsers.length, plans.length)
+    assert.doesNotMatch(plans.join(), /SCAN p|SEARCH p USING INTEGER PRIMARY KEY \(rowid>/)
   })
 }
 
@@ -107,7 +130,7 @@ test('PostgreSQL prepares no summaries, and one statement for lists with other v
     const client = postgres(url, settings)
     return {
       unsafe(sql, values = [], options) {
-        if (options?.prepare) prepared.add(sql)
+        if (options?.prepare && sql.includes('purchases p')) prepared.add(sql)
         return client.unsafe(sql, values as never[], options)
       },
       end: (options) => client.end(options),

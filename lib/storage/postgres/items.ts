@@ -28,6 +28,9 @@ export function listingOfItems(db: Database): Pick<OwnItemMethods, 'listItems'> 
 // takes long for a large store, so it is correct only on the first page. The text of the previous
 // item is not part of `text_before`. The query therefore also selects the item after a full page,
 // which shows that another page follows.
+//
+// The order by store and the comparison of rows leave the planner only the indexes that begin with
+// the store. For `store = s.seq`, it chose the primary key, and read the items of all stores.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
@@ -44,9 +47,9 @@ const pageOfItems = byArchived(
       ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
     FROM (
       SELECT *, octet_length(description) + octet_length(metadata::text) AS text FROM items
-      WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
-        ${condition}
-      ORDER BY seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
+      WHERE (store, seq) > (s.seq, coalesce((SELECT seq FROM items WHERE id = $3), 0))
+        AND store <= s.seq ${condition}
+      ORDER BY store, seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
   WHERE s.account_id = $1 AND s.store_id = $2 AND ($5::text IS NULL OR s.project_id = $5)
   ORDER BY i.seq`,
 )

@@ -44,11 +44,13 @@ export interface Sql extends Dialect {
   write<T>(program: () => Program<T>, mode?: WriteMode): Promise<T>
   /**
    * Runs a query that may take minutes. SQLite runs it in another thread if `stores` have many
-   * purchases, and passes the only store to `queryOf` if the account has one store.
+   * purchases, and passes the only store to `queryOf` if the account has one store. With a
+   * `user_id`, only the purchases of this user count.
    */
   readLong(
     stores: StoresOfAccount,
     queryOf: (stores: StoresOfAccount) => Query,
+    user_id?: string,
   ): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>

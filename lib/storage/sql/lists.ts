@@ -8,12 +8,13 @@ const CATALOG_PAGE = 100
 
 /**
  * Reads all items of a store, page by page, including archived ones. Pages are small, because
- * reading a page blocks other requests.
+ * reading a page blocks other requests. The first one begins after the id `''`, because without an
+ * `after` it would have a revision, which counts all items.
  */
 export function catalogPages(listItems: (page: Page) => Promise<ItemPage>) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
-    const read = await listItems({ ...page, limit })
+    const read = await listItems({ after: '', ...page, limit })
     const { length } = read.items
     if (read.next !== undefined && length < limit) limit = Math.ceil(length / 16) // large items
     return read

@@ -217,9 +217,9 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       by: readonly SummaryKey[],
       most?: MostGroups,
     ) {
-      const rows = await sql.readLong(stores, (wanted) =>
-        summaryStatement(dialect, wanted, filter, by, most),
-      )
+      const queryOf = (wanted: StoresOfAccount) =>
+        summaryStatement(dialect, wanted, filter, by, most)
+      const rows = await sql.readLong(stores, queryOf, filter.user_id)
       return rows.map(totalOf<PurchaseSummary>)
     },
     /** Reads the totals of a store, all from the same moment. Does not block the event loop. */

@@ -16,6 +16,11 @@ import type { MostGroups, StoresOfAccount } from '../records.ts'
 export interface SummaryDialect {
   /** The SQL from FROM on. It joins stores `s` with the purchases `p` that reads return. */
   readonly from: string
+  /**
+   * The same for the purchases of one user, with the user id as its parameter. Missing if the
+   * database finds the index of users by itself.
+   */
+  readonly fromUser?: string
   readonly status: string
   /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
   readonly sums: string
@@ -39,7 +44,8 @@ export function summaryStatement(
   by: readonly SummaryKey[],
   most: MostGroups | undefined,
 ): Query {
-  const { from, status, sums } = dialect
+  const { status, sums } = dialect
+  const ofUser = filter.user_id === undefined ? undefined : dialect.fromUser
   const { store_id } = stores
   const selected = storesWhere(stores)
   const isOneStore = store_id !== undefined || by.includes('store')
@@ -74,7 +80,7 @@ export function summaryStatement(
       FROM (
         SELECT ${groups.map((key, i) => `${keys[key]} AS key_${i}`).join(', ')}, ${status} AS status,
           count(*) AS purchases, count(DISTINCT ${user}) AS users, ${sums}
-        ${from} ${needsItems ? 'LEFT JOIN items t ON t.seq = p.item' : ''}
+        ${ofUser ?? dialect.from} ${needsItems ? 'LEFT JOIN items t ON t.seq = p.item' : ''}
         WHERE ${selected.sql}
           ${conditions.sql}
         GROUP BY ${[...groups, 'status'].map((_, i) => i + 1).join(', ')}
@@ -82,7 +88,12 @@ export function summaryStatement(
       GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
       ORDER BY ${most?.isTop ? 'purchased DESC, ' : ''}${names.join(', ')}
       LIMIT ?`,
-    values: [...selected.values, ...conditions.values, most?.limit ?? Number.MAX_SAFE_INTEGER],
+    values: [
+      ...(ofUser === undefined ? [] : [filter.user_id as string]),
+      ...selected.values,
+      ...conditions.values,
+      most?.limit ?? Number.MAX_SAFE_INTEGER,
+    ],
   }
 }
 

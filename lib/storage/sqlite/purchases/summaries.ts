@@ -5,14 +5,22 @@ import { readInThread, type ThreadQueue } from '../background.ts'
 import type { Connection, Row } from '../connection.ts'
 import type { SqliteValue } from '../drivers.ts'
 
+const CHANGES = `
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq
+    AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
+
 // The `+` keeps SQLite from building an index of all purchases only for this statement.
 const FROM = `
   FROM stores s
   CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   CROSS JOIN purchases p ON +p.import = i.seq
-    AND p.seq BETWEEN i.first_purchase AND i.last_purchase
-  LEFT JOIN purchase_changes c ON c.purchase = p.seq
-    AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
+    AND p.seq BETWEEN i.first_purchase AND i.last_purchase ${CHANGES}`
+
+const INDEXED = 'FROM stores s CROSS JOIN purchase_users u ON u.user_key = user_key(s.seq, ?)'
+const FROM_USER = `
+  ${INDEXED}
+  CROSS JOIN purchases p ON p.seq = u.purchase
+  CROSS JOIN imports i ON i.seq = p.import AND i.store = s.seq AND i.owner IS NULL ${CHANGES}`
 
 /** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
 export const STATUS = 'coalesce(c.status, p.status)'
@@ -24,6 +32,7 @@ const STARTS = {
 
 export const DIALECT: SummaryDialect = {
   from: FROM,
+  fromUser: FROM_USER,
   status: STATUS,
   // `sum` fails beyond 2^63, so it adds the digits above and below 10^9 separately.
   sums: 'sum(p.price / 1000000000) AS high, sum(p.price % 1000000000) AS low',
@@ -37,20 +46,24 @@ export const DIALECT: SummaryDialect = {
     `strftime('${period === 'month' ? '%Y-%m' : '%Y-%m-%d'}', ${start}, 'unixepoch')`,
 }
 
+/** The rows of each import. A recorded purchase is an import of its own. */
+const ROWS_OF_IMPORTS = `
+  SELECT max(i.last_purchase - i.first_purchase + 1, 0) + 1 AS rows
+  FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL`
+
 /**
- * Counts the stores with imports, and the rows and imports up to a limit: a recorded purchase is an
- * import of its own, so a store may have a million.
+ * Counts the stores with imports, and the rows and imports, or the purchases of a user, up to a
+ * limit: a store may have a million imports.
  */
-function sizeOf(db: Connection, stores: StoresOfAccount) {
+function sizeOf(db: Connection, stores: StoresOfAccount, user_id: string | undefined) {
   const { sql, values } = storesWhere(stores)
+  const rows = user_id === undefined ? ROWS_OF_IMPORTS : `SELECT 1 AS rows ${INDEXED}`
   return db.find(
     `SELECT count(*) AS stores, min(s.store_id) AS store_id, (
-      SELECT coalesce(sum(rows), 0) FROM (
-        SELECT max(i.last_purchase - i.first_purchase + 1, 0) + 1 AS rows
-        FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
-        WHERE ${sql} LIMIT ${FEW_ROWS + 1})) AS rows
+      SELECT coalesce(sum(rows), 0) FROM (${rows} WHERE ${sql} LIMIT ${FEW_ROWS + 1})) AS rows
     FROM stores s WHERE ${sql}
       AND EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NULL)`,
+    ...(user_id === undefined ? [] : [user_id]),
     ...values,
     ...values,
   )
@@ -64,8 +77,9 @@ export async function readLong(
   db: Connection,
   stores: StoresOfAccount,
   queryOf: (stores: StoresOfAccount) => Query,
+  user_id?: string,
 ): Promise<readonly Row[]> {
-  const size = sizeOf(db, stores)
+  const size = sizeOf(db, stores, user_id)
   // If the account has only one store, uses the statement for one store, which is faster.
   const { account_id } = stores
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
