@@ -1,6 +1,6 @@
 import { ITEM_TYPES, type ItemChange, type NewItem } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { operationCommands } from '../operation-commands.ts'
+import { itemOperations } from '../operation-commands.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { findItem } from '../unknown-skus.ts'
@@ -76,5 +76,5 @@ export const itemCommands = [
     },
   }),
 
-  ...operationCommands('items'),
+  ...itemOperations,
 ]

@@ -6,7 +6,7 @@ import {
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { ENDPOINT, operationCommands } from '../operation-commands.ts'
+import { ENDPOINT, endpointOperations } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { quote } from '../text.ts'
@@ -122,7 +122,7 @@ export const webhookCommands = [
     },
   }),
 
-  ...operationCommands('webhooks'),
+  ...endpointOperations,
 
   command({
     name: 'webhooks confirm',

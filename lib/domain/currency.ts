@@ -1,3 +1,8 @@
+import type { TillError } from '../errors.ts'
+import { invalidField } from './fields.ts'
+import type { Project } from './project.ts'
+import type { Store } from './store.ts'
+
 // The currencies whose minor unit is not 1/100 (ISO 4217).
 const EXPONENTS = new Map<string, number>([
   ...group(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
@@ -51,4 +56,38 @@ export function formatAmount(minorDigits: string, currency: string): string {
   const digits = minorDigits.padStart(exponent + 1, '0')
   const whole = BigInt(digits.slice(0, digits.length - exponent)).toLocaleString('en-US')
   return exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`
+}
+
+const NAMED_CURRENCIES = 12
+
+/**
+ * Returns the error for a currency that the project does not allow. It limits what is sold from now
+ * on, so it does not limit imports.
+ */
+export function currencyRefusal(
+  project: Project | undefined,
+  field: string,
+  currency: unknown,
+): TillError | undefined {
+  const allowed = (project?.config.allowed_currencies as string[] | undefined) ?? []
+  if (allowed.length === 0 || typeof currency !== 'string' || allowed.includes(currency)) {
+    return undefined
+  }
+  const others = allowed.length - NAMED_CURRENCIES
+  const more = others > 0 ? ` and ${others} more` : ''
+  const named = allowed.slice(0, NAMED_CURRENCIES).join(', ')
+  const message = `must be one of the project's allowed currencies: ${named}${more}`
+  return invalidField(field, 'not_allowed', message)
+}
+
+/** Throws if the project does not allow the currency of a new store, or a changed currency. */
+export function assertCurrency(
+  project: Project | undefined,
+  { store_config }: Pick<Store, 'store_config'>,
+  before?: Store,
+): void {
+  const { currency } = store_config
+  if (currency === before?.store_config.currency) return
+  const refusal = currencyRefusal(project, 'store_config.currency', currency)
+  if (refusal) throw refusal
 }

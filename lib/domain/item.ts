@@ -122,7 +122,7 @@ export function parseItemChange(input: unknown): ParsedItemChange {
   return parseObject(input, itemChangeFields)
 }
 
-/** Returns the changed item, or `current` if nothing changes. The storage increases the version. */
+/** Returns the changed item, or `current` if nothing changes. The caller increases the version. */
 export function changeItem(current: Item, change: ParsedItemChange): Item {
   const { id: _, version, meta: metadata = current.metadata, ...rest } = change
   if (version !== undefined && version !== current.version) {

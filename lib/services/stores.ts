@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import { assertCurrency } from '../domain/currency.ts'
 import { invalidField, parseObject, sentFields } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type ListPage, pageFor, type StoreQuery, storeListFields } from '../domain/query.ts'
@@ -26,7 +27,6 @@ import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
-import { assertCurrency } from './purchases/rules.ts'
 import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
 
 export interface Stores {

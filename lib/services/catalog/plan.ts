@@ -7,6 +7,7 @@ import {
   planFields,
   resolveSecrets,
 } from '../../domain/catalog.ts'
+import { assertCurrency } from '../../domain/currency.ts'
 import { differences, differencesIn } from '../../domain/differences.ts'
 import {
   type InputOf,
@@ -35,7 +36,6 @@ import { recordsOf } from '../../storage/port.ts'
 import { getNamedProject } from '../access.ts'
 import { writesOfChange } from '../configured.ts'
 import type { Context } from '../context.ts'
-import { assertCurrency } from '../purchases/rules.ts'
 import {
   changeSealed,
   configBytes,

@@ -1,5 +1,6 @@
 import type { Account } from '../../domain/account.ts'
 import { assertAuthority } from '../../domain/authority.ts'
+import { currencyRefusal } from '../../domain/currency.ts'
 import { invalidField } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { RecordedPurchase } from '../../domain/purchase.ts'
@@ -14,7 +15,7 @@ import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
 import { afterImport } from './after-import.ts'
 import { UNKNOWN_SKU } from './loader.ts'
-import { currencyRefusal, rulesOf } from './rules.ts'
+import { rulesOf } from './rules.ts'
 
 /**
  * How long a call waits for a running import. Most imports take less. If the call fails, a payment

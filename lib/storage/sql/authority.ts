@@ -81,7 +81,9 @@ export const lockOf = {
   store: ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`,
 }
 
-function locksOf({ key_id, token, store }: Authority = {} as Authority): string[] {
+function locksOf(authority: Authority | undefined): string[] {
+  if (!authority) return []
+  const { key_id, token, store } = authority
   const names: string[] = []
   if (key_id !== undefined) names.push(lockOf.key(key_id))
   if (token) names.push(lockOf.project(token.project_id))
