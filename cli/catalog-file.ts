@@ -115,7 +115,10 @@ export function printPlan(output: Output, plan: CatalogPlan, ignored: readonly s
 }
 
 function formatChange({ fields = {}, item }: Pick<PlannedChange, 'fields' | 'item'>): string {
-  if (item) return `${formatValue(item.display_name)}, ${item.price} ${item.type}`
+  if (item) {
+    const archived = item.archived ? ', archived' : ''
+    return `${formatValue(item.display_name)}, ${item.price} ${item.type}${archived}`
+  }
   const changed = Object.entries(fields).map(
     ([name, { from, to }]) => `${name}: ${formatSide(from)} → ${formatSide(to)}`,
   )

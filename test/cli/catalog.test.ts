@@ -101,3 +101,17 @@ test('a spreadsheet needs a project, and is planned and applied', async (t) => {
   assert.match(without.stderr, /--project ID is missing/)
   assert.match(bad.stderr, /has 2 mistakes\n {2}line 3, price must .*\n {2}line 3, type must/)
 })
+
+test('the plan of a spreadsheet says which new items are archived', async (t) => {
+  const { folder, run, project } = await setUp(t)
+  const file = join(folder, 'items.csv')
+  const header = 'sku,display_name,price,type,archived'
+  const rows = ['ruby,Ruby,99,consumable,true', 'opal,Opal,99,consumable,false']
+  writeFileSync(file, [header, ...rows, ''].join('\n'))
+
+  const plan = ['catalog', 'plan', file, '--store', 'main', '--project', project.id]
+  const { stdout } = await run(...(plan as [string]))
+
+  assert.match(stdout, /ruby +Ruby, 99 consumable, archived\n/)
+  assert.match(stdout, /opal +Opal, 99 consumable\n/)
+})

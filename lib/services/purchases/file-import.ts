@@ -22,7 +22,7 @@ import { createId } from '../ids.ts'
 import { afterImport } from './after-import.ts'
 import { createLoader, UNKNOWN_SKU } from './loader.ts'
 import type { OnMistake } from './mistakes.ts'
-import { appOf, rulesOf } from './rules.ts'
+import { appOf, findItemName, rulesOf } from './rules.ts'
 
 const importFields = {
   store_id: required(storeId),
@@ -165,7 +165,7 @@ async function assertItems(storage: Storage, store: Store, skus: SkuMap = new Ma
   const unknown = new Set<string>()
   for (let start = 0; start < names.length && unknown.size < MAX_DETAILS; start += LOOKUPS) {
     const lookUp = async (name: string) => {
-      if (!(await storage.findItemByName(store, name))) unknown.add(name)
+      if ((await findItemName(storage, store, name)) === undefined) unknown.add(name)
     }
     await Promise.all(names.slice(start, start + LOOKUPS).map(lookUp))
   }

@@ -15,7 +15,7 @@ import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
 import { afterImport } from './after-import.ts'
 import { UNKNOWN_SKU } from './loader.ts'
-import { rulesOf } from './rules.ts'
+import { findItemName, isItemId, rulesOf } from './rules.ts'
 
 /**
  * How long a call waits for a running import. Most imports take less. If the call fails, a payment
@@ -34,7 +34,9 @@ export async function recordPurchase(
   const parsed = parsePurchaseInput(input)
   const store = await getNamedStore(storage, account, parsed.store_id)
   assertAuthority({ store }, { store_status: store.status })
-  const row = parsePurchaseCells(parsed, rulesOf(store))
+  const sent = parsePurchaseCells(parsed, rulesOf(store))
+  const name = isItemId(sent.sku) ? await findItemName(storage, store, sent.sku) : undefined
+  const row = name === undefined ? sent : { ...sent, sku: name }
   const project = await storage.findProject(store.project_id)
   const { account_id, store_id } = store
   const isFull = (await rowQuotas.purchases.room(account_id)) < 1

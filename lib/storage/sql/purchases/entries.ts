@@ -14,11 +14,13 @@ export interface Entry extends Omit<NewPurchase, 'sku' | 'metadata'> {
 const CACHED_ITEMS = 50_000
 
 /**
- * Returns a program that prepares the rows of an import. Queries each SKU only once. `unknown` has
- * the rows whose SKU no item has.
+ * Returns a program that prepares the rows of an import. Queries each SKU only once. The id of an
+ * item counts as its SKU, unless it is the name of another one. `unknown` has the rows whose SKU no
+ * item has.
  */
 export function createEntries({ each }: Dialect, store: number) {
   const findItems = `SELECT name, seq FROM items WHERE store = ? AND name IN ${each.text}`
+  const findIds = `SELECT id, seq FROM items WHERE store = ? AND id IN ${each.text}`
   let known = new Map<string, number>()
 
   function* lookUp(rows: readonly NewPurchase[]): Program<void> {
@@ -31,6 +33,11 @@ export function createEntries({ each }: Dialect, store: number) {
     }
     const found = yield* all(findItems, store, [...missing])
     for (const { name, seq } of found) known.set(name as string, seq as number)
+    const ids = [...missing].filter((sku) => sku.startsWith('itm_') && !known.has(sku))
+    if (ids.length === 0) return
+    for (const { id, seq } of yield* all(findIds, store, ids)) {
+      known.set(id as string, seq as number)
+    }
   }
 
   return function* (rows: readonly NewPurchase[]) {
