@@ -7,6 +7,7 @@ import {
   type MetricValues,
   type PoolMetrics,
 } from '../../http/index.ts'
+import type { Heartbeat } from './workers.ts'
 
 /** The messages between the workers and their parent: requests for metrics, and metrics. */
 type ToParent = { readonly ask: 'all' } | { readonly own: MetricValues }
@@ -36,11 +37,11 @@ export function serveWorkerMetrics(own: () => MetricValues): void {
     return { ...workers, ...own(), tillkit_worker_restarts_total: restarts }
   }
 
-  cluster.on('message', (worker, message: ToParent) => {
+  cluster.on('message', (worker, message: ToParent | Heartbeat) => {
     if ('ask' in message) {
       pending ??= collect()
       pending.then((all) => send(worker, { all }))
-    } else if (!worker.isDead()) {
+    } else if ('own' in message && !worker.isDead()) {
       latest.set(worker, message.own)
     }
   })

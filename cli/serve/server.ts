@@ -21,7 +21,7 @@ import type { ServeInvocation } from './options.ts'
 import { watchQuotas } from './quota-watch.ts'
 import { watchTransactions } from './transaction-watch.ts'
 import { startSender } from './webhook-sender.ts'
-import { isWorker, startWorkerPool } from './workers.ts'
+import { isWorker, sendHeartbeats, startWorkerPool } from './workers.ts'
 
 /**
  * How often the parent process asks the database for changes. The workers do not report their
@@ -53,7 +53,10 @@ export async function runServer(invocation: ServeInvocation): Promise<void> {
     await Promise.all([server.stop(), webhooks?.close()])
     if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
   }
-  if (isWorker) return serve()
+  if (isWorker) {
+    sendHeartbeats()
+    return serve()
+  }
   // Only now: if the port is taken, nobody would see the keys.
   const demo = options.demo ? await createDemo(till, Date.now()) : undefined
   await logStart(invocation, server.url, log.write)

@@ -9,9 +9,43 @@ export const { isWorker } = cluster
 const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
+/** The message with which a worker shows that it is not frozen. */
+export interface Heartbeat {
+  readonly isAlive: true
+}
+
+const HEARTBEAT_MS = 1_000
+/** A worker is frozen after this many heartbeats in a row that did not come. */
+const MISSED_HEARTBEATS = 30
+
+/** Runs in a worker: sends heartbeats to the parent. Ignores errors: the parent may have ended. */
+export function sendHeartbeats(): void {
+  const beat: Heartbeat = { isAlive: true }
+  setInterval(() => process.send?.(beat, undefined, undefined, () => {}), HEARTBEAT_MS).unref()
+}
+
+/**
+ * Kills a worker without heartbeats, also while the server stops. Counts its own turns instead of
+ * time, because this process may have been frozen too.
+ */
+function killWhenFrozen(worker: Worker, onFrozen: (message: string) => void): void {
+  let missed = 0
+  const look = () => {
+    if (++missed < MISSED_HEARTBEATS) return
+    onFrozen(`worker ${worker.process.pid} is frozen: it was silent for ${missed} s`)
+    missed = 0
+    worker.process.kill('SIGKILL')
+  }
+  const timer = setInterval(look, HEARTBEAT_MS).unref()
+  worker.on('message', (message: Partial<Heartbeat>) => {
+    if (message.isAlive) missed = 0
+  })
+  worker.once('exit', () => clearInterval(timer))
+}
+
 /**
  * Runs this command line of `serve` in `count` workers, which send no webhooks. Replaces each worker
- * that dies, and passes the reason to `onDeath`. Starts the first worker alone: an error such as a
+ * that dies or is frozen, and passes the reason to `onDeath`. Starts the first worker alone: an error such as a
  * port in use is then printed only once. Throws if the first worker cannot listen.
  */
 export async function startWorkerPool(
@@ -44,6 +78,7 @@ export async function startWorkerPool(
   const supervise = (worker: Worker) => {
     const started = performance.now()
     workers.add(worker)
+    killWhenFrozen(worker, onDeath)
     worker.once('error', ({ message }) => onDeath(`a worker could not be started: ${message}`))
     worker.once('exit', (code, signal) => {
       workers.delete(worker)

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
 import { type Uncached, withReadCache } from './cache/cache.ts'
 import type { Storage } from './port.ts'
@@ -48,7 +49,8 @@ export async function openPostgresStorage(
     await renumberRestored(db)
     await execute(db, assertWhole())
     const repairs = options.upgrade === false ? [] : await showHiddenPurchases(db)
-    const storage = { ...storageOn(db), repairs }
+    const probe = connect(url, { ...options, max: 1 })
+    const storage = { ...storageOn(db, probe), repairs }
     return withReadCache(storage, db, createVersionCheck(db), cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
@@ -132,7 +134,26 @@ function isPooled(inUrl: URLSearchParams): boolean {
 
 const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock'
 
-function storageOn(db: Database): Uncached {
+/**
+ * Resolves to the clock of the database. The connections of `db` may be busy with statements that
+ * take long or wait for locks: asks on the connection of `probe` too after 500 ms.
+ */
+async function ping(db: Database, probe: Database): Promise<number> {
+  const ask = async (on: Database) => {
+    const [row] = await Promise.all([on.find(READ_CLOCK), execute(on, assertWhole())])
+    return Number(row?.clock)
+  }
+  const answered = new AbortController()
+  const own = ask(db).finally(() => answered.abort())
+  const other = setTimeout(BUSY_MS, undefined, { signal: answered.signal })
+    .then(() => ask(probe))
+    .catch(() => own)
+  return Promise.race([own, other])
+}
+
+const BUSY_MS = 500
+
+function storageOn(db: Database, probe: Database): Uncached {
   const sql = sqlOn(db)
   const { methods, clearAbandoned } = sqlMethods(sql, {
     items: { ...listingOfItems(db), insertAlone: createItemQueue(db) },
@@ -145,10 +166,7 @@ function storageOn(db: Database): Uncached {
   const stopWatch = watchSilentSessions(db)
   return {
     ...methods,
-    async ping() {
-      const [row] = await Promise.all([db.find(READ_CLOCK), execute(db, assertWhole())])
-      return Number(row?.clock)
-    },
+    ping: () => ping(db, probe),
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')
@@ -160,7 +178,7 @@ function storageOn(db: Database): Uncached {
     async close() {
       stopWatch()
       // Closes the database at once, because the cleanup may wait for a connection.
-      await Promise.all([cleanup.stop(), db.close()])
+      await Promise.all([cleanup.stop(), db.close(), probe.close()])
     },
   }
 }

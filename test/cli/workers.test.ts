@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { childrenOf, createShopFile } from '../support/served.ts'
+import { soakOnly } from '../support/soak.ts'
 
 /** Workers that send no webhooks, unless there are more arguments. */
 async function startPool(t: TestContext, workers: number, more?: readonly string[]) {
@@ -78,7 +80,7 @@ test('any worker serves the metrics of all; a killed one is replaced and logged,
     const now = childrenOf(child.pid)
     return now.length === 2 && !now.includes(before[0] as number)
   }
-  while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (!isReplaced()) await setTimeout(20)
   await assertFigure(REFUSED, 30)
   await assertFigure('tillkit_worker_restarts_total', 1)
   const message = `worker ${before[0]} ended with SIGKILL`
@@ -87,6 +89,26 @@ test('any worker serves the metrics of all; a killed one is replaced and logged,
   await assertFigure(REFUSED, 40)
   await assertFigure(DURATIONS, 40)
   await eventuallyHolds(async () => assert.ok((await figure('tillkit_http_connections')) < 10))
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+})
+
+test('a frozen worker is replaced', { skip: soakOnly }, async (t) => {
+  const { api, token, child, closed, log } = await startPool(t, 2)
+  const [frozen = 0] = childrenOf(child.pid)
+  process.kill(frozen, 'SIGSTOP')
+
+  await setTimeout(35_000)
+
+  const now = childrenOf(child.pid)
+  assert.ok(now.length === 2 && !now.includes(frozen), `${now}`)
+  assert.ok(
+    log.some((line) => line.includes(`worker ${frozen} is frozen`)),
+    log.join('\n'),
+  )
+  const headers = { authorization: `Bearer ${token}` }
+  const asking = Array.from({ length: 20 }, () => ask(`${api}/items?store_id=main`, headers))
+  for (const { status } of await Promise.all(asking)) assert.equal(status, 200)
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
 })

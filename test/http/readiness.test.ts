@@ -55,6 +55,32 @@ test('a frozen PostgreSQL server makes /readyz fail before its statements time o
   assert.equal((await send('GET /readyz')).status, 200)
 })
 
+test('a server whose connections are all busy is ready: PostgreSQL answers', async (t) => {
+  const url = await server.createDatabase(t)
+  const storage = await openPostgresStorage(url, { max: 2 })
+  const { till, send, account, account_key } = await serveShop(t, { storage })
+  const session = await rawPostgres(t, url).reserve()
+  await session`BEGIN`
+  await session`LOCK TABLE items IN ACCESS EXCLUSIVE MODE`
+  const json = {
+    store_id: 'main',
+    name: 'gem',
+    display_name: 'Gem',
+    price: '1',
+    type: 'consumable',
+  }
+  const writing = send('POST /api/v1/items', { account_key, json })
+  const reading = till.items.list(account, { store_id: 'main' })
+  await eventuallyHolds(() => assert.equal(storage.poolState?.().inUse, 2))
+
+  const { status, text } = await send('GET /readyz')
+
+  assert.equal(status, 200, text)
+  await session`ROLLBACK`
+  assert.equal((await writing).status, 200)
+  await reading
+})
+
 test('metrics show the PostgreSQL connections in use, the waiting statements, and a clock that differs', async (t) => {
   const url = await server.createDatabase(t)
   const storage = await openPostgresStorage(url, { max: 2 })

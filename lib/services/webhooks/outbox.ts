@@ -10,6 +10,7 @@ import type { EndpointReading, ReadyEndpoint } from '../../storage/port.ts'
 import type { Context } from '../context.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
 import { createClaimed } from './claimed.ts'
+import { createDatabaseClock } from './clock.ts'
 import { openSecrets } from './endpoints.ts'
 import { bodyOf, headersOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
@@ -106,7 +107,8 @@ const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
 
 export function createOutbox(context: Context): Outbox {
-  const { storage, now, sealer, retries, giveUpAfter } = context
+  const { storage, sealer, retries, giveUpAfter } = context
+  const { now, check } = createDatabaseClock(context)
   const holder = randomUUID()
   /** The lease of the last claim, in milliseconds. */
   let lease = LEASE_MS
@@ -235,6 +237,7 @@ export function createOutbox(context: Context): Outbox {
     async claim(request = {}) {
       const { limit = MESSAGES } = request
       lease = request.lease ?? LEASE_MS
+      await check()
       const begun = now()
       claimed.expire(begun)
       const counts = claimed.count()
