@@ -9,8 +9,7 @@ const SLOWEST = 15
 
 /** Yields the report on tests that `compile` has written into the folder `compiled`. */
 export async function* report(events, compiled) {
-  const sourceOf = (file) => sourceIn(compiled, file)
-  const inSource = (text) => placesInSource(compiled, text)
+  const inSource = createTranslator(compiled)
   const started = performance.now()
   const failures = []
   const skips = new Map() // count by reason
@@ -23,7 +22,11 @@ export async function* report(events, compiled) {
     if (type === 'test:start') titles[data.nesting] = data.name
     if (type !== 'test:pass' && type !== 'test:fail') continue
     const { nesting, name, skip, details } = data
-    const file = sourceOf(data.file ?? name)
+    const isFile = name === data.file // its process crashed or ended early
+    const place = isFile
+      ? sourceOf(compiled, name)
+      : inSource(`${data.file}:${data.line}:${data.column}`)
+    const [file] = place.split(':')
     if (nesting === 0) {
       yield type === 'test:pass' ? '.' : 'F'
       if (++signs % 100 === 0) yield '\n'
@@ -32,9 +35,7 @@ export async function* report(events, compiled) {
     if (skip !== undefined) skips.set(skip, (skips.get(skip) ?? 0) + 1)
     else if (type === 'test:pass') passed += details.type === 'suite' ? 0 : 1
     else if (details.error.failureType !== 'subtestsFailed') {
-      const isFile = name === data.file // its process crashed or ended early
       const title = isFile ? file : [...titles.slice(0, nesting), name].join(' > ')
-      const place = isFile ? file : inSource(`${data.file ?? name}:${data.line}:${data.column}`)
       failures.push(`${place}\n  ${title}\n${inSource(errorText(details.error))}`)
     }
   }
@@ -48,28 +49,31 @@ export async function* report(events, compiled) {
   for (const failure of failures) yield `\nnot ok ${failure}\n`
 }
 
-/** The source of a compiled file. */
-function sourceIn(compiled, file) {
-  if (!file.startsWith(compiled)) return relative('', file)
+/** The source of a compiled test file. */
+function sourceOf(compiled, file) {
   return relative(compiled, file).replace(/\.js$/, '.ts')
 }
 
 /**
- * Replaces places in compiled files by those in their sources. `--enable-source-maps` would do it
- * too, but takes 5 % of the CPU time of a run.
+ * Returns a function that replaces places in compiled files by those in their sources.
+ * `--enable-source-maps` would do it too, but takes 5 % of the CPU time of a run.
  */
-function placesInSource(compiled, text) {
-  return text.replaceAll(
-    /(?:file:\/\/)?([^\s():]+\.js):(\d+):(\d+)/g,
-    (place, file, line, column) => {
+function createTranslator(compiled) {
+  const maps = new Map()
+  const mapOf = (file) => {
+    if (!maps.has(file))
+      maps.set(file, new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8'))))
+    return maps.get(file)
+  }
+  const place = /(?:file:\/\/)?([^\s():]+\.js):(\d+):(\d+)/g
+  return (text) =>
+    text.replaceAll(place, (place, file, line, column) => {
       if (!file.startsWith(compiled) || !existsSync(`${file}.map`)) return place
-      const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')))
-      const { originalSource, originalLine, originalColumn } = map.findEntry(line - 1, column - 1)
-      if (originalSource === undefined) return place
-      const source = relative('', resolve(dirname(file), originalSource))
-      return `${source}:${originalLine + 1}:${originalColumn + 1}`
-    },
-  )
+      const found = mapOf(file).findEntry(line - 1, column - 1)
+      if (found.originalSource === undefined) return place
+      const source = relative('', resolve(dirname(file), found.originalSource))
+      return `${source}:${found.originalLine + 1}:${found.originalColumn + 1}`
+    })
 }
 
 /** Removes the runner's own error around the cause. Truncated, because a value may be megabytes. */
