@@ -1,24 +1,25 @@
+import type { ItemAnswer } from '../http/answers.ts'
 import type { ImportSummary } from '../lib/domain/import.ts'
-import type { ItemValues, Item as StoredItem } from '../lib/domain/item.ts'
 import type {
   NewProject as ProjectInput,
-  Project as StoredProject,
   ProjectChange as StoredProjectChange,
 } from '../lib/domain/project.ts'
 import type { OwnedQuery as UserOwnedQuery } from '../lib/domain/query.ts'
-import type { Store as StoredStore } from '../lib/domain/store.ts'
 
+export type {
+  AccessTokenAnswer as AccessToken,
+  CreatedItemAnswer as CreatedItem,
+  InitializedSessionAnswer as InitializedSession,
+  ItemAnswer as Item,
+  ProjectAnswer as Project,
+  SessionAnswer as Session,
+  StoreAnswer as Store,
+} from '../http/answers.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ItemType, NewItem } from '../lib/domain/item.ts'
 export type { OwnedItem, OwnedPage } from '../lib/domain/purchase.ts'
 export type { DeviceInfo } from '../lib/domain/session.ts'
 export type { NewStore, StoreType } from '../lib/domain/store.ts'
-
-/** An item, as the API returns it. */
-export type Item = Pick<StoredItem, 'id' | 'store_id'> & ItemValues
-
-/** The fields of an item that the API returns when it creates one. */
-export type CreatedItem = Pick<Item, 'id' | 'name' | 'display_name' | 'description'>
 
 export interface ItemQuery {
   readonly store_id: string
@@ -29,48 +30,14 @@ export interface ItemQuery {
 }
 
 export interface ItemPage {
-  readonly items: readonly Item[]
+  readonly items: readonly ItemAnswer[]
   /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
-/** A project, with the public key for its clients. */
-export type Project = Pick<
-  StoredProject,
-  'id' | 'account_id' | 'name' | 'bundle_id' | 'platform' | 'status' | 'public_key' | 'config'
->
-
 export type NewProject = ProjectInput & { readonly account_id: string }
 
 export type ProjectChange = Omit<StoredProjectChange, 'status'>
-
-export type Store = Omit<StoredStore, 'account_id' | 'created_at'>
-
-/** A token, as the API and `till.sessions.issue` of the library return it. */
-export interface Session {
-  readonly token: string
-  /** ISO 8601, UTC. */
-  readonly expires_at: string
-  readonly expires_in_seconds: number
-}
-
-export interface AccessToken {
-  readonly access_token: string
-  readonly ttl_seconds: number
-}
-
-/** A new session, its project, and all its stores. Use those whose `status` is `active`. */
-export interface InitializedSession {
-  readonly project: Pick<
-    StoredProject,
-    'id' | 'name' | 'bundle_id' | 'platform' | 'status' | 'dlscheme'
-  >
-  readonly session: Session
-  readonly stores: readonly ({ readonly id: string } & Pick<
-    StoredStore,
-    'store_type' | 'is_sandbox' | 'status'
-  >)[]
-}
 
 export interface PurchaseFile {
   readonly store_id: string

@@ -29,12 +29,14 @@ const rooms: { readonly [room: string]: string } = {
   'lib/operations.ts': '',
   'lib/shares.ts': '',
   'lib/index.ts': 'lib/',
+  'http/answers.ts': 'lib/domain/', // types, which the client takes too
   'http/':
     'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts lib/shares.ts node:',
   'cli/': 'conformance/ http/index.ts lib/index.ts lib/operations.ts node:',
   'conformance/': 'http/openapi.ts node:crypto node:timers/promises',
   // Not the index files: their types need those of Node, which a browser's program does not have.
-  'client/': 'http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
+  'client/':
+    'http/answers.ts http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
   // The build bundles the two packages.
   'console/': 'client/index.ts client/manage.ts client/random.ts lib/domain/ preact',
 }

@@ -2,11 +2,11 @@ import {
   type Account,
   type Item,
   type ItemPage,
-  type ItemValues,
   MAX_PAGE,
   type NewItem,
   type Session,
 } from '../../lib/index.ts'
+import type { CreatedItemAnswer, ItemAnswer } from '../answers.ts'
 import { runWhenFree } from '../in-flight.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import type { Call, Result } from '../route.ts'
@@ -16,7 +16,7 @@ import { waitForTurn } from '../scheduler.ts'
 export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
   const item = await till.items.create(caller, body, options)
   const { id, name, display_name, description } = item
-  return { body: { id, name, display_name, description } }
+  return { body: { id, name, display_name, description } satisfies CreatedItemAnswer }
 }
 
 /**
@@ -64,7 +64,7 @@ export async function getItem({ till, caller, params }: Call<Session, undefined>
   return { body: represent(await till.items.get(caller, item_id), itemDto) }
 }
 
-function itemDto(item: Item): ItemValues & Pick<Item, 'id' | 'store_id'> {
+function itemDto(item: Item): ItemAnswer {
   const { id, name, display_name, description, price, type, store_id, metadata } = item
   return { id, name, display_name, description, price, type, store_id, metadata }
 }

@@ -1,4 +1,5 @@
 import type { Account, NewProject, NewStore, ProjectChange, Session } from '../../lib/index.ts'
+import type { CreatedProjectAnswer, ProjectAnswer, StoreAnswer } from '../answers.ts'
 import type { Call } from '../route.ts'
 
 /**
@@ -9,7 +10,15 @@ export async function createProject({ till, caller, body, options }: Call<Accoun
   const project = await till.projects.create(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, config, public_key } = project
   return {
-    body: { id, account_id, name, bundle_id, platform, status, config },
+    body: {
+      id,
+      account_id,
+      name,
+      bundle_id,
+      platform,
+      status,
+      config,
+    } satisfies CreatedProjectAnswer,
     headers: { 'x-public-project-key': public_key },
   }
 }
@@ -18,12 +27,14 @@ export async function createProject({ till, caller, body, options }: Call<Accoun
 export async function updateProject({ till, caller, body, options }: Call<Session, ProjectChange>) {
   const project = await till.projects.update(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, public_key, config } = project
-  return { body: { id, account_id, name, bundle_id, platform, status, public_key, config } }
+  const answer = { id, account_id, name, bundle_id, platform, status, public_key, config }
+  return { body: answer satisfies ProjectAnswer }
 }
 
 /** `POST /stores` */
 export async function createStore({ till, caller, body, options }: Call<Account, NewStore>) {
   const store = await till.stores.create(caller, body, options)
   const { store_id, project_id, store_type, is_sandbox, status, store_config } = store
-  return { body: { store_id, project_id, store_type, is_sandbox, status, store_config } }
+  const answer = { store_id, project_id, store_type, is_sandbox, status, store_config }
+  return { body: answer satisfies StoreAnswer }
 }

@@ -1,4 +1,5 @@
 import { createSchemas, type ErrorDetail } from '../../lib/index.ts'
+import { type AccessTokenAnswer, answerFields, type SessionAnswer } from '../answers.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
 import {
@@ -52,23 +53,18 @@ function createBodySchemas() {
       },
       required: ['file', 'store_id'],
     },
-    AccessToken: record({ access_token: jwt, ttl_seconds: count }),
-    Session: record(session),
+    AccessToken: record<AccessTokenAnswer>({ access_token: jwt, ttl_seconds: count }),
+    Session: record<SessionAnswer>(session),
     InitializedSession: record({
-      project: pick(project, 'id', 'name', 'bundle_id', 'platform', 'status', 'dlscheme'),
+      project: pick(project, ...answerFields.openedProject),
       session: ref('Session'),
       stores: {
         type: 'array',
-        items: record({
-          id: store.store_id,
-          store_type: store.store_type,
-          is_sandbox: store.is_sandbox,
-          status: store.status,
-        }),
+        items: pick({ ...store, id: store.store_id }, 'id', ...answerFields.openedStore),
       },
     }),
-    CreatedItem: pick(item, 'id', 'name', 'display_name', 'description'),
-    Item: record(item),
+    CreatedItem: pick(item, ...answerFields.createdItem),
+    Item: pick(item, ...answerFields.item),
     ItemList: record({ items: { type: 'array', items: ref('Item') } }),
     ImportResult: record({ ok: { const: true } }),
     OwnedItem: record({
@@ -78,9 +74,9 @@ function createBodySchemas() {
       last_purchased_at: time,
     }),
     OwnedPage: page('owned', 'OwnedItem'),
-    CreatedProject: pick(project, ...PROJECT),
-    Project: pick(project, ...PROJECT, 'public_key'),
-    Store: pick(store, ...STORE),
+    CreatedProject: pick(project, ...answerFields.createdProject),
+    Project: pick(project, ...answerFields.project),
+    Store: pick(store, ...answerFields.store),
     Health: record({ status: { const: 'ok' } }),
     Text: text,
     Document: { type: 'object', additionalProperties: true, description: 'An OpenAPI document.' },
@@ -99,9 +95,6 @@ export function fieldsOf(name: SchemaName): Types {
   const schema = schemas[name === 'NewStore' ? 'NewWebStore' : name]
   return (schema as { readonly properties: Types }).properties
 }
-
-const PROJECT = ['id', 'account_id', 'name', 'bundle_id', 'platform', 'status', 'config']
-const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', 'store_config']
 
 const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
 
