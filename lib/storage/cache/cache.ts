@@ -69,10 +69,11 @@ export function withReadCache<V>(
     for (const change of found) if (!changes.add(change)) clear()
   })
   const share = createSharedReads(clock)
+  const { isCurrent } = changes
 
   const find = (key: string): Entry | undefined => {
     const entry = cache.get(key)
-    return entry && changes.isCurrent(entry.source, entry.changes) ? entry : undefined
+    return entry && isCurrent(entry.source, entry.changes) ? entry : undefined
   }
 
   const read = async (name: CachedRead, key: string, args: readonly unknown[]) => {
@@ -81,25 +82,25 @@ export function withReadCache<V>(
     const value = await (storage[name] as Method)(...args)
     if (value === undefined || !isKnown || isLaterPage(args)) return value
     const source = sourceOf(name, value, args)
-    if (!changes.isCurrent(source, begun)) return value
+    if (!isCurrent(source, begun)) return value
     cache.set(key, { value, size: sizeOf(key + source, value), source, changes: begun })
     return value
   }
 
-  const cached =
-    (name: CachedRead, earliest: Earliest): Method =>
-    async (...args) => {
-      const since = earliest()
-      const key = keyOf(name, args)
-      const known = find(key)
-      if (known) {
-        if (!checks.hasChecked(since)) await checks.checkAfter(since)
-        if (changes.isCurrent(known.source, known.changes)) return known.value
-      }
-      if (checks.version === undefined) checks.checkAfter(since).catch(() => {})
-      // A read that was sent before the call may miss a new record, also through `stale`.
-      return share(key, since === NO_CHECK ? clock.now : since, () => read(name, key, args))
+  const { hasChecked, checkAfter } = checks
+
+  /** Returns the result of a read. A cached one needs a version check that was sent later than `since`. */
+  const get = async (name: CachedRead, since: number, args: readonly unknown[]) => {
+    const key = keyOf(name, args)
+    const known = find(key)
+    if (known) {
+      if (!hasChecked(since)) await checkAfter(since)
+      if (isCurrent(known.source, known.changes)) return known.value
     }
+    if (checks.version === undefined) checkAfter(since).catch(() => {})
+    // A read that was sent before the call may miss a new record, also through `stale`.
+    return share(key, since === NO_CHECK ? clock.now : since, () => read(name, key, args))
+  }
 
   /** The time of this process's latest write. */
   let wroteAt = 0
@@ -132,9 +133,17 @@ export function withReadCache<V>(
   }
   return {
     ...storage,
-    ...readsOf((name) => cached(name, () => earliest())),
-    stale: readsOf((name) => cached(name, () => NO_CHECK)),
-    revision: { current: () => changes.count, check: () => checks.checkAfter(clock.now) },
+    ...readsOf(
+      (name) =>
+        (...args) =>
+          get(name, earliest(), args),
+    ),
+    stale: readsOf(
+      (name) =>
+        (...args) =>
+          get(name, NO_CHECK, args),
+    ),
+    revision: { current: () => changes.count, check: () => checkAfter(clock.now) },
     together,
   }
 }
