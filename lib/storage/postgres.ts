@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
 import { type Uncached, withReadCache } from './cache/cache.ts'
 import type { Storage } from './port.ts'
@@ -49,9 +48,8 @@ export async function openPostgresStorage(
     await renumberRestored(db)
     await execute(db, assertWhole())
     const repairs = options.upgrade === false ? [] : await showHiddenPurchases(db)
-    const probe = connect(url, { ...options, max: 1 })
-    const storage = { ...storageOn(db, probe), repairs }
-    return withReadCache(storage, db, createVersionCheck(db), cacheBytesOf(url, options))
+    const storage = { ...storageOn(db), repairs }
+    return withReadCache(storage, db, createVersionCheck(db.checks), cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
     if ((error as { code?: string }).code === undefined) throw error
@@ -87,14 +85,15 @@ function connect(url: string, options: PostgresOptions): Database {
     socket: createSockets(),
     onnotice: () => {},
   }
-  const pool = createPool((onclose) => postgres(url, { ...settings, onclose }), {
+  const open = (onclose: () => void) => postgres(url, { ...settings, onclose })
+  const poolOptions = {
     size,
     pipeline: isPooled(inUrl) ? 1 : 100,
     wait: poolTimeout,
     patience: statementTimeout + 5_000,
     idle: idleTimeout,
-  })
-  return databaseOn(pool)
+  }
+  return databaseOn(createPool(open, poolOptions), createPool(open, { ...poolOptions, size: 1 }))
 }
 
 /**
@@ -134,26 +133,7 @@ function isPooled(inUrl: URLSearchParams): boolean {
 
 const READ_CLOCK = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS clock'
 
-/**
- * Resolves to the clock of the database. The connections of `db` may be busy with statements that
- * take long or wait for locks: asks on the connection of `probe` too after 500 ms.
- */
-async function ping(db: Database, probe: Database): Promise<number> {
-  const ask = async (on: Database) => {
-    const [row] = await Promise.all([on.find(READ_CLOCK), execute(on, assertWhole())])
-    return Number(row?.clock)
-  }
-  const answered = new AbortController()
-  const own = ask(db).finally(() => answered.abort())
-  const other = setTimeout(BUSY_MS, undefined, { signal: answered.signal })
-    .then(() => ask(probe))
-    .catch(() => own)
-  return Promise.race([own, other])
-}
-
-const BUSY_MS = 500
-
-function storageOn(db: Database, probe: Database): Uncached {
+function storageOn(db: Database): Uncached {
   const sql = sqlOn(db)
   const { methods, clearAbandoned } = sqlMethods(sql, {
     items: { ...listingOfItems(db), insertAlone: createItemQueue(db) },
@@ -166,7 +146,13 @@ function storageOn(db: Database, probe: Database): Uncached {
   const stopWatch = watchSilentSessions(db)
   return {
     ...methods,
-    ping: () => ping(db, probe),
+    async ping() {
+      const [row] = await Promise.all([
+        db.checks.find(READ_CLOCK),
+        execute(db.checks, assertWhole()),
+      ])
+      return Number(row?.clock)
+    },
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')
@@ -178,7 +164,7 @@ function storageOn(db: Database, probe: Database): Uncached {
     async close() {
       stopWatch()
       // Closes the database at once, because the cleanup may wait for a connection.
-      await Promise.all([cleanup.stop(), db.close(), probe.close()])
+      await Promise.all([cleanup.stop(), db.close()])
     },
   }
 }

@@ -52,16 +52,19 @@ describe('without prepared statements, as pgbouncer requires', () => {
   test('a connection runs one statement at a time, and a write waits for its turn', async (t) => {
     const url = new URL(await server.emptySchema(t))
     url.searchParams.set('prepare', 'false')
-    let underWay = 0
     let most = 0
-    const driver = drivenBy(async (_, send) => {
-      most = Math.max(most, ++underWay)
-      try {
-        return await send()
-      } finally {
-        underWay--
-      }
-    })
+    const driver: ReturnType<typeof drivenBy> = (...settings) => {
+      let underWay = 0
+      const counted = drivenBy(async (_, send) => {
+        most = Math.max(most, ++underWay)
+        try {
+          return await send()
+        } finally {
+          underWay--
+        }
+      })
+      return counted(...settings)
+    }
     const storage = await openPostgres(t, url.href, { postgres: driver, max: 1 })
     await insertProjects(storage)
 

@@ -1,5 +1,8 @@
 import { isConnectionLost, type PostgresClient } from './drivers.ts'
 
+/** A statement that takes longer may wait for a lock. */
+const SLOW_MS = 100
+
 export type Client = ReturnType<typeof openClient>
 
 /**
@@ -13,7 +16,12 @@ export function openClient(
 ) {
   let isLost = false
   let pending = 0
+  let since = 0
   const sql = connect(() => client.lose())
+  const restart = () => {
+    client.inspections = 0
+    since = performance.now()
+  }
 
   const client = {
     /** Sends a statement. */
@@ -21,7 +29,7 @@ export function openClient(
       // Does not use a lost connection again: postgres.js would open a new connection and run the
       // rest of a transaction there without BEGIN.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
-      if (pending++ === 0) client.inspections = 0
+      if (pending++ === 0) restart()
       try {
         return await statement(sql)
       } catch (error) {
@@ -29,7 +37,7 @@ export function openClient(
         throw error
       } finally {
         pending--
-        client.inspections = 0
+        restart()
         if (isLost && pending === 0) void sql.end({ timeout: 0 })
       }
     },
@@ -44,6 +52,10 @@ export function openClient(
     /** The number of statements on the connection that have no answer yet. */
     get pending(): number {
       return pending
+    },
+    /** Whether the connection has given no answer for so long that no statement should wait behind it. */
+    get isSlow(): boolean {
+      return pending > 0 && performance.now() - since > SLOW_MS
     },
     /** The number of single statements on the connection. A transaction counts as all it may have. */
     load: 0,

@@ -34,44 +34,59 @@ export type Database = ReturnType<typeof databaseOn>
 /** The timeout of statements that read or change all purchases of a store, or all tables. */
 export const LONG_MS = 10 * 60_000
 
-export function databaseOn(pool: Pool) {
+/** `checks` has a connection that never waits for the work of the others. */
+export function databaseOn(pool: Pool, checks: Pool) {
   const listeners = new Set<(isAudited: boolean) => void>()
   const notice = (isAudited: boolean) => {
     for (const listener of listeners) listener(isAudited)
   }
-  const all: Connection['all'] = async (...statement) => {
-    try {
-      return await retried(() => pool.share((client) => query(client, ...statement)))
-    } catch (error) {
-      if (isUnstorable(error)) return []
-      throw error
+  const readFrom =
+    (from: Pool): Connection['all'] =>
+    async (...statement) => {
+      try {
+        return await retried(() => from.share((client) => query(client, ...statement)))
+      } catch (error) {
+        if (isUnstorable(error)) return []
+        throw error
+      }
     }
-  }
   // Runs the statement on a connection of its own. On a shared connection, reads would have to wait
   // while this statement waits for locks or for the disk.
-  const write = (...statement: Sent) =>
-    retried(() => pool.reserve((client) => query(client, ...statement)))
+  const write = (statement: Sent, account_id?: string) =>
+    retried(() => pool.reserve((client) => query(client, ...statement), account_id))
+  const run = (...statement: Sent) => write(statement)
   return {
-    ...verbsOn(all, write),
+    ...verbsOn(readFrom(pool), run),
     notice,
-    /** Runs a statement that writes. Resolves to the rows that it returns. */
+    /** For the reads of version checks and probes. */
+    checks: { ...verbsOn(readFrom(checks), run), notice },
+    /** Runs a statement of an account that writes. Resolves to the rows that it returns. */
     write,
     /**
      * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
      * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
      * outcome is unknown. `timeout` is that of each statement in milliseconds, instead of the
-     * `statement_timeout` of the connection.
+     * `statement_timeout` of the connection. `account_id` is the account that waits for its turn.
      */
-    transaction: <T>(work: (tx: Transaction) => Promise<T>, timeout?: number) =>
-      retried(() => pool.reserve((client) => inTransaction(client, work, notice, timeout))),
+    transaction: <T>(
+      work: (tx: Transaction) => Promise<T>,
+      timeout?: number,
+      account_id?: string,
+    ) => {
+      const run = (client: Client) => inTransaction(client, work, notice, timeout)
+      return retried(() => pool.reserve(run, account_id))
+    },
     /** Calls `listener` after each commit of a write. Returns a function that removes it. */
     onWrite(listener: (isAudited: boolean) => void) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    onLost: pool.onLost,
+    onLost(listener: () => void) {
+      pool.onLost(listener)
+      checks.onLost(listener)
+    },
     poolState: pool.state,
-    close: pool.close,
+    close: () => Promise.all([pool.close(), checks.close()]),
   }
 }
 

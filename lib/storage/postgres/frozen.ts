@@ -1,4 +1,4 @@
-import type { Database } from './connection.ts'
+import type { Connection, Database } from './connection.ts'
 
 /** A wait for a lock of a frozen server must end before its `lock_timeout` of 10 s. */
 const SILENT_SECONDS = 7
@@ -15,7 +15,7 @@ const END_SILENT = `
     AND state = 'active' AND wait_event = 'ClientRead'
     AND query_start < clock_timestamp() - interval '${SILENT_SECONDS} seconds'`
 
-export async function endSilentSessions({ find }: Pick<Database, 'find'>): Promise<void> {
+export async function endSilentSessions({ find }: Pick<Connection, 'find'>): Promise<void> {
   await find(END_SILENT)
 }
 
@@ -24,9 +24,9 @@ export async function endSilentSessions({ find }: Pick<Database, 'find'>): Promi
  * them. Ignores failures, because the statement itself reports a lost database. Returns a function
  * that stops.
  */
-export function watchSilentSessions(db: Pick<Database, 'find' | 'poolState'>): () => void {
+export function watchSilentSessions(db: Pick<Database, 'checks' | 'poolState'>): () => void {
   const look = () => {
-    if (db.poolState().inUse > 0) void endSilentSessions(db).catch(() => {})
+    if (db.poolState().inUse > 0) void endSilentSessions(db.checks).catch(() => {})
   }
   const timer = setInterval(look, WATCH_MS).unref()
   return () => clearInterval(timer)

@@ -31,7 +31,7 @@ export function createItemQueue(db: Database): Required<OwnItemMethods>['insertA
 
   const insert = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const rows = await db.write(...insertionOf(batch))
+      const rows = await db.write(insertionOf(batch), batch[0]?.item.account_id)
       if (rows.length > 0) db.notice(true)
       const isAll = rows.length === batch.length
       const inserted = new Set(rows.map(({ id }) => id))

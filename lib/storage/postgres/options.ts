@@ -4,7 +4,11 @@ import type { PostgresDriver } from './drivers.ts'
 export interface PostgresOptions {
   /** The default export of the package `postgres`. By default, the package is imported. */
   readonly postgres?: PostgresDriver
-  /** The maximum number of connections. One of several runs only single statements. Default: 10. */
+  /**
+   * The maximum number of connections. One of several runs only single statements, and the writes of
+   * an account use at most a third. Another connection, for version checks and `ping`, is not
+   * counted. Default: 10.
+   */
   readonly max?: number
   /** How long to wait for a free connection before `storage_unavailable`. Default: 5,000. */
   readonly poolTimeout?: number

@@ -39,10 +39,14 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ) {
   const clients = new Set<Client>()
-  const waiting = new Set<Waiter>()
+  /** The work that waits, by account. The account with the next turn comes first. */
+  const waiting = new Map<string, Set<Waiter>>()
   // Keeps one of several connections for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
+  /** An account's transactions may wait for each other's locks: a part is left for other accounts. */
+  const most = Math.max(1, Math.floor(size / 3))
+  const reservedBy = new Map<string, number>()
   const loadOf = { share: 1, reserve: pipeline }
   let isClosed = false
   let onLost = () => {}
@@ -51,7 +55,7 @@ export function createPool(
   const pick = (): Client | undefined => {
     let found: Client | undefined
     for (const client of clients) {
-      if (client.load >= pipeline) continue
+      if (client.load >= pipeline || client.isSlow) continue
       if (!found || client.load < found.load) found = client
       if (found.load === 0) return found
     }
@@ -64,56 +68,70 @@ export function createPool(
     return opened
   }
 
-  const acquire = (mode: Mode): Client | undefined => {
-    if (mode === 'reserve' && reserved >= reservable) return undefined
+  const acquire = (mode: Mode, account: string): Client | undefined => {
+    if (mode === 'reserve') {
+      if (reserved >= reservable) return undefined
+      if (account !== '' && (reservedBy.get(account) ?? 0) >= most) return undefined
+    }
     const client = pick()
     if (!client) return undefined
     client.load += loadOf[mode]
-    if (mode === 'reserve') reserved++
+    if (mode === 'reserve') reserve(account, 1)
     return client
   }
 
-  const release = (client: Client, mode: Mode) => {
+  const reserve = (account: string, change: 1 | -1) => {
+    reserved += change
+    const left = (reservedBy.get(account) ?? 0) + change
+    if (left > 0) reservedBy.set(account, left)
+    else reservedBy.delete(account)
+  }
+
+  const release = (client: Client, mode: Mode, account: string) => {
     client.load -= loadOf[mode]
     if (mode === 'reserve') {
       client.patience = patience
-      reserved--
+      reserve(account, -1)
     }
-    serve()
+    if (waiting.size > 0) serve()
   }
 
-  /** Gives free connections to the work that waits, in the order of its arrival. */
+  /** Gives free connections to the work that waits. The accounts take turns. */
   const serve = () => {
-    const full = new Set<Mode>()
-    for (const waiter of waiting) {
-      const client = full.has(waiter.mode) ? undefined : acquire(waiter.mode)
-      if (client) waiter.end(client)
-      else full.add(waiter.mode)
-      if (full.size === 2) return
+    for (const [queue, waiters] of waiting) {
+      const [waiter] = waiters
+      const client = waiter && acquire(waiter.mode, waiter.account)
+      if (!client) continue
+      waiting.delete(queue)
+      waiting.set(queue, waiters) // moves the account to the end
+      waiter.end(client)
     }
   }
 
-  const freeClient = (mode: Mode): Promise<Client> =>
+  const freeClient = (mode: Mode, account: string): Promise<Client> =>
     new Promise((resolve, reject) => {
+      const queue = `${mode} ${account}`
       const end = (result: Client | TillError) => {
         clearTimeout(timer)
-        waiting.delete(waiter)
+        const waiters = waiting.get(queue)
+        waiters?.delete(waiter)
+        if (waiters?.size === 0) waiting.delete(queue)
         if (result instanceof TillError) reject(result)
         else resolve(result)
       }
-      const waiter = { mode, end }
+      const waiter = { mode, account, end }
       const message = `No database connection became free within ${wait} ms`
       const timer = setTimeout(() => end(new TillError('storage_unavailable', message)), wait)
-      waiting.add(waiter)
+      waiting.set(queue, (waiting.get(queue) ?? new Set()).add(waiter))
     })
 
-  const use = async <T>(mode: Mode, work: Work<T>): Promise<T> => {
+  const use = async <T>(mode: Mode, account: string, work: Work<T>): Promise<T> => {
     if (isClosed) throw closedError()
-    const client = acquire(mode) ?? (await freeClient(mode))
+    const client = acquire(mode, account) ?? (await freeClient(mode, account))
     try {
       return await work(client)
     } finally {
-      release(client, mode)
+      release(client, mode, account)
     }
   }
 
@@ -130,23 +148,28 @@ export function createPool(
 
   return {
     /** Runs one statement on a connection that other statements may share. */
-    share: <T>(work: Work<T>) => use('share', work),
-    /** Runs a transaction on a connection that nothing else uses. */
-    reserve: <T>(work: Work<T>) => use('reserve', work),
+    share: <T>(work: Work<T>) => use('share', '', work),
+    /**
+     * Runs a transaction on a connection that nothing else uses. The transactions of an account use
+     * at most a third of the connections.
+     */
+    reserve: <T>(work: Work<T>, account = '') => use('reserve', account, work),
     /** Calls `listener` whenever a connection is closed or lost. */
     onLost(listener: () => void) {
       onLost = listener
     },
     state(): PoolState {
       const used = [...clients].filter(({ load }) => load > 0)
-      return { size, open: clients.size, inUse: used.length, waiting: waiting.size }
+      let queued = 0
+      for (const waiters of waiting.values()) queued += waiters.size
+      return { size, open: clients.size, inUse: used.length, waiting: queued }
     },
     async close() {
       isClosed = true
       clearInterval(watch)
       // Rejects the waiting work, which would otherwise open a new connection after the others are
       // closed.
-      for (const { end } of waiting) end(closedError())
+      for (const waiters of waiting.values()) for (const { end } of waiters) end(closedError())
       await Promise.all([...clients].map((client) => client.end()))
     },
   }
@@ -158,6 +181,7 @@ function closedError(): TillError {
 
 interface Waiter {
   readonly mode: Mode
+  readonly account: string
   /** Ends the wait, with a connection or an error. */
   end(result: Client | TillError): void
 }

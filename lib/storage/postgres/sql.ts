@@ -12,8 +12,8 @@ export function sqlOn(db: Database): Sql {
   return {
     ...DIALECT,
     read: (program) => execute(db, program),
-    write: (program, { isLong } = {}) =>
-      db.transaction((tx) => execute(tx, program()), isLong && LONG_MS),
+    write: (program, { isLong, account_id } = {}) =>
+      db.transaction((tx) => execute(tx, program()), isLong && LONG_MS, account_id),
     writeOnce: (program) => execute(db, program()),
     readLong(stores, queryOf) {
       const { sql, values } = queryOf(stores)

@@ -33,7 +33,7 @@ export function accountMethods(sql: Sql) {
         yield* verifyAuthority(sql, options.authority)
         yield* insert(ACCOUNT_KEYS, key)
         yield* recordWrite(sql, options)
-      }),
+      }, key),
     /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
     revokeAccountKey: (
       account_id: string,
@@ -41,17 +41,20 @@ export function accountMethods(sql: Sql) {
       revoked_at: string,
       options: WriteOptions = {},
     ) =>
-      write(function* () {
-        // Locks both keys in the order of their ids, because two keys may revoke each other at the
-        // same time. Otherwise these two transactions could deadlock.
-        const acting = options.authority?.key_id ?? key_id
-        yield* lockAuthority(sql, undefined, lockOf.key(key_id), lockOf.key(acting))
-        yield* lockRows(sql, FIND_KEYS, key_id, acting)
-        yield* verifyAuthority(sql, options.authority)
-        const isRevoked = (yield* run(REVOKE_KEY, revoked_at, account_id, key_id)) === 1
-        if (isRevoked) yield* recordWrite(sql, options)
-        return isRevoked
-      }),
+      write(
+        function* () {
+          // Locks both keys in the order of their ids, because two keys may revoke each other at the
+          // same time. Otherwise these two transactions could deadlock.
+          const acting = options.authority?.key_id ?? key_id
+          yield* lockAuthority(sql, undefined, lockOf.key(key_id), lockOf.key(acting))
+          yield* lockRows(sql, FIND_KEYS, key_id, acting)
+          yield* verifyAuthority(sql, options.authority)
+          const isRevoked = (yield* run(REVOKE_KEY, revoked_at, account_id, key_id)) === 1
+          if (isRevoked) yield* recordWrite(sql, options)
+          return isRevoked
+        },
+        { account_id },
+      ),
     /** Notes the day of a key's latest use. Changes nothing if that day is stored already. */
     noteKeyUse: ({ key_id, last_used_on }: KeyUse) =>
       write(() => run(NOTE_KEY_USE, key_id, last_used_on)),

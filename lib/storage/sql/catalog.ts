@@ -18,7 +18,7 @@ import {
   STORE_CHANGES,
   STORES,
 } from './tables.ts'
-import { recordWrite } from './write.ts'
+import { recordWrite, shareOf } from './write.ts'
 
 export function catalogMethods(sql: Sql) {
   const { read, write } = sql
@@ -73,7 +73,7 @@ export function catalogMethods(sql: Sql) {
         yield* recordWrite(sql, options)
       }
 
-      return write(apply, { isAlone: true })
+      return write(apply, { ...shareOf(options), isAlone: true })
     },
   }
 }

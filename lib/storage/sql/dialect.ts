@@ -59,6 +59,8 @@ export interface Sql extends Dialect {
 export interface WriteMode {
   /** Whether a statement may take ten minutes on PostgreSQL. */
   readonly isLong?: true
+  /** The account that the write is for. PostgreSQL limits its share of the connections. */
+  readonly account_id?: string | undefined
   /** Whether SQLite does not share the transaction with other writes. */
   readonly isAlone?: true
   /** Whether SQLite does not fsync: a later commit makes the writes durable. */

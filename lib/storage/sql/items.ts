@@ -16,7 +16,7 @@ import type {
   WriteOptions,
 } from './records.ts'
 import { ITEM_CHANGES, ITEM_ROWS, itemRecord } from './tables.ts'
-import { changeRecord, insertOnce } from './write.ts'
+import { changeRecord, insertOnce, shareOf } from './write.ts'
 
 /** The methods for items that each database has of its own. */
 export interface OwnItemMethods {
@@ -66,7 +66,7 @@ export function itemMethods(sql: Sql, { listItems, insertAlone }: OwnItemMethods
             run(UPDATE_ITEM, ...ITEM_CHANGES.values({ ...changed, changed: newChange() }), id),
         }
         return changeRecord(sql, stored, change, options)
-      }),
+      }, shareOf(options)),
   }
 }
 

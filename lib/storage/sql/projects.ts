@@ -5,7 +5,7 @@ import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages
 import { insert, run } from './program.ts'
 import type { AuthorizedChange, Changed, Page, WriteOptions } from './records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from './tables.ts'
-import { changeRecord, insertOnce, type StoredRecord } from './write.ts'
+import { changeRecord, insertOnce, type StoredRecord, shareOf } from './write.ts'
 
 export interface KeyRotation {
   readonly public_key: string
@@ -38,7 +38,7 @@ export function projectMethods(sql: Sql) {
       id: string,
       change: (current: Project) => Changed<Project>,
       options: AuthorizedChange = {},
-    ) => write(() => changeRecord(sql, storedProject(id), change, options)),
+    ) => write(() => changeRecord(sql, storedProject(id), change, options), shareOf(options)),
     /**
      * Replaces the public key of a project. The replaced key becomes a former key. No former key is
      * valid after `former_until`.
@@ -57,7 +57,7 @@ export function projectMethods(sql: Sql) {
         }
         const change = (current: Project) => ({ record: { ...current, public_key } })
         return changeRecord(sql, { ...stored, update }, change, options)
-      }),
+      }, shareOf(options)),
   }
 }
 

@@ -5,7 +5,7 @@ import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages
 import { run } from './program.ts'
 import type { AuthorizedChange, Changed, Page, StoreKey, WriteOptions } from './records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from './tables.ts'
-import { changeRecord, insertOnce } from './write.ts'
+import { changeRecord, insertOnce, shareOf } from './write.ts'
 
 export function storeMethods(sql: Sql) {
   const { read, write } = sql
@@ -38,7 +38,7 @@ export function storeMethods(sql: Sql) {
             run(UPDATE_STORE, ...STORE_CHANGES.values(changed), account_id, store_id),
         }
         return changeRecord(sql, stored, change, options)
-      }),
+      }, shareOf(options)),
   }
 }
 

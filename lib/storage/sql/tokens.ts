@@ -5,7 +5,7 @@ import { all, find, insert, type Program, run } from './program.ts'
 import { pseudonymOf } from './pseudonym.ts'
 import type { Revocation, StoredSigningKey, UserKey, WriteOptions } from './records.ts'
 import { SIGNING_KEYS, WATERMARKS } from './tables.ts'
-import { recordWrite } from './write.ts'
+import { recordWrite, shareOf } from './write.ts'
 
 export function tokenMethods(sql: Sql) {
   const { read, write } = sql
@@ -75,7 +75,7 @@ export function tokenMethods(sql: Sql) {
         const pseudonym = pseudonymOf({ project_id, user_id })
         yield* run(revoke, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
         yield* recordWrite(sql, options)
-      }),
+      }, shareOf(options)),
     /**
      * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A
      * token is revoked if it was issued under a lower watermark.
@@ -102,7 +102,7 @@ export function tokenMethods(sql: Sql) {
         }
         yield* recordWrite(sql, options)
         return row !== undefined
-      }),
+      }, shareOf(options)),
   }
 }
 

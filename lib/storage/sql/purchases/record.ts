@@ -117,7 +117,7 @@ export function recordMethod(
       const outcome = recorded?.outcome
       if (outcome === 'added' || outcome === 'updated') yield* recordWrite(sql, options)
       return recorded
-    })
+    }, key)
     // An import whose process died blocks this purchase until that import is deleted.
     if (!result) clearAbandoned().catch(() => {})
     return result

@@ -7,7 +7,7 @@ import { findRecord, listBySeq } from '../pages.ts'
 import { all, find, type Program, run } from '../program.ts'
 import type { Page, WriteOptions } from '../records.ts'
 import { MESSAGES, numberedEntry } from '../tables.ts'
-import { recordWrite } from '../write.ts'
+import { recordWrite, shareOf } from '../write.ts'
 import { ENTRY_COLUMNS, IS_WAITING, MESSAGE_COLUMNS } from './dialect.ts'
 
 /** The methods for the messages of an endpoint, and for the entries of the audit log. */
@@ -54,7 +54,7 @@ export function logMethods(sql: Sql) {
         yield* verifyAuthority(sql, options.authority)
         yield* run(CLEAR_ANSWERS, project_id)
         yield* recordWrite(sql, options)
-      }),
+      }, shareOf(options)),
     findEntries: async (sequences: readonly number[]) =>
       (await read(all(findEntries, sequences))).map(numberedEntry),
     /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */

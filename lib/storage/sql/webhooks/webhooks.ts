@@ -15,7 +15,7 @@ import type {
   WriteOptions,
 } from '../records.ts'
 import { ENDPOINTS } from '../tables.ts'
-import { recordWrite } from '../write.ts'
+import { recordWrite, shareOf } from '../write.ts'
 import { deliveryMethods } from './delivery.ts'
 import { FIND_ENDPOINT } from './dialect.ts'
 import { listEndpoints, measureLag, moveEndpoint, writeEndpoint } from './endpoints.ts'
@@ -79,7 +79,7 @@ export function webhookMethods(sql: Sql) {
         yield* moveEndpoint(sql, id, move)
         yield* recordWrite(sql, options)
         return changed
-      }),
+      }, shareOf(options)),
     /**
      * Counts the unread audit entries with one of the `actions`, and the waiting messages. Examines
      * at most `most` of each; default 10,000.
