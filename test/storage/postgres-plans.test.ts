@@ -93,7 +93,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findItem('itm_gold')
   await storage.findItemByName(MAIN, 'gold')
   await storage.listOwned(MAIN, 'u', { limit: 10 }, 0)
-  await storage.findTransactions({ account_id: 'acc_1' }, 'tx_1', {}, 10)
+  await storage.findTransactions({ account_id: 'acc_1' }, 'tx_1', {}, { limit: 10 })
   await storage.findWatermark('prj_1', 'u')
   await storage.listUserWatermarks({ project_id: 'prj_1', user_id: 'u' })
   await storage.findIdempotencyRecord('acc_1', 'k')

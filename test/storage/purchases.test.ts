@@ -6,8 +6,8 @@ import type { Page } from '../../lib/storage/port.ts'
 import { pagesOf } from '../../lib/storage/sql/lists.ts'
 import { collect } from '../support/collect.ts'
 import { testsOn } from '../support/databases.ts'
-import { importRows } from './fixtures/imports.ts'
-import { FOREIGN, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+import { DETAILS, importRows } from './fixtures/imports.ts'
+import { FOREIGN, insertShops, MAIN, newItem, newRow, newStore, SIDE } from './fixtures/records.ts'
 
 const ACCOUNT = { account_id: 'acc_1' }
 const LARGEST = Number.MAX_SAFE_INTEGER
@@ -144,4 +144,64 @@ test('buyers are new since their first purchase in a currency', async (storage) 
     { currency: 'USD', new: 1, returning: 1 },
   ])
   assert.deepEqual(await storage.countBuyers(SIDE, FROM), [])
+})
+
+const LARGE = { text: 'x'.repeat(300_000) }
+
+test('a page of purchases ends when their metadata have 1 MiB of text', async (storage) => {
+  const rows = Array.from({ length: 9 }, (_, i) =>
+    newRow(i + 1, { metadata: LARGE, user_id: 'ann' }),
+  )
+  await importRows(storage, MAIN, 'imp_1', rows)
+  const ids = rows.map(({ transaction_id }) => transaction_id)
+
+  for (const filter of [{}, { user_id: 'ann' }, { sku: 'gold' }]) {
+    for (const newestFirst of [false, true]) {
+      const read = (page: Page) => storage.listPurchases(MAIN, filter, { ...page, newestFirst })
+      const pages = await collect(pagesOf(read))
+      const found = pages.map(({ records }) => records.map((each) => each.transaction_id))
+      assert.deepEqual(found.map(({ length }) => length).filter(Boolean), [4, 4, 1])
+      assert.deepEqual(found.flat(), newestFirst ? ids.toReversed() : ids)
+    }
+  }
+})
+
+test('a search by transaction id pages through the stores, by 1 MiB of metadata', async (storage) => {
+  const stores = ['main', 'side', 'c', 'd', 'e']
+  for (const store_id of stores.slice(2)) {
+    await storage.insertStore(newStore(store_id))
+    await storage.insertItem(newItem('gold', { id: `itm_${store_id}`, store_id }))
+  }
+  for (const store_id of stores) {
+    const store = { account_id: 'acc_1', store_id }
+    await importRows(storage, store, `imp_${store_id}`, [newRow(1, { metadata: LARGE })])
+  }
+  const search = async (limit: number) => {
+    const read = (page: Page) => storage.findTransactions(ACCOUNT, 'tx_1', {}, page)
+    const pages = await collect(pagesOf(read, limit))
+    return pages.map(({ records }) => records.map(({ store_id }) => store_id))
+  }
+
+  assert.deepEqual(await search(100), [stores.slice(0, 4), stores.slice(4)])
+  assert.deepEqual(await search(3), [stores.slice(0, 3), stores.slice(3)])
+})
+
+test('a page of imports ends when their totals have 1 MiB of text', async (storage) => {
+  const total = { status: 'purchased', currency: 'USD', rows: 1, total: '1' } as const
+  const totals = Array.from({ length: 5_000 }, () => total) // 300 KB
+  for (let i = 1; i <= 9; i++) {
+    await importRows(storage, MAIN, `imp_${i}`, [newRow(i)], { ...DETAILS, totals })
+  }
+
+  const pages = await collect(pagesOf((page) => storage.listImports(MAIN, page)))
+
+  const found = pages.map(({ records }) => records.map(({ import_id }) => import_id))
+  assert.deepEqual(
+    found.flat(),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `imp_${i}`),
+  )
+  assert.deepEqual(
+    found.map(({ length }) => length),
+    [4, 4, 1],
+  )
 })

@@ -86,8 +86,10 @@ export function createPurchases(context: Context): Purchases {
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       if (transaction_id !== undefined) {
         const stores = { account_id, store_id }
-        const found = await storage.findTransactions(stores, transaction_id, filter, limit)
-        return { purchases: found }
+        const page = pageFor({ limit, cursor })
+        const found = await storage.findTransactions(stores, transaction_id, filter, page)
+        const { records: purchases, ...further } = found
+        return { purchases, ...further }
       }
       const store = { account_id, store_id: store_id as string } // the query has one of both
       const { records: purchases, ...further } = await storage.listPurchases(store, filter, {

@@ -43,8 +43,11 @@ export async function recordPurchase(
   const refusal =
     currencyRefusal(project, 'currency', row.currency) ??
     (isFull ? rowQuotas.purchases.refusal() : undefined)
-  const isStored = async () =>
-    (await storage.findTransactions({ account_id, store_id }, row.transaction_id, {}, 1)).length > 0
+  const isStored = async () => {
+    const stores = { account_id, store_id }
+    const found = await storage.findTransactions(stores, row.transaction_id, {}, { limit: 1 })
+    return found.records.length > 0
+  }
   if (refusal && !(await isStored())) throw refusal
   const import_id = createId('rec', now())
   const { sku, quantity, price, currency, status, purchased_at } = row

@@ -1,5 +1,6 @@
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import { memoize } from '../sql/memoize.ts'
+import { PAGE_TEXT } from '../sql/pages.ts'
 import { finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
 import { AUDIT_LOG } from './audit.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
@@ -43,6 +44,12 @@ export const DIALECT: Dialect = {
   webhooks: WEBHOOKS,
   audit: AUDIT_LOG,
   statusChanges: STATUS_CHANGES,
+  pageOfText: (query, order) => `
+    SELECT * FROM (
+      SELECT *, sum(text) OVER (
+        ORDER BY place ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
+      FROM (${query}) q) w
+    WHERE coalesce(text_before, 0) < ${PAGE_TEXT} ORDER BY place ${order}`,
   mostConfigured: 32,
   rows(columns) {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)

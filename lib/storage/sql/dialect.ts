@@ -29,6 +29,12 @@ export interface Dialect {
   readonly webhooks: WebhookDialect
   readonly audit: AuditDialect
   readonly statusChanges: StatusChangeDialect
+  /**
+   * The SQL of a page of a query, whose rows have the columns `text` and `place`, and are ordered by
+   * `place`. PostgreSQL sends all rows that a statement selects, so it leaves out those that
+   * follow `PAGE_TEXT` of text, but for the first.
+   */
+  pageOfText(query: string, order: 'ASC' | 'DESC'): string
   /** The most projects or stores on a page. PostgreSQL sends all that a statement selects. */
   readonly mostConfigured: number
   /** The SQL of a table with these columns, from a JSON array of objects. */

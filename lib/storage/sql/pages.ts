@@ -38,15 +38,14 @@ export function fillPage<R>(
   return { taken }
 }
 
-/** Makes a page of records from rows. Without `textOf`, only `limit` ends the page. */
-export function recordPage<R, T>(
-  rows: Iterable<R>,
+/** Makes a page of records from rows. Ends it early if they have a column `text`: see `lengthOf`. */
+export function recordPage<T>(
+  rows: Iterable<Row>,
   { limit }: Page,
-  record: (row: R) => T,
-  cursorOf: (row: R) => unknown,
-  textOf: (row: R) => number = () => 0,
+  record: (row: Row) => T,
+  cursorOf: (row: Row) => unknown,
 ): RecordPage<T> {
-  const { taken, next } = fillPage(rows, limit, textOf, cursorOf)
+  const { taken, next } = fillPage(rows, limit, ({ text }) => Number(text ?? 0), cursorOf)
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 
@@ -65,29 +64,19 @@ export function pageOf(
     WHERE ${condition}seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`
 }
 
-/** The SQL of the column `text`, which has the length of a configuration. */
-export function lengthOf(config: string): string {
-  return `length(CAST(${config} AS text)) AS text`
+/** The SQL of the column `text`, which has the length of a column with JSON. */
+export function lengthOf(json: string): string {
+  return `length(CAST(${json} AS text)) AS text`
 }
 
-/**
- * Reads a page of records in order of their `seq`. If the rows have a column `text` (see `lengthOf`),
- * the page ends early if their configurations are long.
- */
+/** Reads a page of records in order of their `seq`: see `recordPage`. */
 export function* listBySeq<R>(
   { read }: Pick<Table<R>, 'read'>,
   sql: string,
   { limit, after = '0' }: Page,
   ...owner: readonly string[]
 ): Program<RecordPage<R>> {
-  const take = (rows: Iterable<Row>) =>
-    recordPage(
-      rows,
-      { limit },
-      read,
-      ({ seq }) => seq,
-      ({ text }) => Number(text ?? 0),
-    )
+  const take = (rows: Iterable<Row>) => recordPage(rows, { limit }, read, ({ seq }) => seq)
   return yield* some(take, sql, ...owner, after, limit + 1)
 }
 

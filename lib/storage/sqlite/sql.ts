@@ -45,6 +45,7 @@ export const DIALECT: Dialect = {
   webhooks: WEBHOOKS,
   audit: AUDIT_LOG,
   statusChanges: STATUS_CHANGES,
+  pageOfText: (query) => query,
   mostConfigured: Number.POSITIVE_INFINITY,
   rows(columns) {
     const fields = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') AS ${name}`)

@@ -10,8 +10,8 @@ import type { PurchaseSummary, SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
-import { EXAMINED, findRecord, listBySeq, recordPage } from '../pages.ts'
-import { all, type Program, type Query } from '../program.ts'
+import { EXAMINED, findRecord, lengthOf, listBySeq, recordPage } from '../pages.ts'
+import { all, type Program, type Query, some } from '../program.ts'
 import type {
   FilteredPage,
   MostGroups,
@@ -93,8 +93,11 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const countBuyers = buyersStatement(dialect)
   const finished = finishedImports(startedAt)
   const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
-  const pageOfImports = `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
-    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
+  const pageOfImports = sql.pageOfText(
+    `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
+    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`,
+    'ASC',
+  )
 
   const statusChanges = `
     SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
@@ -115,15 +118,18 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       ? yield* dialect.lastExamined(store, filter, span, examine)
       : undefined
     const end = last !== undefined && { [newestFirst ? 'first' : 'last']: last }
-    const listed = dialect.listed(columns, store, filter, { ...span, ...end })
-    const rows = yield* all(`${listed.sql} ${listed.order} LIMIT ?`, ...listed.values, limit + 1)
+    const selected = `p.seq AS place, ${columns}, ${lengthOf('p.metadata')}`
+    const listed = dialect.listed(selected, store, filter, { ...span, ...end })
     const { store_id } = store
-    const found = recordPage(
-      rows,
-      page,
-      (row) => PURCHASES.readInto({ store_id }, row),
-      ({ seq }) => seq,
-    )
+    const take = (rows: Iterable<Row>) =>
+      recordPage(
+        rows,
+        page,
+        (row) => PURCHASES.readInto({ store_id }, row),
+        ({ seq }) => seq,
+      )
+    const query = sql.pageOfText(`${listed.sql} ${listed.order} LIMIT ?`, span.order)
+    const found = yield* some(take, query, ...listed.values, limit + 1)
     return { ...(last !== undefined && { next: last }), ...found }
   }
 
@@ -131,19 +137,20 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     stores: StoresOfAccount,
     transaction_id: string,
     filter: PurchaseFilter,
-    limit: number,
+    { after = '0', limit }: Page,
   ) {
     const selected = storesWhere(stores)
     const conditions = conditionsAfter(filter, status)
-    const rows = yield* all(
-      `SELECT ${columns}, s.store_id FROM stores s ${sql.statusChanges.joinTransaction} ${details}
-         AND ${selected.sql} ${conditions.sql} ORDER BY s.seq LIMIT ?`,
-      transaction_id,
-      ...selected.values,
-      ...conditions.values,
-      limit,
+    const query = sql.pageOfText(
+      `SELECT s.seq AS place, ${columns}, s.store_id, ${lengthOf('p.metadata')}
+       FROM stores s ${sql.statusChanges.joinTransaction} ${details}
+         AND ${selected.sql} ${conditions.sql} AND s.seq > CAST(? AS bigint) ORDER BY s.seq LIMIT ?`,
+      'ASC',
     )
-    return rows.map((row) => PURCHASES.readInto({ store_id: row.store_id as string }, row))
+    const read = (row: Row) => PURCHASES.readInto({ store_id: row.store_id as string }, row)
+    const take = (rows: Iterable<Row>) => recordPage(rows, { limit }, read, ({ place }) => place)
+    const values = [...selected.values, ...conditions.values, after, limit + 1]
+    return yield* some(take, query, transaction_id, ...values)
   }
 
   function* listStatusChanges({ account_id, store_id }: StoreKey, transaction_id: string) {
@@ -193,8 +200,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     listPurchases: (store: StoreKey, filter: PurchaseFilter, page: FilteredPage) =>
       read(listPurchases(store, filter, page)),
     /**
-     * Finds the purchases with a transaction id that match the filter: at most one of each store,
-     * and at most `limit`.
+     * Finds the purchases with a transaction id that match the filter: at most one of each store, in
+     * the order of the stores.
      */
     findTransactions: (...request: Parameters<typeof findTransactions>) =>
       read(findTransactions(...request)),
@@ -249,7 +256,7 @@ type Times = Pick<PurchaseFilter, 'from' | 'to'>
 function finishedImports(startedAt: string): string {
   const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
   return `
-    SELECT i.seq, i.import_id, s.account_id, s.store_id, ${startedAt} AS created_at, i.undone_at,
+    SELECT i.seq AS place, i.seq, ${lengthOf('i.totals')}, i.import_id, s.account_id, s.store_id, ${startedAt} AS created_at, i.undone_at,
       ${details}
     FROM imports i JOIN stores s ON s.seq = i.store
     WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
