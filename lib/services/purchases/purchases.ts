@@ -45,9 +45,10 @@ export interface Purchases extends Overview {
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
    * One page of a store's purchases in order of import, or newest first. A page examines at most
-   * 10,000 purchases. It may then have fewer than `limit`, or none, and still a `next`. With a
-   * `transaction_id` it has the purchase with this id, without a `store_id` that of each store of
-   * the account: at most `limit`. Throws `invalid_request` for an unknown store or import.
+   * 10,000 purchases, and ends when their metadata have 1 MiB of text. It may then have fewer than
+   * `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase with this id,
+   * without a `store_id` that of each store of the account. Throws `invalid_request` for an unknown
+   * store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** The changes of a purchase's status, oldest first. Empty for a purchase that never changed. */
