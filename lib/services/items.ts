@@ -131,8 +131,7 @@ export function createItems(context: Context): Items {
   const items: Items = {
     async create(account, input, options = {}) {
       assertAccount(account)
-      const parsed = parseNewItem(input)
-      const { meta: metadata, ...rest } = parsed
+      const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
       // The store's record may be outdated. Only its ids are used, and they never change.
       const store = await getNamedStore(storage.stale, account, fields.store_id)
@@ -141,7 +140,11 @@ export function createItems(context: Context): Items {
         context,
         account,
         'item.create',
-        { input: fields, sent: sentFields(parsed, input), record: item },
+        {
+          input: fields,
+          sent: sentFields(fields, { ...input, metadata: input.meta }),
+          record: item,
+        },
         options,
         async (write) => {
           if ((await rowQuotas.items.room(item.account_id)) < 1) throw rowQuotas.items.refusal()
