@@ -14,7 +14,13 @@ interface Amount {
 const AMOUNT = /^(\D{0,16})(\d(?:.*\d)?)(\D{0,16})$/
 const SIGN = /[+\-−]/ // U+2212 is the minus of some spreadsheets and locales
 
+const NO_MARKS: readonly string[] = []
+
 function parseAmount(cell: string): Amount | undefined {
+  // Nearly all amounts begin and end with a digit.
+  if (isDigit(cell, 0) && isDigit(cell, cell.length - 1)) {
+    return { isNegative: false, number: cell, marks: NO_MARKS }
+  }
   const [, before = '', number = '', after = ''] = AMOUNT.exec(cell) ?? []
   if (number === '') return undefined
   const [sign] = SIGN.exec(before) ?? ['+']
@@ -22,10 +28,14 @@ function parseAmount(cell: string): Amount | undefined {
   return { isNegative: sign !== '+' && /[1-9]/.test(number), number, marks }
 }
 
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return code >= 48 && code <= 57
+}
+
 /** Whether a price or a quantity is below zero. */
 export function isNegative(cell: string): boolean {
-  // Nearly all cells are digits only, or have no sign.
-  return cell !== '' && SIGN.test(cell) && parseAmount(cell)?.isNegative === true
+  return cell !== '' && !isDigit(cell, 0) && parseAmount(cell)?.isNegative === true
 }
 
 const NEGATIVE = 'is negative: give its status, or skip it'
@@ -42,6 +52,7 @@ export function isRefund({ status }: Pick<Row, 'status'>): boolean {
 /** Converts a quantity like `2.0`, or `-2` of a refund, to digits. Returns '' for a mistake. */
 export function readQuantity(row: Row, wrong: Wrong): string {
   const { quantity } = row
+  if (quantity === '1') return quantity
   const [, digits = quantity] = WHOLE.exec(quantity) ?? []
   if (!isNegative(quantity) || isRefund(row)) return digits
   wrong('quantity', 'negative', NEGATIVE)
@@ -69,17 +80,16 @@ export function createPriceReader(
     // The canonical format has digits only, and a refund's minus.
     if (!isMajor && decimal === undefined) return isBelowZero ? row.price.slice(1) : row.price
     const currency = row.currency || fallback || ''
-    const isCode = /^[A-Z]{3}$/.test(currency)
+    const isCode = CODE.test(currency)
     const exponent = isMajor ? exponentOf(currency) : 0
     const amount = parseAmount(row.price)
     const other = isCode && amount?.marks.some((mark) => !fits(mark, currency))
     if (other) return refuse(`has a currency sign or code that is not one of ${currency}`)
-    const isOneGroup = /^\d{1,3}[.,]\d{3}$/.test(amount?.number ?? '')
     const isComma = amount?.number.includes(',') ?? false
     // Of three decimals, `12,500` and `12.500` may be twelve or twelve thousand. Without decimals,
     // the point in `1.000` can only be a mark between thousands.
     const isUnclear = exponent >= 3 || (exponent === 0 && !isComma)
-    if (isDecimalAssumed && isOneGroup && isUnclear) {
+    if (isDecimalAssumed && isUnclear && ONE_GROUP.test(amount?.number ?? '')) {
       return refuse('may have decimals or thousands: give decimal in the layout')
     }
     // Without a layout, a comma before three digits is unclear, unless the currency has no decimals.
@@ -89,6 +99,8 @@ export function createPriceReader(
   }
 }
 
+const CODE = /^[A-Z]{3}$/
+const ONE_GROUP = /^\d{1,3}[.,]\d{3}$/
 const MINOR = 'must be a whole amount in minor units, like 499 for 4.99'
 
 function expected(isCode: boolean, currency: string, decimal = '.', isComma: boolean): string {

@@ -234,8 +234,9 @@ function createLayout(
     const passedOver = (appAt >= 0 ? apps.check(app) : undefined) ?? findSkip(cells)
     if (passedOver) return passedOver
     canonical.status = readStatus(canonical.status, wrong)
-    const isBelowZero = isNegative(canonical.price) || isNegative(canonical.quantity)
-    if (format.negative && isBelowZero && !isRefund(canonical)) {
+    const isBelowZero =
+      format.negative && (isNegative(canonical.price) || isNegative(canonical.quantity))
+    if (isBelowZero && !isRefund(canonical)) {
       if (format.negative === 'skip') return BELOW_ZERO
       canonical.status = format.negative
     }
@@ -257,7 +258,7 @@ function createLayout(
       canonical[field] = readTime(canonical[field], (message) => wrong(field, 'invalid', message))
     }
     if (canonical.quantity !== '') canonical.quantity = readQuantity(canonical, wrong)
-    if (CODE.test(canonical.currency)) canonical.currency = canonical.currency.toUpperCase()
+    if (canonical.currency !== '') canonical.currency = readCurrency(canonical.currency)
     if (canonical.price !== '') {
       canonical.currency ||= format.currency ?? ''
       canonical.price = readPrice(canonical, wrong)
@@ -293,7 +294,8 @@ const LEFT_OUT: PassedOver = { reason: 'left_out' }
 
 /** Returns the same array if no cell has a blank at an end. */
 function trimCells(cells: readonly string[]): readonly string[] {
-  return cells.some(hasOuterBlank) ? cells.map(trimBlanks) : cells
+  for (const cell of cells) if (hasOuterBlank(cell)) return cells.map(trimBlanks)
+  return cells
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -319,6 +321,12 @@ function unguardCells(cells: Mutable<PurchaseCells>): void {
   cells.user_id = unguard(cells.user_id)
 }
 
+/** Reads a currency in any case. Other texts than three letters are an error later. */
+function readCurrency(text: string): string {
+  const isUpper = text.charCodeAt(0) < 97 && text.charCodeAt(1) < 97 && text.charCodeAt(2) < 97
+  return !isUpper && CODE.test(text) ? text.toUpperCase() : text
+}
+
 /** What other programs call tillkit's own statuses. */
 const SYNONYMS = new Map<string, PurchaseStatus>([
   ...['completed', 'complete', 'paid', 'success', 'succeeded'].map(
@@ -329,7 +337,7 @@ const SYNONYMS = new Map<string, PurchaseStatus>([
 
 /** Returns an unknown word unchanged: it is an error later. */
 function readOwnStatus(word: string): string {
-  return SYNONYMS.get(word) ?? word
+  return word === '' || word === 'purchased' ? word : (SYNONYMS.get(word) ?? word)
 }
 
 const NAMED_WORDS = 12

@@ -82,7 +82,7 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
       }
     }
     const { result, seen } = await inBlock((tx) => writeCompared(tx, entries, first))
-    seenRows.add(seen)
+    seenRows.addAll(seen)
     expectsRepeats = result.added < entries.length
     last += result.added
     return result

@@ -21,6 +21,14 @@ const PAGE_BITS = 4_096
 export function createSeenRows() {
   const pages = new Map<number, Uint32Array>()
   const times = new Map<number, number>()
+  const add = (key: number, time: SeenTime): void => {
+    const bit = key % PAGE_BITS
+    const number = Math.floor(key / PAGE_BITS)
+    const page = pages.get(number) ?? new Uint32Array(PAGE_BITS / 32)
+    if (page[bit >>> 5] === 0) pages.set(number, page)
+    page[bit >>> 5] = (page[bit >>> 5] ?? 0) | (1 << (bit & 31))
+    if (time !== 'stored') times.set(key, time)
+  }
   return {
     find(key: number): SeenTime | undefined {
       const bit = key % PAGE_BITS
@@ -28,16 +36,10 @@ export function createSeenRows() {
       if ((word & (1 << (bit & 31))) === 0) return undefined
       return times.get(key) ?? 'stored'
     },
-    /** Adds rows once their comparison is written. */
-    add(seen: Seen): void {
-      for (const [key, time] of seen) {
-        const bit = key % PAGE_BITS
-        const number = Math.floor(key / PAGE_BITS)
-        const page = pages.get(number) ?? new Uint32Array(PAGE_BITS / 32)
-        pages.set(number, page)
-        page[bit >>> 5] = (page[bit >>> 5] ?? 0) | (1 << (bit & 31))
-        if (time !== 'stored') times.set(key, time)
-      }
+    add,
+    /** Adds the rows of a comparison once it is written. */
+    addAll(seen: Seen): void {
+      for (const [key, time] of seen) add(key, time)
     },
   }
 }

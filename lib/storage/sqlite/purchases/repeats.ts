@@ -9,7 +9,7 @@ import { run } from '../../sql/program.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import { addOverlaps, compareRows, type RepeatDialect } from '../../sql/purchases/repeats.ts'
 import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
-import { type Seen, type SeenRows, seenKey } from '../../sql/purchases/seen-rows.ts'
+import { type SeenRows, seenKey } from '../../sql/purchases/seen-rows.ts'
 import type { RowOutcomes } from '../../sql/records.ts'
 import { PURCHASE_IDENTITIES } from '../../sql/tables.ts'
 import type { Connection } from '../connection.ts'
@@ -86,7 +86,7 @@ export function compareAppended(
   const comparing = { comparison, first: 0, seenRows } // all rows are stored, none is added
   const compared = compareRows(DIALECT, REPEATS, lease, rows, comparing)
   const { result, seen } = execute(db, compared)
-  seenRows.add(seen)
+  seenRows.addAll(seen)
   db.run(DELETE_PURCHASES, JSON.stringify(rows.map(({ seq }) => seq)))
   return sumOutcomes([identical, result])
 }
@@ -112,17 +112,18 @@ function deleteIdentical(
     const status = PURCHASE_STATUSES[group.status as number] as PurchaseStatus
     const purchases = JSON.parse(group.purchases as string) as number[]
     const stored = JSON.parse(group.stored as string) as number[]
-    const seen: Seen = new Map()
+    const isOwn = earlier === lease.import
+    let first = 0
     for (const [i, purchase] of purchases.entries()) {
       const key = seenKey(stored[i] as number, status)
-      const isOwn = earlier === lease.import
-      const before = seen.get(key) ?? seenRows.find(key) ?? (isOwn ? 'stored' : undefined)
-      if (before === 'stored') repeats.push(purchase)
-      else if (before === undefined) seen.set(key, 'stored')
+      const before = seenRows.find(key) ?? (isOwn ? 'stored' : undefined)
+      if (before === undefined) {
+        seenRows.add(key, 'stored')
+        first++
+      } else if (before === 'stored') repeats.push(purchase)
       else conflicts.push({ line: lineOf(purchase), field: 'purchased_at' })
     }
-    seenRows.add(seen)
-    if (seen.size > 0) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + seen.size)
+    if (first > 0) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + first)
     count += purchases.length
     identical.push(group.purchases as string)
   }
