@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { importRows } from '../storage/fixtures/imports.ts'
+import { newRow } from '../storage/fixtures/records.ts'
 import { createShopFile } from '../support/served.ts'
 import { connectTo, createClient, importForm, inChunks, rawRequest } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
+import { openSqlite } from '../support/sqlite.ts'
 
 const LAST = '0\r\n\r\n'
 
@@ -56,4 +59,33 @@ test('simultaneous imports of metadata that is large when parsed fit into a smal
   })
 
   assert.deepEqual(await Promise.all(imports), Array(3).fill('{"ok":true}'))
+})
+
+/** JSON that takes 24 times its size when it is parsed. */
+const CELLS = { cells: Array(20_000).fill({}) }
+
+// A page of all purchases took 24 times 24 MB, and the server ended.
+test('pages and exports of purchases with large metadata fit into a small heap', {
+  skip: soakOnly,
+}, async (t) => {
+  const { serve, db, account_id, account_key, project_id } = await createShopFile(t)
+  const storage = await openSqlite(db)
+  const store = { account_id, store_id: 'main' }
+  const rows = Array.from({ length: 400 }, (_, i) =>
+    newRow(i + 1, { user_id: 'ann', metadata: CELLS }),
+  )
+  for (let i = 0; i < rows.length; i += 50) {
+    await importRows(storage, store, `imp_${i}`, rows.slice(i, i + 50))
+  }
+  await storage.close()
+  const { url } = await serve(['--console'], { NODE_OPTIONS: '--max-old-space-size=256' })
+  const send = createClient(url)
+  const get = async (path: string) => (await send(`GET ${path}`, { account_key })).status
+
+  const paths = ['/purchases?store_id=main&limit=1000', `/projects/${project_id}/users/ann`]
+  for (const path of paths) {
+    const found = await Promise.all([path, path].map((each) => get(`/manage/v1${each}`)))
+    assert.deepEqual(found, [200, 200])
+  }
+  assert.equal(await get('/healthz'), 200)
 })
