@@ -146,7 +146,7 @@ const refused: readonly (readonly [code: number, line: string, said: RegExp])[] 
   [1, 'purchases list --account acc_x --store main', /No account has this account_id/],
   [1, 'purchases list --store main --import imp_x', /--import names no import into/],
   [1, 'purchases summary --import imp_x', /--import names no import into any/],
-  [2, 'purchases summary --by year', /--by must be one of day, week, month/],
+  [2, 'purchases summary --by year', /--by must be one of store, day, week, month/],
   [2, 'purchases import none.csv --store main', /ENOENT/],
   [2, 'purchases import - --store main --map sku', /--map takes FIELD=COLUMN/],
   [2, 'purchases import - --store main --map colour=x', /--map must map some of transaction_id/],
