@@ -163,7 +163,7 @@ export type {
 } from './services/purchases/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { NearQuota } from './services/row-quotas.ts'
-export type { StoredSecret } from './services/secrets.ts'
+export type { StoredSecret } from './services/secret-fields.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'

@@ -10,7 +10,13 @@ import {
   subjectOf,
 } from './audit.ts'
 import type { Context } from './context.ts'
-import { configBytes, isStore, keyChecksOf, type SecretHolder, sealSecrets } from './secrets.ts'
+import {
+  configBytes,
+  isStore,
+  keyChecksOf,
+  type SecretHolder,
+  sealSecrets,
+} from './secret-fields.ts'
 import { endpointWrites } from './webhooks/endpoints.ts'
 
 // Projects and stores have a configuration, which may have secrets and a webhook URL.

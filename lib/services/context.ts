@@ -10,7 +10,7 @@ import { createKeyUses } from './key-uses.ts'
 import { createLongCalls } from './long-calls.ts'
 import { parseQuotas, type Quotas } from './quotas.ts'
 import { createRowQuotas } from './row-quotas.ts'
-import { createSealer } from './secrets.ts'
+import { createSealer } from './sealer.ts'
 
 const DAY_MS = MAX_LIFETIME * 1000
 

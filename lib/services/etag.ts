@@ -3,7 +3,7 @@ import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { CallOptions } from './audit.ts'
 import { hashText } from './ids.ts'
-import { isStore, withoutSecrets } from './secrets.ts'
+import { isStore, withoutSecrets } from './secret-fields.ts'
 
 /** The options of a change of a project or store. */
 export interface ChangeOptions extends CallOptions {

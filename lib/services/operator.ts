@@ -26,16 +26,16 @@ import { auditedWrite, type CallOptions } from './audit.ts'
 import { updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
 import type { NearQuota } from './row-quotas.ts'
+import { isSealed } from './sealer.ts'
 import {
   configBytes,
   dropUnreadable,
   findSecrets,
   findUnreadable,
-  isSealed,
   type SecretHolder,
   type StoredSecret,
   sealSecrets,
-} from './secrets.ts'
+} from './secret-fields.ts'
 import { renewEndpoint } from './webhooks/endpoints.ts'
 
 /** The operator's methods. They take no caller. */

@@ -29,7 +29,7 @@ import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secret-fields.ts'
 
 export interface Projects {
   /**

@@ -29,7 +29,7 @@ import {
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createTokenId, readTokenId } from './ids.ts'
-import { withoutSecrets } from './secrets.ts'
+import { withoutSecrets } from './secret-fields.ts'
 
 export interface IssuedToken {
   readonly token: string

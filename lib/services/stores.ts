@@ -27,7 +27,7 @@ import { createConfigured, updateConfigured } from './configured.ts'
 import type { Context } from './context.ts'
 import { assertMatch, type ChangeOptions } from './etag.ts'
 import { createId } from './ids.ts'
-import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, withoutSecrets, withSentSecrets } from './secret-fields.ts'
 
 export interface Stores {
   /**

@@ -23,7 +23,7 @@ import { catalogPages } from '../../storage/port.ts'
 import { subjectOf } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { newItem } from '../items.ts'
-import type { SecretHolder } from '../secrets.ts'
+import type { SecretHolder } from '../secret-fields.ts'
 
 export type Draft = ReturnType<typeof createDraft>
 

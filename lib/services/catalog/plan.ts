@@ -43,7 +43,7 @@ import {
   type SecretHolder,
   sealSecrets,
   secretsOf,
-} from '../secrets.ts'
+} from '../secret-fields.ts'
 import {
   addChange,
   assertSame,

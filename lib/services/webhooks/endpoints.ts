@@ -9,7 +9,8 @@ import {
 } from '../../domain/endpoint.ts'
 import { isSameJson } from '../../domain/fields.ts'
 import type { Context } from '../context.ts'
-import { placeOf, type Sealed, type Sealer, type SecretHolder, secretsOf } from '../secrets.ts'
+import type { Sealed, Sealer } from '../sealer.ts'
+import { placeOf, type SecretHolder, secretsOf } from '../secret-fields.ts'
 
 /**
  * Returns how a new or changed project or store changes its webhook endpoint: a list of one change,
