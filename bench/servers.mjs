@@ -96,6 +96,7 @@ export async function startServer(script, args = [], file = '/dev/null') {
   if (url === undefined) throw new Error(`${script} ${args.join(' ')} did not start`)
   return {
     url,
+    pid: child.pid,
     /** Its memory in MiB: `VmRSS` is the current one, `VmHWM` the peak. */
     memory(name) {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')

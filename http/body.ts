@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import { TillError } from '../lib/index.ts'
+import { mainThread } from '../lib/turns.ts'
 import type { Reservation } from './in-flight.ts'
 import type { Limits } from './limits.ts'
 import { TransportFault } from './problems.ts'
-import { waitForTurn } from './scheduler.ts'
 
 /** A request with its body, of `node:http` or of fetch. */
 export interface RequestBody {
@@ -49,11 +49,11 @@ export async function json<Body>(
   if (body.isBodyRead) return parsedByHost(body, limits, memory) as Body
   const bytes = await collect(body, limits, memory)
   if (isOptional && bytes.length === 0) return {} as Body
-  if (bytes.length > LARGE_BYTES) {
-    await waitForTurn(memory.account) // lets other requests run: parsing can take 20 ms
+  if (bytes.length <= LARGE_BYTES) return parseBytes(bytes, limits, memory) as Body
+  return mainThread.run(memory.account, async () => {
     if (body.hangUp) throw body.hangUp
-  }
-  return parseBytes(bytes, limits, memory) as Body
+    return parseBytes(bytes, limits, memory) as Body // takes up to 20 ms
+  })
 }
 
 /** Reads a JSON object. An empty body counts as an object without fields. */

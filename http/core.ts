@@ -81,7 +81,8 @@ export function createCore(till: Till, context: ServerContext) {
       const body = fields ? pick(fields, sent as Body) : sent
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
-      const result = await together(() => handler(call))
+      const run = async () => together(() => handler(call))
+      const result = description.isInTurn ? await runInTurn(exchange, run) : await run()
       // A public document is cached elsewhere, and has no caller.
       if (description.etag === 'cached' && credential.scope) {
         remember?.({ route, caller: caller as Session, answer: result })
@@ -94,6 +95,13 @@ export function createCore(till: Till, context: ServerContext) {
       release()
     }
   }
+
+  /** Runs a handler in a turn of its account, unless the client has gone meanwhile. */
+  const runInTurn = (exchange: Exchange, run: () => Promise<Result>) =>
+    context.turns.run(exchange.account_id ?? '', async () => {
+      if (exchange.hangUp) throw exchange.hangUp
+      return run()
+    })
 
   /**
    * Creates the reply to a read from its cached answer. Throws 429 when a rate limit is exceeded.

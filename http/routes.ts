@@ -86,6 +86,7 @@ export const routes = [
     query: 'OwnPurchasesQuery',
     answer: 'OwnedPage',
     isExtension: true,
+    isInTurn: true,
     errors: ['invalid_request'],
   }),
   route('POST', '/api/v1/projects', accountKey, json, createProject, {

@@ -1,4 +1,5 @@
-import type { Till } from '../lib/index.ts'
+import type { PoolState, Till } from '../lib/index.ts'
+import { mainThread, Turns } from '../lib/turns.ts'
 import { createCors } from './cors.ts'
 import { createHostAccount } from './host-account.ts'
 import { createConcurrencyLimits, createMemoryBudget } from './in-flight.ts'
@@ -10,6 +11,14 @@ import { createRateLimit } from './rate-limit.ts'
 
 /** The state that all requests of a server share. */
 export type ServerContext = ReturnType<typeof createServerContext>
+
+/**
+ * Creates the turns of reads. PostgreSQL reads at the same time for several callers, but one account
+ * uses a third of the connections.
+ */
+function createTurns(pool: PoolState | undefined): Turns {
+  return pool ? new Turns({ most: pool.size, mostOfOwner: pool.size / 3 }) : mainThread
+}
 
 /** Throws a TypeError for an unknown or wrong option: a misspelt limit would have no effect. */
 export function createServerContext<Request>(till: Till, options: HandlerOptions<Request>) {
@@ -37,6 +46,7 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
     connections,
     limits,
     concurrency,
+    turns: createTurns(poolState()),
     memory,
     /** The number of trusted proxies. */
     trustProxy: Number(trustProxy),

@@ -10,7 +10,6 @@ import type { CreatedItemAnswer, ItemAnswer } from '../answers.ts'
 import { runWhenFree } from '../in-flight.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import type { Call, Result } from '../route.ts'
-import { waitForTurn } from '../scheduler.ts'
 
 /** `POST /items` */
 export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
@@ -33,9 +32,11 @@ export async function listItems({
   const { limit = MAX_PAGE, cursor } = query
   const asked = { store_id: query.store_id as string, limit, cursor } // validated by the library
   const { account_id } = caller
+  const { limits, concurrency, turns } = context
+  const list = () => till.items.list(caller, asked)
   // Only the whole list is surely in the cache. Any other page, of up to 1 MiB, takes up to 15 ms.
-  if (query.limit !== undefined || cursor !== undefined) await waitForTurn(account_id)
-  const { items, next, revision } = await till.items.list(caller, asked)
+  const isWhole = query.limit === undefined && cursor === undefined
+  const { items, next, revision } = isWhole ? await list() : await turns.run(account_id, list)
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
     return {
@@ -46,15 +47,15 @@ export async function listItems({
   // Formatting the first page, of up to 1,000 items or 1 MiB, takes up to 80 ms, and other requests
   // wait meanwhile. So the list is sent in smaller pages.
   const pageLimit = Math.ceil(items.length / 8)
-  const { limits, concurrency } = context
-  const read = async (cursor?: string) => {
-    await waitForTurn(account_id)
-    return runWhenFree(concurrency.reads, account_id, limits.answerTimeout, async () => {
-      const page = await till.items.list(caller, { ...asked, limit: pageLimit, cursor })
-      await till.verify(caller)
-      return page
-    })
+  const readPage = async (cursor?: string) => {
+    const page = await till.items.list(caller, { ...asked, limit: pageLimit, cursor })
+    await till.verify(caller)
+    return page
   }
+  const read = (cursor?: string) =>
+    runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () =>
+      turns.run(account_id, () => readPage(cursor)),
+    )
   return { body: new StreamedBody(chunksOf(read, cursor), etagOf(revision)) }
 }
 

@@ -13,7 +13,6 @@ import { createImport } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
 import { StreamedBody } from '../representation.ts'
 import { type AnyRoute, type Call, type Result, type RouteDescription, route } from '../route.ts'
-import { waitForTurn } from '../scheduler.ts'
 import { form } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
 
@@ -21,9 +20,6 @@ import { type Handler, handlers, type OperationName } from './handlers.ts'
 type CheckedOperation = Operation & RouteDescription & { readonly name: OperationName }
 
 const BASE = '/manage/v1'
-
-/** Requests for larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
-const LARGE_PAGE = 100
 
 /**
  * An account key. Unlike `accountKey`, refuses an account that the embedding application has
@@ -53,6 +49,8 @@ function createRoute(operation: CheckedOperation): AnyRoute {
   const description = {
     ...operation,
     errors: [...missing, ...errors, ...(isRead ? ['invalid_request' as const] : [])],
+    // Reports may take minutes, and have turns of their own in the library.
+    isInTurn: isRead && isReport !== true,
   }
   if (operation.isUpload)
     return route(method, BASE + path, keyOnly, form, createImport, description)
@@ -80,9 +78,8 @@ function createHandler(
     const [id, ...others] = Object.values(params)
     const isId = id !== undefined && !schema && others.length === 0
     const input = (isId ? id : { ...picked, ...params }) as never
-    if (Number(picked?.limit) > LARGE_PAGE) await waitForTurn(caller.account_id)
     const result = run({ till, caller, input, options })
-    if (file) return streamFile(caller, file, result as AsyncIterable<string>)
+    if (file) return streamFile(file, result as AsyncIterable<string>)
     const answer = await (result as Promise<object>)
     if (!etag) return { body: answer }
     // A project or a store. The result of a change has the secrets that were sent: reads it again.
@@ -123,19 +120,11 @@ function convert(value: string, type: unknown): unknown {
  * Answers with a JSON file whose text is created while it is sent. The request counts in the
  * concurrency limit only until its first chunk, not while a slow client reads.
  */
-async function streamFile(
-  { account_id }: KeyedAccount,
-  fileName: string,
-  chunks: AsyncIterable<string>,
-): Promise<Result> {
+async function streamFile(fileName: string, chunks: AsyncIterable<string>): Promise<Result> {
   const source = chunks[Symbol.asyncIterator]()
   const first = await source.next() // before the headers: an error becomes a problem document
-  const next = async () => {
-    await waitForTurn(account_id)
-    return source.next()
-  }
   async function* rest() {
-    for (let chunk = first; !chunk.done; chunk = await next()) yield Buffer.from(chunk.value)
+    for (let chunk = first; !chunk.done; chunk = await source.next()) yield Buffer.from(chunk.value)
   }
   const headers = { 'content-disposition': `attachment; filename="${fileName}"` }
   return { body: new StreamedBody(rest()), headers }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createFetchHandler } from '../../http/index.ts'
-import { serveShop } from '../support/server.ts'
+import { createSignal, eventually, overFetch, serveShop } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
 
 const KIB = 1024
 const ITEM_KIB = 32
@@ -25,7 +27,7 @@ async function startWatched(t: TestContext) {
     const loop = performance.nodeTiming.uvMetricsInfo.loopCount
     const page = await listItems(...query)
     const [, { after }] = query
-    pages.push({ loop, isFirst: after === undefined, items: page.items.length })
+    pages.push({ loop, isFirst: !after, items: page.items.length })
     return page
   }
   for (let i = 0; i < 64; i++) {
@@ -97,3 +99,74 @@ function assertSpread(pages: readonly ReadPage[]): void {
   for (const { loop } of pages) counts.set(loop, (counts.get(loop) ?? 0) + 1)
   assert.ok(Math.max(...counts.values()) <= 3, JSON.stringify([...counts]))
 }
+
+const READS = [
+  { method: 'listProjects', line: 'GET /manage/v1/projects?limit=100', isManage: true },
+  { method: 'findEndpoint', line: 'GET /manage/v1/webhooks/PROJECT', isManage: true },
+  {
+    method: 'listOwned',
+    line: 'GET /manage/v1/stores/main/owned?user_id=ann',
+    isManage: true,
+  },
+  { method: 'listOwned', line: 'GET /api/v1/purchases/owned?store_id=main', isManage: false },
+] as const
+
+for (const { method, line, isManage } of READS) {
+  test(`an account reads one after the other, and another one in between: ${line}`, async (t) => {
+    const { send, till, storage, account_key, account, project_id } = await serveShop(t, {
+      options: { manage: true },
+    })
+    const other = await createShop(till, 'Other')
+    const readers: string[] = []
+    const { given: isReleased, give: release } = createSignal()
+    const read = storage[method] as (...args: unknown[]) => Promise<unknown>
+    Object.assign(storage, {
+      async [method](...args: unknown[]) {
+        const isOwn = !JSON.stringify(args).includes(other.account_id)
+        readers.push(isOwn ? 'own' : 'other')
+        if (isOwn) await isReleased
+        return read(...args)
+      },
+    })
+    const issued = await till.sessions.issue(account, { project_id, user_id: 'ann' })
+    const credential = isManage ? { account_key } : { token: issued.token }
+    const target = line.replace('PROJECT', project_id)
+    const owns = Array.from({ length: 12 }, () => send(target, credential))
+    const theirs = { account_key: other.account_key }
+    assert.equal((await send('GET /manage/v1/projects', theirs)).status, 200)
+    assert.equal(readers.filter((each) => each === 'own').length, 1)
+
+    release()
+    for (const own of owns) assert.notEqual((await own).status, 503)
+    assert.ok(readers.length >= 12)
+  })
+}
+
+test('a read that waits for its turn is dropped when its client has gone', async (t) => {
+  if (overFetch) return t.skip('a fetch handler does not see that a client has gone')
+  const { storage, withKey, connect, entryOf } = await serveShop(t, {
+    options: { manage: true },
+  })
+  const { listOwned } = storage
+  const { given: isReleased, give: release } = createSignal()
+  let reads = 0
+  storage.listOwned = async (...query) => {
+    reads++
+    await isReleased
+    return listOwned(...query)
+  }
+  const line = 'GET /manage/v1/stores/main/owned?user_id=ann HTTP/1.1'
+  const clients = await Promise.all(
+    ['first', 'second', 'third'].map((id) =>
+      connect(`${line}\r\nhost: shop\r\n${withKey}\r\nx-request-id: ${id}\r\n\r\n`),
+    ),
+  )
+  await eventually(() => (reads === 1 ? true : undefined), 'a read')
+  clients[1]?.socket.destroy()
+  await setTimeout(50)
+  release()
+
+  assert.equal((await entryOf('second')).status, 499)
+  assert.equal((await entryOf('third')).status, 200)
+  assert.equal(reads, 2)
+})

@@ -7,6 +7,11 @@ import { createShop, failureOf, memoryTill } from '../support/till.ts'
 const WAIT_MS = 10_000
 const REFUSAL = 'Too many long calls are running; try again'
 
+/** Waits for the iterations of the event loop that follow a call before the next one starts. */
+async function turnOver() {
+  for (let i = 0; i < 6; i++) await setImmediate()
+}
+
 /** Two shops on a storage whose pool has connections for two long calls. Its summaries wait. */
 async function createShops(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -29,7 +34,7 @@ async function createShops(t: TestContext) {
   }
   const endNext = async () => {
     started.shift()?.end()
-    await setImmediate()
+    await turnOver()
   }
   const running = () => started.map(({ account_id }) => account_id)
   return { till, storage, own, other, summarize, endNext, running }
