@@ -162,9 +162,14 @@ const NARROWING = [' ', 'refunds', 'buyers', 'refunded', 'purchased']
 
 const BAR_WIDTH = 16
 
-/** A bar that compares a row's revenue with the largest revenue in the same currency. */
+/**
+ * A bar that compares a row's revenue with the largest revenue. Without bars if the rows have several
+ * currencies, because their amounts have no common scale.
+ */
 function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
-  const ofCurrency = all.filter(({ currency }) => currency === row.currency)
-  const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))
-  return largest === 0 ? '' : '#'.repeat(Math.round((Number(row.revenue) / largest) * BAR_WIDTH))
+  const currencies = new Set(all.map(({ currency }) => currency).filter((each) => each !== ''))
+  const largest = Math.max(...all.map(({ revenue }) => Number(revenue)))
+  return largest === 0 || currencies.size > 1
+    ? ''
+    : '#'.repeat(Math.round((Number(row.revenue) / largest) * BAR_WIDTH))
 }
