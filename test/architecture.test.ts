@@ -125,3 +125,21 @@ test('no object or array is written only to be spread: each property has a line 
   })
   assert.deepEqual(spreads, [])
 })
+
+/** Finds the functions that have more than one line: all of their lines, the indentation, the name. */
+const FUNCTION =
+  /^(?=(( *)(?:export |async |const )*(?:function\*? )?\*?(\w+)[^\n]*\((?:[^\n]*|\n(?:\2 [^\n]*\n)*\2\)[^\n]*) \{\n(?:\2 [^\n]*\n|\n)*\2\}))/gm
+
+test('no function of a service has more than 50 lines, except those that create a service', () => {
+  const found = files
+    .filter((file) => file.startsWith('lib/services/'))
+    .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(FUNCTION)])
+    .map(([, lines = '', , name = '']) => ({ name, length: lines.split('\n').length }))
+  assert.ok(found.length > 100)
+  const long = found.filter(({ length }) => length > 50)
+  assert.ok(long.length > 0)
+  assert.deepEqual(
+    long.filter(({ name }) => !name.startsWith('create')),
+    [],
+  )
+})

@@ -3,14 +3,16 @@ import { assertAuthority } from '../../domain/authority.ts'
 import { currencyRefusal } from '../../domain/currency.ts'
 import { invalidField } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import type { RecordedPurchase } from '../../domain/purchase.ts'
+import type { NewPurchase, RecordedPurchase } from '../../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
   parsePurchaseInput,
 } from '../../domain/purchase-input.ts'
+import type { Store } from '../../domain/store.ts'
+import type { Storage } from '../../storage/port.ts'
 import { assertAccount, authorityOf, getNamedStore } from '../access.ts'
-import { auditedWrite, type CallOptions } from '../audit.ts'
+import { type AuditSubject, auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
 import { afterImport } from './after-import.ts'
@@ -34,40 +36,14 @@ export async function recordPurchase(
   const parsed = parsePurchaseInput(input)
   const store = await getNamedStore(storage, account, parsed.store_id)
   assertAuthority({ store }, { store_status: store.status })
-  const sent = parsePurchaseCells(parsed, rulesOf(store))
-  const name = isItemId(sent.sku) ? await findItemName(storage, store, sent.sku) : undefined
-  const row = name === undefined ? sent : { ...sent, sku: name }
-  const project = await storage.findProject(store.project_id)
+  const row = await rowOf(storage, store, parsed)
+  await assertMayAdd(context, store, row)
   const { account_id, store_id } = store
-  const isFull = (await rowQuotas.purchases.room(account_id)) < 1
-  const refusal =
-    currencyRefusal(project, 'currency', row.currency) ??
-    (isFull ? rowQuotas.purchases.refusal() : undefined)
-  const isStored = async () => {
-    const stores = { account_id, store_id }
-    const found = await storage.findTransactions(stores, row.transaction_id, {}, { limit: 1 })
-    return found.records.length > 0
-  }
-  if (refusal && !(await isStored())) throw refusal
   const import_id = createId('rec', now())
-  const { sku, quantity, price, currency, status, purchased_at } = row
-  const about = {
-    subject: `${store_id}/${row.transaction_id}`,
-    project_id: store.project_id,
-    store_id,
-    data: {
-      import_id,
-      sku,
-      quantity,
-      ...(price !== undefined && { price, currency }),
-      status,
-      purchased_at: formatInstant(purchased_at),
-    },
-  }
-  const authority = { ...authorityOf(account), store: { account_id, store_id } }
+  const about = subjectOf(store, import_id, row)
   const write = {
     ...auditedWrite(context, account, 'purchases.record', about, options),
-    authority,
+    authority: { ...authorityOf(account), store: { account_id, store_id } },
   }
   const attempt = () => storage.recordPurchase(store, import_id, row, write)
   const result = await afterImport(attempt, undefined, MAX_WAIT_MS)
@@ -78,4 +54,54 @@ export async function recordPurchase(
   }
   if (result.outcome === 'added') rowQuotas.purchases.add(account_id, 1)
   return result
+}
+
+/** Parses a purchase like a row of a file. Its SKU may also be the id of an item of the store. */
+async function rowOf(
+  storage: Storage,
+  store: Store,
+  parsed: ReturnType<typeof parsePurchaseInput>,
+): Promise<NewPurchase> {
+  const row = parsePurchaseCells(parsed, rulesOf(store))
+  const name = isItemId(row.sku) ? await findItemName(storage, store, row.sku) : undefined
+  return name === undefined ? row : { ...row, sku: name }
+}
+
+/**
+ * Throws if the project refuses the currency, or if the account has no room for another purchase.
+ * A purchase that is already stored may be repeated in both cases.
+ */
+async function assertMayAdd(
+  { storage, rowQuotas: { purchases } }: Context,
+  { account_id, store_id, project_id }: Store,
+  { currency, transaction_id }: NewPurchase,
+): Promise<void> {
+  const project = await storage.findProject(project_id)
+  const isFull = (await purchases.room(account_id)) < 1
+  const refusal =
+    currencyRefusal(project, 'currency', currency) ?? (isFull ? purchases.refusal() : undefined)
+  if (!refusal) return
+  const stores = { account_id, store_id }
+  const { records } = await storage.findTransactions(stores, transaction_id, {}, { limit: 1 })
+  if (records.length === 0) throw refusal
+}
+
+function subjectOf(
+  { project_id, store_id }: Store,
+  import_id: string,
+  { transaction_id, sku, quantity, price, currency, status, purchased_at }: NewPurchase,
+): AuditSubject {
+  return {
+    subject: `${store_id}/${transaction_id}`,
+    project_id,
+    store_id,
+    data: {
+      import_id,
+      sku,
+      quantity,
+      ...(price !== undefined && { price, currency }),
+      status,
+      purchased_at: formatInstant(purchased_at),
+    },
+  }
 }
