@@ -4,7 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, type Storage } from '../../lib/index.ts'
+import { createMemoryStorage, type Project, type Storage } from '../../lib/index.ts'
 import { withReadCache } from '../../lib/storage/cache/cache.ts'
 import { bePatient } from '../support/clock.ts'
 import { createRandom } from '../support/random.ts'
@@ -101,23 +101,33 @@ test('a change in a file is found, also if its audit entry is archived before th
   assert.equal((await cached())?.name, 'Own')
 })
 
-/** A database that reports no commits: the tests change its version themselves. */
-const SILENT = { onWrite() {} }
-
-/** A cache above a memory storage. The test counts its reads and changes its version. */
+/**
+ * A cache above a memory storage that reports no commits. The test counts its reads and changes its
+ * version. `state.lose` reports a lost connection.
+ */
 async function openCached(bytes = 1e6, own: (under: Storage) => Partial<Storage> = () => ({})) {
   const under = createMemoryStorage({ cacheBytes: 0 })
   await insertStores(under)
-  const state = { version: 1, checks: 0 }
-  const check = (previous?: number) => {
+  const state = { version: 1, checks: 0, lose() {}, answer: Promise.resolve() }
+  const check = async (previous?: number) => {
     state.checks++
-    return { version: state.version, changes: state.version === previous ? [] : undefined }
+    const { version } = state
+    await state.answer
+    return { version, changes: version === previous ? [] : undefined }
   }
-  const storage = withReadCache({ ...under, ...own(under) }, SILENT, check, bytes)
+  const db = {
+    onWrite() {},
+    onLost(listener: () => void) {
+      state.lose = listener
+    },
+  }
+  const storage = withReadCache({ ...under, ...own(under) }, db, check, bytes)
   await storage.revision?.check() // nothing is cached before the first version check
   state.checks = 0
   return { under, state, storage }
 }
+
+const rename = (project: Project) => ({ record: { ...project, name: 'New' } })
 
 test('a read that began before a write is not cached after it', async () => {
   const [read, opened] = [createSignal(), createSignal()]
@@ -132,12 +142,75 @@ test('a read that began before a write is not cached after it', async () => {
 
   const early = storage.findProject('prj_1')
   await read.given
-  await storage.updateProject('prj_1', (project) => ({ record: { ...project, name: 'New' } }))
+  await storage.updateProject('prj_1', rename)
   state.version++
   opened.give()
   assert.equal((await early)?.name, 'Game')
 
   assert.equal((await storage.findProject('prj_1'))?.name, 'New')
+})
+
+test('a slow read of an older record does not replace the cached newer one', async () => {
+  let reads = 0
+  const [read, opened] = [createSignal(), createSignal()]
+  const { storage, state } = await openCached(1e6, (under) => ({
+    async findProject(id) {
+      const found = await under.findProject(id)
+      if (++reads === 1) {
+        read.give()
+        await opened.given
+      }
+      return found
+    },
+  }))
+
+  const slow = storage.findProject('prj_1')
+  await read.given
+  await storage.updateProject('prj_1', rename)
+  state.version++
+  await storage.revision?.check()
+  const newer = await storage.findProject('prj_1')
+  opened.give()
+  assert.equal((await slow)?.name, 'Game')
+
+  assert.equal(newer?.name, 'New')
+  assert.equal(await storage.findProject('prj_1'), newer)
+  assert.equal(reads, 2)
+})
+
+test('a version check that runs while its connection is lost tells nothing about the next one', async () => {
+  const answered = createSignal()
+  const { storage, state } = await openCached()
+  const name = async () => (await storage.findProject('prj_1'))?.name
+  const asked = state.checks + 1
+  state.answer = answered.given
+  const checked = storage.revision?.check()
+  while (state.checks < asked) await setTimeout(1)
+  state.lose()
+  // The version of a new connection begins again at 0.
+  state.version = 0
+  answered.give()
+  await checked
+
+  assert.equal(await name(), 'Game')
+  await storage.updateProject('prj_1', rename)
+  state.version = 1
+  assert.equal(await name(), 'New')
+})
+
+test('a request sees a write that its own process made while the request ran', async () => {
+  const storage = createMemoryStorage()
+  await insertStores(storage)
+  await storage.revision?.check()
+  await storage.findProject('prj_1')
+  const together = storage.together()
+  const name = async () => (await together(() => storage.findProject('prj_1')))?.name
+  await storage.revision?.check()
+  assert.equal(await name(), 'Game')
+
+  const audit = newEntry({ action: 'project.update', project_id: 'prj_1' })
+  await storage.updateProject('prj_1', rename, { audit })
+  assert.equal(await name(), 'New')
 })
 
 test('a read that may be outdated shares no read that was sent before it, because that may miss a new record', async () => {
