@@ -313,3 +313,24 @@ test('Ctrl-C while a file is written leaves no part of it', async (t) => {
   await assert.rejects(written, new Interrupted(`${out} was not written`))
   assert.deepEqual(readdirSync(folder), [])
 })
+
+test('a summary of several currencies draws no bars, because they have no common scale', async (t) => {
+  const { run, write } = await setUp(t)
+  const header = 'transaction_id,sku,purchased_at,price,currency'
+  const rows = ['1,gold,2024-01-01T00:00:00Z,499,USD', '2,gold,2024-01-01T00:00:00Z,800,JPY']
+  await run('import', write('two.csv', [header, ...rows, ''].join('\n')))
+  assert.doesNotMatch((await run('summary')).stdout, /#/)
+  assert.match((await run('summary')).stdout, / 800$/m)
+})
+
+test('an import warns of rows that repeat an earlier row', async (t) => {
+  const { run, write } = await setUp(t)
+  const row = '1,gold,2024-01-01T00:00:00Z'
+  const file = write('twice.csv', ['transaction_id,sku,purchased_at', row, row, ''].join('\n'))
+  const { stdout } = await run('import', file)
+  assert.match(
+    stdout,
+    /^Warning: 1 row repeats an earlier row of the file, and count once: line 3$/m,
+  )
+  assert.match(stdout, /^repeated +1$/m)
+})

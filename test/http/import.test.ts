@@ -239,12 +239,17 @@ test('an upload over the limit is 413, with or without Content-Length', async (t
 
 test('the parts layout and skus say how to read a file, and a header counts the rows passed over', async (t) => {
   const { load, purchases } = await start(t)
-  const orders = 'Order,Article,When\n1,gold.1,31.01.2024 10:00\n2,,31.01.2024 10:00\n'
+  const row = '1,gold.1,31.01.2024 10:00\n'
+  const orders = `Order,Article,When\n${row}2,,31.01.2024 10:00\n${row}`
 
   const reply = await load(orders, { layout, skus: 'vendor_sku,item\ngold.1,gold\n' })
 
   assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
-  assert.equal(reply.headers.get('import-passed-over'), '1')
+  const counts = ['import-rows', 'import-passed-over', 'import-repeated']
+  assert.deepEqual(
+    counts.map((name) => reply.headers.get(name)),
+    ['1', '1', '1'],
+  )
   const [purchase] = await purchases()
   assert.deepEqual([purchase?.sku, purchase?.purchased_at], ['gold', '2024-01-31T09:00:00.000Z'])
 })
