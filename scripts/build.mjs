@@ -43,10 +43,13 @@ for (const file of [script, `${script}.LICENSE.txt`, 'swagger-ui.css', 'LICENSE'
   copyFileSync(`node_modules/swagger-ui-dist/${file}`, `dist/reference/${file}`)
 }
 
-// `webhook-thread` and `reader` are started in threads, from files beside the bundle.
+// `webhook-thread` and `reader` are started in threads, from files beside the bundle. The benchmarks
+// and the pictures of the console import `demo` and `demo-shop`.
 await build({
   entryPoints: {
     main: 'cli/main.ts',
+    demo: 'cli/serve/demo.ts',
+    'demo-shop': 'cli/serve/demo-shop.ts',
     'webhook-thread': 'cli/serve/webhook-thread.ts',
     reader: 'lib/storage/sqlite/reader.ts',
   },

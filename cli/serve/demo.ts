@@ -1,23 +1,15 @@
-import type { NewItem, Till } from '../../lib/index.ts'
+import type { Account, Till } from '../../lib/index.ts'
+import { BUNDLE_ID, googlePlayReport, ITEMS, SKU_MAP, webStoreFile } from './demo-shop.ts'
 
 /** The ids and keys of the demo's records. */
 type Demo = NonNullable<Awaited<ReturnType<typeof createDemo>>>
 
-const STORE_ID = 'demo'
-
-const ITEMS: readonly Omit<NewItem, 'store_id'>[] = [
-  { name: 'gold_100', display_name: '100 Gold', price: '499', type: 'consumable' },
-  { name: 'potion', display_name: 'Healing Potion', price: '99', type: 'consumable' },
-  { name: 'skin_dragon', display_name: 'Dragon Skin', price: '1299', type: 'non_consumable' },
-  { name: 'season_pass', display_name: 'Season Pass', price: '999', type: 'subscription' },
-]
-
-const SALES = 2_000
-const DAY_MS = 86_400_000
+const WEB_STORE = 'demo'
+const PLAY_STORE = 'google-play'
 
 /**
- * Creates an account, a project, a store, items and sales of the past year, so that the console has
- * charts. Returns undefined when accounts already exist.
+ * Creates an account and a project. Imports the files of a generated shop into a store of each
+ * kind, so that the console has charts. Returns undefined when accounts already exist.
  */
 export async function createDemo(till: Till, now: number) {
   const { accounts } = await till.accounts.list({ limit: 1 })
@@ -26,46 +18,46 @@ export async function createDemo(till: Till, now: number) {
   const { account_id, account_key } = account
   const project = await till.projects.create(account, {
     name: 'Demo Game',
-    bundle_id: 'com.example.demo',
+    bundle_id: BUNDLE_ID,
     platform: 'mobile',
   })
-  await till.stores.create(account, {
-    project_id: project.id,
-    store_id: STORE_ID,
-    store_type: 'web',
-    store_config: { currency: 'USD' },
-  })
-  for (const item of ITEMS) await till.items.create(account, { store_id: STORE_ID, ...item })
-  const file = [Buffer.from(createSales(now))]
-  await till.purchases.import(account, { store_id: STORE_ID, file, fileName: 'demo.csv' })
+  await createDemoStores(till, account, project.id)
+  await importDemoSales(till, account, now)
   const { id: project_id, public_key } = project
-  return { account_id, account_key, project_id, public_key, store_id: STORE_ID }
+  return { account_id, account_key, project_id, public_key, store_id: WEB_STORE }
 }
 
-/** A purchase file of the past year. Sales grow, and cheap items sell more often. */
-function createSales(now: number): string {
-  let seed = 1
-  // The generator of Park and Miller: each demo has the same sales.
-  const random = () => {
-    seed = (seed * 16_807) % 2_147_483_647
-    return seed / 2_147_483_647
-  }
-  const rows = Array.from({ length: SALES }, (_, i) => {
-    const at = new Date(now - 365 * DAY_MS * (1 - random() ** 0.7)).toISOString()
-    const { name, price } = ITEMS[Math.floor(ITEMS.length * random() ** 1.5)] as NewItem
-    const currency = random() < 0.3 ? 'EUR' : 'USD'
-    const user = 1_000 + Math.floor(700 * random() ** 1.5)
-    const status = i % 37 === 0 ? 'refunded' : i % 41 === 0 ? 'pending' : 'purchased'
-    return [`demo-${i + 1}`, name, at, `player-${user}`, price, currency, status].join()
+/** Creates a web store and a Google Play store with the same items. */
+export async function createDemoStores(till: Till, account: Account, project_id: string) {
+  const store_config = { currency: 'USD' }
+  const stores = [
+    { store_id: WEB_STORE, store_type: 'web', store_config },
+    { store_id: PLAY_STORE, store_type: 'iap', store_config },
+  ] as const
+  for (const store of stores) await till.stores.create(account, { project_id, ...store })
+  // In one transaction, which takes less time than 24.
+  const catalog = { stores: stores.map(({ store_id }) => ({ store_id, items: ITEMS })) }
+  await till.catalog.apply(account, { project_id, catalog })
+}
+
+/** Imports 2,000 purchases of 14 months into the stores of `createDemoStores`. */
+export async function importDemoSales(till: Till, account: Account, now: number) {
+  const google = googlePlayReport({ now, purchases: 1_000 })
+  const report = { store_id: PLAY_STORE, file: google, fileName: 'google-play-sales.csv' }
+  await till.purchases.import(account, { ...report, skus: SKU_MAP })
+  const web = webStoreFile({ now, purchases: 1_000 })
+  await till.purchases.import(account, {
+    store_id: WEB_STORE,
+    file: web,
+    fileName: 'web-store.csv',
   })
-  return ['transaction_id,sku,purchased_at,user_id,price,currency,status', ...rows].join('\n')
 }
 
 /** Formats the demo's keys, and shell commands that call the API with them. */
 export function formatDemo(demo: Demo, url: string): string {
   const api = `${url}/api/v1`
   return `
-A demo account with a project, a store, items and sales was created. Its keys are shown only once:
+A demo account with a project, two stores, items and sales was created. Its keys are shown only once:
 
   account key   ${demo.account_key}
   public key    ${demo.public_key}
