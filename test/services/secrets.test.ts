@@ -43,6 +43,19 @@ describe('a sealer', () => {
   })
 })
 
+test('a configuration is copied only once to leave out its secrets', async () => {
+  const { till } = await createShop()
+  const { account, project } = await createSecrets(till)
+  await till.projects.get(account, project.id) // fills the read cache
+  const [shown, again] = [
+    await till.projects.get(account, project.id),
+    await till.projects.get(account, project.id),
+  ]
+  assert.equal(shown, again)
+  assert.ok(Object.isFrozen(shown.config))
+  assert.equal(shown.config.webhook_secret, undefined)
+})
+
 test('secrets are returned only in the answer to the call that sets them, sealed or not', async () => {
   for (const masterKeys of [[], [OLD]]) {
     const { till } = await createShop({ masterKeys })
