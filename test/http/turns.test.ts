@@ -143,7 +143,7 @@ for (const { method, line, isManage } of READS) {
 }
 
 test('a read that waits for its turn is dropped when its client has gone', async (t) => {
-  if (overFetch) return t.skip('a fetch handler does not see that a client has gone')
+  if (overFetch) return t.skip('the adapter decides when the signal of a Request is aborted')
   const { storage, withKey, connect, entryOf } = await serveShop(t, {
     options: { manage: true },
   })

@@ -224,6 +224,26 @@ describe('queries of many purchases in SQLite', () => {
     assert.deepEqual(await summarize(storage), found, 'after a query that failed')
   })
 
+  test('of one user do not block the event loop either', async (t) => {
+    const storage = await open(t, newPath(t))
+    const memory = createMemoryStorage()
+    const rows = ROWS.map((row) => ({ ...row, user_id: 'whale' }))
+    for (const each of [storage, memory]) {
+      await insertShops(each)
+      await importRows(each, MAIN, 'imp_1', rows)
+    }
+    const listOwned = (of: Storage) => of.listOwned(MAIN, 'whale', { limit: 10 }, 0)
+
+    const { found, turns } = await countTurns(() => listOwned(storage))
+
+    if (RUNS_THREADS) assert.ok(turns > 1)
+    assert.deepEqual(
+      found.records.map(({ sku, quantity }) => `${quantity} ${sku}`),
+      ['1200 gem', '4800 gold'],
+    )
+    assert.deepEqual(found, await listOwned(memory))
+  })
+
   test('with many recorded purchases in one store do not block, and include the other stores', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path)

@@ -10,10 +10,21 @@ export type Pause = () => Promise<unknown>
 const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
+/** Returns a pause that is as long as the work since the pause before, but at most 1 s. */
+export function createPause(
+  wait: (ms: number) => Promise<unknown> = (ms) => setTimeout(ms),
+): Pause {
+  let since = performance.now()
+  return async () => {
+    await wait(Math.min(performance.now() - since, MAX_PAUSE_MS))
+    since = performance.now()
+  }
+}
+
 /**
  * Runs `clear` in the background every 30 s until it resolves to true. `clear` calls `pause` after
- * each slice of work. The pause is as long as the slice, but at most 1 s. Ignores errors, because
- * no read returns the rows to delete, and the next run tries again.
+ * each slice of work. Ignores errors, because no read returns the rows to delete, and the next run
+ * tries again.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>) {
   const stopping = new AbortController()
@@ -21,11 +32,7 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>) {
   const wait = (ms: number) => setTimeout(ms, undefined, { signal, ref: false })
 
   const run = async () => {
-    let since = performance.now()
-    const pause = async () => {
-      await wait(Math.min(performance.now() - since, MAX_PAUSE_MS))
-      since = performance.now()
-    }
+    const pause = createPause(wait)
     await pause()
     while (!(await clear(pause).catch(() => false))) await wait(RETRY_MS)
   }

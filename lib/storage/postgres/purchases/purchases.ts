@@ -22,6 +22,7 @@ const COUNT = `
 export const purchaseDialect = (db: Database): PurchaseDialect => ({
   ...SUMMARIES,
   eraseRows,
+  readOfUser: (_store, _user_id, { sql, values }) => db.all(sql, ...values),
   async countPurchases(account_id, most) {
     const values = [most, account_id, most, account_id]
     return numberOf((await db.transaction((tx) => tx.find(COUNT, ...values), LONG_MS))?.n)

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { verifyAuthority } from '../authority.ts'
+import { createPause } from '../cleanup.ts'
 import { text } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
@@ -36,17 +36,18 @@ export function erasureMethod(
     const lease = await insertImport(key, import_id)
     if (!lease) return undefined
     const release = keepLease(lease)
+    const pause = createPause()
     try {
       for (;;) {
         erasure.signal?.throwIfAborted()
         const erased = await sql.write(() => eraseBatch(lease, key, erasure), LAZY)
         if (erased === 0) return true
         erasure.onErased?.(erased)
-        await setImmediate()
+        await pause()
       }
     } finally {
       release()
-      await clearImport(lease)
+      await clearImport(lease, pause)
     }
   }
 }

@@ -53,6 +53,8 @@ export interface PurchaseDialect extends SummaryDialect {
    * half of `most`.
    */
   countPurchases(account_id: string, most: number): Promise<number>
+  /** Runs a query of all purchases of a user. SQLite runs it in another thread if there are many. */
+  readOfUser(store: StoreKey, user_id: string, query: Query): Promise<readonly Row[]>
   /** Removes the user and the metadata of purchases, or deletes the purchases. */
   eraseRows(store: number, user_id: string, rows: readonly Row[], deletes: boolean): Program<void>
 }
@@ -165,19 +167,17 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     }))
   }
 
-  function* listOwned(store: StoreKey, user_id: string, page: Page, now: number) {
+  const listOwned = async (store: StoreKey, user_id: string, page: Page, now: number) => {
     const filter = { user_id, status: 'purchased' } as const
     const found = dialect.listed(OWNED_COLUMNS, store, filter, ALL)
-    const rows = yield* all(
-      `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
-         max(purchased_at) AS last_purchased_at
-       FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
-       GROUP BY name ORDER BY name LIMIT ?`,
-      ...found.values,
-      page.after ?? '',
-      now,
-      page.limit + 1,
-    )
+    const rows = await dialect.readOfUser(store, user_id, {
+      sql: `
+        SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
+          max(purchased_at) AS last_purchased_at
+        FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
+        GROUP BY name ORDER BY name LIMIT ?`,
+      values: [...found.values, page.after ?? '', now, page.limit + 1],
+    })
     return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
   }
 
@@ -212,8 +212,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
      * Lists the purchases of a user with the status `purchased` that have not expired at `now`: one
      * row for each SKU, sorted by SKU. The cursor is the last SKU.
      */
-    listOwned: (store: StoreKey, user_id: string, page: Page, now: number) =>
-      read(listOwned(store, user_id, page, now)),
+    listOwned,
     /**
      * Summarizes the purchases that match the filter, sorted by the groups' fields. All sums are
      * exact and from the same moment. Does not block the event loop for long.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { verifyAuthority } from '../authority.ts'
+import { createPause, type Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
@@ -36,9 +36,13 @@ export function undoMethod(
    * Finds the reason why an import cannot be undone, if there is one. Reads in slices. Nothing
    * changes meanwhile: the lease of the undo keeps imports out, and `isBeingUndone` recordings.
    */
-  const findRefusal = async (seq: number, force: boolean): Promise<UndoOutcome | undefined> => {
-    const own = await count(refusals.own, seq)
-    const others = await count(refusals.others, seq)
+  const findRefusal = async (
+    seq: number,
+    force: boolean,
+    pause: Pause,
+  ): Promise<UndoOutcome | undefined> => {
+    const own = await count(refusals.own, seq, pause)
+    const others = await count(refusals.others, seq, pause)
     const changed = own.changed + others.changed
     if (changed > 0) return { outcome: 'changed', rows: changed }
     if (force) return undefined
@@ -48,7 +52,7 @@ export function undoMethod(
   }
 
   /** Adds up the counts of a statement, slice by slice. */
-  const count = async (statement: string, seq: number) => {
+  const count = async (statement: string, seq: number, pause: Pause) => {
     const sums = { changed: 0, skipped: 0 }
     for (let after = 0, rows = SLICE_ROWS; rows === SLICE_ROWS; ) {
       const slice = await sql.read(find(statement, seq, after, SLICE_ROWS))
@@ -56,7 +60,7 @@ export function undoMethod(
       after = numberOf(slice?.last ?? after)
       sums.changed += numberOf(slice?.changed)
       sums.skipped += numberOf(slice?.skipped)
-      await setImmediate()
+      await pause()
     }
     return sums
   }
@@ -85,11 +89,12 @@ export function undoMethod(
     if (!lease) return undefined
     const release = keepLease(lease)
     const undone = { ...lease, import: seq, owner: randomUUID() }
+    const pause = createPause()
     let isCommitted = false
 
     try {
       if (await sql.read(find(IS_UNDONE, seq))) return UNDONE // by an earlier call
-      const refusal = await findRefusal(seq, force)
+      const refusal = await findRefusal(seq, force, pause)
       if (refusal) return refusal
       await dialect.prepareUndo?.(lease, seq)
       await sql.write(() => commit(lease, undone, undone_at, write), {
@@ -101,8 +106,8 @@ export function undoMethod(
     } finally {
       release()
       // Ignores an error after the commit: the next import deletes the rows.
-      if (isCommitted) await clearImport(undone).catch(() => {})
-      else await clearImport(lease)
+      if (isCommitted) await clearImport(undone, pause).catch(() => {})
+      else await clearImport(lease, pause)
     }
   }
 }

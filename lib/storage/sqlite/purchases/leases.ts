@@ -1,3 +1,4 @@
+import { createPause } from '../../sql/cleanup.ts'
 import { run } from '../../sql/program.ts'
 import { type ImportDialect, type Lease, renewLease } from '../../sql/purchases/imports.ts'
 import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
@@ -48,9 +49,11 @@ export function importDialect(db: Connection): ImportDialect {
     async prepareUndo(lease, undone) {
       const runSlice = createSlices(db, lease)
       const values = [lease.import, undone, lease.import, SLICE_ROWS]
+      const pause = createPause()
       let added: number
       do {
         added = await runSlice(() => db.run(ADD_CHANGES, ...values))
+        await pause()
       } while (added === SLICE_ROWS)
     },
     *commitUndo(lease) {

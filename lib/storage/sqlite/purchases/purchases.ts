@@ -4,10 +4,11 @@ import { find } from '../../sql/program.ts'
 import type { Listing, PurchaseDialect, Span } from '../../sql/purchases/purchases.ts'
 import { readInThread, type ThreadQueue } from '../background.ts'
 import type { Connection } from '../connection.ts'
+import type { SqliteValue } from '../drivers.ts'
 import { seqOfStore } from '../stores.ts'
 import { userKey } from '../user-key.ts'
 import { eraseRows } from './erasure.ts'
-import { STATUS, DIALECT as SUMMARIES } from './summaries.ts'
+import { FEW_ROWS, STATUS, DIALECT as SUMMARIES } from './summaries.ts'
 
 /** Counting in so many imports takes 5 ms. A recorded purchase is an import of its own. */
 const FIND_MANY_IMPORTS = `
@@ -20,8 +21,12 @@ const COUNT = `
   FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NULL AND i.undone_at IS NULL
   WHERE s.account_id = ?`
 
-/** A separate queue: counts do not wait for queries that scan all purchases. */
+/** Separate queues: counts and reads of a user do not wait for queries that scan all purchases. */
 const counts: ThreadQueue = new WeakMap()
+const readsOfUsers: ThreadQueue = new WeakMap()
+
+const FIND_MANY_OF_USER = `
+  SELECT 1 FROM purchase_users WHERE user_key = ? LIMIT 1 OFFSET ${FEW_ROWS}`
 
 export function purchaseDialect(db: Connection): PurchaseDialect {
   return {
@@ -33,6 +38,12 @@ export function purchaseDialect(db: Connection): PurchaseDialect {
         ? await readInThread(counts, db, COUNT, [account_id])
         : db.all(COUNT, account_id)
       return row?.n as number
+    },
+    async readOfUser(store, user_id, { sql, values }) {
+      const key = userKey(seqOfStore(db, store), user_id)
+      const isLong = db.find(FIND_MANY_OF_USER, key) !== undefined
+      const stored = values as SqliteValue[]
+      return isLong ? readInThread(readsOfUsers, db, sql, stored) : db.all(sql, ...stored)
     },
     details: `CROSS JOIN imports i ON i.seq = p.import ${DETAILS}`,
     *lastExamined(store, { import_id }, span, examine) {

@@ -70,7 +70,7 @@ function sizeOf(db: Connection, stores: StoresOfAccount, user_id: string | undef
 }
 
 /** A summary of up to this many rows takes 20 ms, less than the start of a thread. */
-const FEW_ROWS = 5_000
+export const FEW_ROWS = 5_000
 
 /** Runs a query of purchases, in another thread if there are many. */
 export async function readLong(
