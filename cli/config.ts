@@ -23,6 +23,7 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_LOCKDOWN: 'on: as --lockdown of serve',
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
   TILLKIT_QUOTA_PROJECTS: 'how many projects an account may have; default 1000',
+  TILLKIT_QUOTA_KEYS: 'how many keys an account may have; default 1000',
   TILLKIT_QUOTA_STORES: 'how many stores a project may have; default 250',
   TILLKIT_QUOTA_ITEMS: 'how many items an account may have; serve only; default 100000',
   TILLKIT_QUOTA_PURCHASES: 'how many purchases an account may have; serve only; default 20000000',
@@ -55,6 +56,7 @@ export function readConfig(environment: Environment) {
     lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
     quotas: {
       projects: quota('PROJECTS') ?? DEFAULT_QUOTAS.projects,
+      keys: quota('KEYS') ?? DEFAULT_QUOTAS.keys,
       storesPerProject: quota('STORES') ?? DEFAULT_QUOTAS.storesPerProject,
       items: quota('ITEMS') ?? DEFAULT_QUOTAS.items,
       purchases: quota('PURCHASES') ?? DEFAULT_QUOTAS.purchases,

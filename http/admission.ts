@@ -14,7 +14,7 @@ export interface AdmissionRule<Caller> {
 }
 
 export function createAdmission(till: Till, context: ServerContext) {
-  const { concurrency, memory, keyLimit, addressLimit, hostAccount, limits } = context
+  const { concurrency, memory, keyLimit, addressLimit, changeLimit, hostAccount, limits } = context
   const { uploadsOfProject } = limits
   const uploads = new SharedLimit(Infinity, uploadsOfProject, projectFull, projectFull)
 
@@ -43,7 +43,8 @@ export function createAdmission(till: Till, context: ServerContext) {
     async admit(exchange: Exchange, route: AdmissionRule<unknown>) {
       const { credential, readBody } = route
       if (!credential.isProbe) consumeByAddress(exchange)
-      if (!credential.bucketOf) return { caller: undefined, memory: noMemory, release: ignore }
+      if (!credential.bucketOf)
+        return { caller: undefined, memory: noMemory, refund: ignore, release: ignore }
       const kind = typeof route.kind === 'function' ? route.kind(exchange.target.query) : route.kind
       const limit = concurrency[kind]
       // Counts the request by its address until the credential identifies the caller.
@@ -58,6 +59,8 @@ export function createAdmission(till: Till, context: ServerContext) {
         concurrency.verifications.release(address)
       }
       const account = identify(exchange, credential, caller)
+      const changed = credential.changedProjectOf?.(caller)
+      if (changed !== undefined) changeLimit.consume(changed, exchange.answer)
       const uploader = kind === 'uploads' ? exchange.project_id : undefined
       if (uploader && !uploads.hasRoom(uploader)) throw limit.refuse(projectFull)
       limit.acquire(account)
@@ -66,6 +69,10 @@ export function createAdmission(till: Till, context: ServerContext) {
       return {
         caller,
         memory: reservation,
+        /** A request that has failed has changed nothing. */
+        refund() {
+          if (changed !== undefined) changeLimit.refund(changed)
+        },
         release() {
           reservation.release()
           limit.release(account)
@@ -113,6 +120,8 @@ export interface Credential<Caller> {
    * covers several projects.
    */
   projectOf?(caller: Caller): string
+  /** The project whose limit of changes a caller uses, if anyone may get its credential. */
+  changedProjectOf?(caller: Caller): string | undefined
   /** Whether the operator's own programs call the route. No rate limit applies to it. */
   readonly isProbe?: true
   /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
@@ -167,6 +176,8 @@ export function bearer(scope: Scope): Credential<Session> {
     bucketOf: ({ project_id, user_id, issued_by }, address) =>
       issued_by === 'account' ? `${project_id}/${user_id}` : `${project_id} ${address}`,
     projectOf: ({ project_id }) => project_id,
+    changedProjectOf: ({ project_id, issued_by }) =>
+      scope === 'projects:write' && issued_by !== 'account' ? project_id : undefined,
     isForBrowsers: true,
   }
 }

@@ -68,7 +68,7 @@ export function createCore(till: Till, context: ServerContext) {
   ): Promise<Result> => {
     const { credential, readBody, handler, description } = route
     const { headers, request_id, target, together } = exchange
-    const { caller, memory, release } = await admission.admit(exchange, route)
+    const { caller, memory, refund, release } = await admission.admit(exchange, route)
     try {
       const idempotencyKey = singleValueOf(headers['idempotency-key'], 'Idempotency-Key')
       const ifMatch = description.etag === 'matched' && { ifMatch: exchange.header('if-match') }
@@ -89,6 +89,7 @@ export function createCore(till: Till, context: ServerContext) {
       }
       return result
     } catch (error) {
+      refund()
       await credential.confirm?.(till, headers)
       throw error
     } finally {

@@ -34,6 +34,13 @@ export const limits = {
    * project's public key could use up the whole share of its account.
    */
   uploadsOfProject: 4,
+  /**
+   * The maximum number of changes of one project with tokens from its public key in
+   * `changesWindow`; further ones get 429. Anyone may have such a token, and each change takes space
+   * on the disk.
+   */
+  changesOfProject: 20,
+  changesWindow: 10_000,
   /** The maximum number of pipelined requests that wait on a connection; one more closes it. */
   pipelined: 100,
   /** The maximum bytes of all headers of a request together; more gets 431. */

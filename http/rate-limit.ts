@@ -2,7 +2,7 @@ import { BoundedMap } from '../lib/bounded-map.ts'
 import type { AnswerHeaders } from './head.ts'
 import { TransportFault } from './problems.ts'
 
-const WINDOW = 60_000
+const MINUTE_MS = 60_000
 
 /** The tolerance for rounding errors, in milliseconds and in requests. */
 const TOLERANCE = 0.001
@@ -13,18 +13,22 @@ const BUCKETS = 100_000
 export type RateLimit = ReturnType<typeof createRateLimit>
 
 /**
- * Creates a token bucket for each key, which holds `quota` requests and fills in a minute. Stores
- * only the time at which each bucket will be full (GCRA). The map drops its older half when full.
+ * Creates a token bucket for each key, which holds `quota` requests and fills in `window` ms, by
+ * default in a minute. Stores only the time at which each bucket will be full (GCRA). The map drops
+ * its older half when full.
  */
 export function createRateLimit(
   name: string,
   quota: number,
-  now: () => number = () => performance.now(), // a monotonic clock: the wall clock may jump
-  buckets = BUCKETS,
+  {
+    window = MINUTE_MS,
+    now = () => performance.now(), // a monotonic clock: the wall clock may jump
+    buckets = BUCKETS,
+  } = {},
 ) {
-  const interval = WINDOW / quota
+  const interval = window / quota
   const fullAt = new BoundedMap<number>(buckets)
-  const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
+  const policy = `"${name}";q=${quota};w=${window / 1000}`
   const limit = {
     name,
     /** The number of refused requests. */
@@ -38,13 +42,13 @@ export function createRateLimit(
     consume(key: string, answer: AnswerHeaders): void {
       const time = now()
       const before = Math.max(fullAt.get(key) ?? 0, time)
-      const excess = before + interval - time - WINDOW
+      const excess = before + interval - time - window
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
       // Sets the key of a refused request too. The map drops the keys that were set the longest
       // ago, and a client with a dropped key could send requests again at once.
       fullAt.set(key, after)
-      const left = isAllowed ? Math.floor((WINDOW - after + time) / interval + TOLERANCE) : 0
+      const left = isAllowed ? Math.floor((window - after + time) / interval + TOLERANCE) : 0
       const wait = isAllowed ? after - time : excess
       const seconds = Math.max(1, Math.ceil(wait / 1000 - TOLERANCE))
       addToList(answer, 'ratelimit-policy', policy)
@@ -53,6 +57,10 @@ export function createRateLimit(
       limit.refused++
       const message = `Too many requests; the next one is allowed in ${seconds} s`
       throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })
+    },
+    /** Returns a consumed request to the key's bucket. */
+    refund(key: string): void {
+      fullAt.set(key, (fullAt.get(key) ?? 0) - interval)
     },
   }
   return limit

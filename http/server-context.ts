@@ -32,7 +32,9 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
   const { rateLimit, rateLimitAddress } = options
   const keyLimit = rateLimit ? createRateLimit('key', rateLimit) : undefined
   const addressLimit = rateLimitAddress ? createRateLimit('address', rateLimitAddress) : undefined
-  const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
+  const { changesOfProject, changesWindow: window } = limits
+  const changeLimit = createRateLimit('project', changesOfProject, { window })
+  const rateLimits = [keyLimit, addressLimit, changeLimit].filter((limit) => limit !== undefined)
   const { poolState, nearQuotas } = till.operations
   const { webhooks, poolMetrics } = options
   const gauges = { concurrency, memory: memory.requests, connections, rateLimits, webhooks }
@@ -53,6 +55,7 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,
     addressLimit,
+    changeLimit,
     metrics,
     /** Whether to serve the reference page. */
     docs: options.docs ?? false,

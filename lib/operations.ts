@@ -52,6 +52,7 @@ export const operations = [
     summary: 'Add a key to the account',
     body: 'AccountKeyInput',
     description: 'The `account_key` cannot be read later. The endpoint ignores `Idempotency-Key`.',
+    errors: ['quota_exceeded'],
   }),
   op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
     summary: 'Revoke a key at once',

@@ -42,7 +42,10 @@ export interface Accounts {
   list(query?: ListQuery): Promise<AccountPage>
   /** Iterates over all accounts, and reads them page by page. */
   all(): AsyncIterable<Account>
-  /** Adds a key to the account. Only this call returns the `account_key`. */
+  /**
+   * Adds a key to the account. Only this call returns the `account_key`. Throws `quota_exceeded`
+   * for too many keys.
+   */
   addKey(
     account: Account,
     options?: NewAccountKey & CallOptions,
@@ -76,7 +79,7 @@ export interface AccountKeyPage extends ListPage {
 export type AccountKeyInfo = Omit<AccountKey, 'hash'>
 
 export function createAccounts(context: Context): Accounts {
-  const { storage, now, platforms, keyUses } = context
+  const { storage, now, platforms, keyUses, quotas } = context
 
   const newKey = (account_id: string) => {
     const account_key = createAccountKey()
@@ -130,7 +133,8 @@ export function createAccounts(context: Context): Accounts {
       const { account_key, key: unnamed } = newKey(account.account_id)
       const key = { ...unnamed, ...parseObject({ name }, newKeyFields) }
       const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
-      await storage.insertAccountKey(key, write)
+      const quota = { account_id: account.account_id, keys: quotas.keys }
+      await storage.insertAccountKey(key, { ...write, quota })
       return { ...withoutHash(key), account_key }
     },
 

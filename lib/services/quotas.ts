@@ -5,6 +5,8 @@
 export interface Quotas {
   /** Projects of the account; default 1,000. */
   readonly projects: number
+  /** Keys of the account, and as many revoked ones; default 1,000. The oldest of those are deleted. */
+  readonly keys: number
   /** Stores of one project; default 250, because `sessions.init` returns all of them. */
   readonly storesPerProject: number
   /** Bytes of `config` and `store_config` as JSON in all projects and stores; default 64 MiB. */
@@ -21,6 +23,7 @@ export interface Quotas {
 /** The quotas of a till without the option `quotas`. */
 export const DEFAULT_QUOTAS: Quotas = {
   projects: 1_000,
+  keys: 1_000,
   storesPerProject: 250,
   configBytes: 64 * 1024 ** 2,
   items: 100_000,

@@ -34,7 +34,7 @@ function consume(limit: RateLimit, key: string) {
 
 test('a bucket holds the requests of a minute, and fills evenly', async () => {
   const { now, pass } = createClock()
-  const limit = createRateLimit('key', 6, now)
+  const limit = createRateLimit('key', 6, { now })
   const take = () => consume(limit, 'a')
 
   const first = Array.from({ length: 7 }, take)
@@ -62,7 +62,7 @@ test('a bucket holds the requests of a minute, and fills evenly', async () => {
 
 test('a full limiter drops the keys that were unused for longest', () => {
   const { now } = createClock()
-  const limit = createRateLimit('key', 2, now, 100)
+  const limit = createRateLimit('key', 2, { now, buckets: 100 })
   const take = (key: string) => consume(limit, key)
 
   take('seen')
@@ -135,6 +135,53 @@ test('an account shares a limit, and each user of issued tokens; a client with t
     const headers = { 'x-forwarded-for': `192.0.2.${address}` }
     assert.equal((await send(line, { ...parts, headers })).status, status, `step ${index}`)
   }
+})
+
+test('a bucket may fill in another time than a minute', () => {
+  const { now, pass } = createClock()
+  const limit = createRateLimit('project', 20, { window: 10_000, now })
+  const takeAll = () => Array.from({ length: 30 }, () => consume(limit, 'a').isAllowed)
+
+  assert.equal(takeAll().filter(Boolean).length, 20)
+  pass(1)
+  assert.equal(takeAll().filter(Boolean).length, 2)
+})
+
+test('tokens from a public key share a limit of changes of their project, and nobody else does', async (t) => {
+  const limits = { changesOfProject: 3, changesWindow: 3_600_000 }
+  const shop = await serveShop(t, { options: { manage: true, limits } })
+  const { till, send, account, account_key, project_id, public_key } = shop
+  const tokenOf = async (key: string, user_id: string) =>
+    (await till.sessions.token(key, { user_id })).token
+  const issued = await till.sessions.issue(account, { project_id, user_id: 'a' })
+  const input = { account_id: account.account_id, name: 'B', bundle_id: 'a.b', platform: 'web' }
+  const second = await till.projects.create(account, input)
+  const change = async (token: string, id = project_id) =>
+    send('PUT /api/v1/projects', { token, json: { id, name: 'Game' } })
+  const [token, ofOther] = [await tokenOf(public_key, 'a'), await tokenOf(public_key, 'b')]
+
+  for (const each of [token, ofOther, token]) {
+    assert.equal((await change(each, 'another')).status, 400) // changes nothing, and does not count
+    assert.equal((await change(each)).status, 200)
+  }
+  const refused = await change(ofOther)
+
+  assertProblem(refused, 429, 'rate_limited')
+  assert.equal(refused.headers.get('ratelimit-policy'), '"project";q=3;w=3600')
+  assert.equal((await send(LIST, { token })).status, 200)
+  assert.equal((await change(await tokenOf(second.public_key, 'a'), second.id)).status, 200)
+  for (let n = 0; n < 5; n++) {
+    assert.equal((await change(issued.token)).status, 200)
+    const json = { name: `Game ${n}` }
+    const reply = await send(`PATCH /manage/v1/projects/${project_id}`, { account_key, json })
+    assert.equal(reply.status, 200, reply.text)
+  }
+})
+
+test('without settings, the limit of changes is 20 in 10 s', async (t) => {
+  const { send, project_id, token } = await serveShop(t)
+  const { headers } = await send('PUT /api/v1/projects', { token, json: { id: project_id } })
+  assert.equal(headers.get('ratelimit-policy'), '"project";q=20;w=10')
 })
 
 test('the address limit applies before the credential is verified, against key guessing', async (t) => {

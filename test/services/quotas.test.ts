@@ -34,6 +34,29 @@ test('concurrent creates fill the quotas exactly, each for its own account or pr
   await till.projects.create(other.account, GAME)
 })
 
+test('concurrent new keys fill the quota exactly; revoked ones make room, and the oldest are deleted', async () => {
+  const { till, account: withKey } = await createShop({ quotas: { keys: 3 } })
+  const account = await till.accounts.get(withKey.account_id)
+  const other = await createShop(till, 'Other')
+  const addKey = () => till.accounts.addKey(account)
+  const [first = assert.fail()] = await till.accounts.listKeys(account)
+
+  assert.equal(await keptOf(Array.from({ length: 12 }, addKey)), 2)
+
+  await till.accounts.addKey(other.account)
+  await till.accounts.revokeKey(account, first.key_id)
+  for (let n = 0; n < 8; n++) {
+    const { account_key, key_id } = await addKey()
+    await till.accounts.authenticate(account_key)
+    await till.accounts.revokeKey(account, key_id)
+    await assert.rejects(till.accounts.authenticate(account_key), { code: 'account_key_required' })
+  }
+  const keys = await till.accounts.listKeys(account)
+  const revoked = keys.filter(({ revoked_at }) => revoked_at !== undefined)
+  assert.deepEqual([keys.length, revoked.length], [6, 4])
+  assert.ok(!keys.some(({ key_id }) => key_id === first.key_id))
+})
+
 test('the bytes of all configurations count in UTF-8, and an account above its quota can shrink them', async () => {
   const storage = await openStorage()
   const { till: free, account, project_id: first } = await createShop({ storage })

@@ -3,7 +3,8 @@ import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts
 import { optional, type Row, table, text } from './columns.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
-import { insert, run } from './program.ts'
+import { all, insert, run } from './program.ts'
+import { assertQuota } from './quota.ts'
 import type { KeyedAccount, KeyUse, Page, WriteOptions } from './records.ts'
 import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES } from './tables.ts'
 import { recordWrite } from './write.ts'
@@ -28,10 +29,24 @@ export function accountMethods(sql: Sql) {
         yield* insert(ACCOUNT_KEYS, key)
         yield* recordWrite(sql, options)
       }),
+    /**
+     * Inserts a key. Deletes some of the oldest revoked keys if the account has more of them than
+     * its quota of keys.
+     */
     insertAccountKey: (key: AccountKey, options: WriteOptions = {}) =>
       write(function* () {
-        yield* verifyAuthority(sql, options.authority)
+        const { authority, quota } = options
+        yield* verifyAuthority(sql, authority)
+        yield* lockRows(sql, LOCK_ACCOUNT, key.account_id) // concurrent calls count each other's key
         yield* insert(ACCOUNT_KEYS, key)
+        if (quota?.keys !== undefined) {
+          const excess = yield* all(FIND_EXCESS, key.account_id, quota.keys)
+          for (const { key_id } of excess) {
+            yield* run('DELETE FROM key_uses WHERE key_id = ?', key_id as string)
+            yield* run('DELETE FROM account_keys WHERE key_id = ?', key_id as string)
+          }
+        }
+        yield* assertQuota(quota)
         yield* recordWrite(sql, options)
       }, key),
     /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
@@ -78,6 +93,11 @@ const PAGE_OF_KEYS = pageOf(
 const NOTE_KEY_USE = `
   ${KEY_USES.insertion} ON CONFLICT (key_id) DO UPDATE SET last_used_on = excluded.last_used_on
   WHERE key_uses.last_used_on < excluded.last_used_on`
+const LOCK_ACCOUNT = 'SELECT 1 FROM accounts WHERE account_id = ?'
+/** Two keys for each new one: also the excess after a quota was lowered becomes less. */
+const FIND_EXCESS = `
+  SELECT key_id FROM account_keys WHERE account_id = ? AND revoked_at IS NOT NULL
+  ORDER BY seq DESC LIMIT 2 OFFSET ?`
 const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
 const REVOKE_KEY = `
   UPDATE account_keys SET revoked_at = ?

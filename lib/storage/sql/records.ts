@@ -399,6 +399,8 @@ export interface Quota {
   /** The project whose stores are counted and compared with `stores`. */
   readonly project_id?: string
   readonly projects?: number
+  /** Account keys that are not revoked. */
+  readonly keys?: number
   readonly stores?: number
   /** Bytes of `config` and `store_config` as JSON, summed over all projects and stores. */
   readonly config_bytes?: number
