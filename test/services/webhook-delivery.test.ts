@@ -128,7 +128,7 @@ test('a claim leaves out an account that has used up its share of the claimed by
   const { account_id } = account
   let left: readonly string[] = []
   const findReady: typeof storage.findReady = (request) => {
-    left = request.except
+    left = request.full_accounts
     return storage.findReady(request)
   }
   const { outbox } = createTill({ storage: { ...storage, findReady }, now: clock.now })

@@ -116,6 +116,23 @@ export function createOutbox(context: Context): Outbox {
   /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
 
+  /** Finds endpoints that may get messages. `counts` has the claimed messages of each endpoint. */
+  const findReady = (counts: ReadonlyMap<string, number>, limit: number, begun: number) => {
+    // An endpoint gets messages again when half of them are settled: each claim reads all due ones.
+    const havingHalf = (most: number) =>
+      [...counts].filter(([, count]) => count >= most / 2).map(([endpoint_id]) => endpoint_id)
+    return storage.findReady({
+      holder,
+      now: begun,
+      limit: ENDPOINTS,
+      most_waiting: WAITING,
+      full_accounts: claimed.full(),
+      full_endpoints: havingHalf(limit),
+      full_if_failing: havingHalf(Math.min(limit, MESSAGES_OF_FAILING)),
+      claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
+    })
+  }
+
   /**
    * Reads the next audit entries of an endpoint, of which `before` messages are claimed, and creates
    * their messages. Resolves to undefined if the endpoint gets no messages now.
@@ -241,18 +258,7 @@ export function createOutbox(context: Context): Outbox {
       const begun = now()
       claimed.expire(begun)
       const counts = claimed.count()
-      // An endpoint gets messages again when half of them are settled: each claim reads all due ones.
-      const having = (most: number) => [...counts].flatMap(([id, n]) => (n >= most / 2 ? id : []))
-      const ready = await storage.findReady({
-        holder,
-        now: begun,
-        limit: ENDPOINTS,
-        most: WAITING,
-        except: claimed.full(),
-        full: having(limit),
-        full_if_failing: having(Math.min(limit, MESSAGES_OF_FAILING)),
-        claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
-      })
+      const ready = await findReady(counts, limit, begun)
       const messages: OutgoingMessage[] = []
       let isMore = false
       try {

@@ -250,13 +250,13 @@ export interface ReadyRequest {
   /** The maximum number of endpoints. */
   readonly limit: number
   /** With this many waiting messages, an endpoint reads no further entries. */
-  readonly most: number
+  readonly most_waiting: number
   /** The number of claimed messages by endpoint. */
   readonly claimed: readonly { readonly endpoint_id: string; readonly claimed: number }[]
   /** The ids of accounts to leave out. */
-  readonly except: readonly string[]
+  readonly full_accounts: readonly string[]
   /** The ids of endpoints to leave out. */
-  readonly full: readonly string[]
+  readonly full_endpoints: readonly string[]
   /** The ids of endpoints to leave out if they are failing. */
   readonly full_if_failing: readonly string[]
 }
@@ -275,7 +275,7 @@ export interface LogPosition {
 export interface ReadyEndpoint {
   readonly endpoint: StoredEndpoint
   readonly position: LogPosition
-  /** The number of waiting messages, counted up to `most`. */
+  /** The number of waiting messages, counted up to `most_waiting`. */
   readonly waiting: number
 }
 

@@ -34,8 +34,13 @@ const RENEWED = omit(NEW, 'endpoint_id', 'sequence', 'part', 'type', 'webhook_id
 /** The columns that an attempt changes. */
 const SETTLED = omit(
   MESSAGES,
-  ...(['endpoint_id', 'sequence', 'part', 'type', 'webhook_id'] as const),
-  ...(['part_range', 'created_at'] as const),
+  'endpoint_id',
+  'sequence',
+  'part',
+  'type',
+  'webhook_id',
+  'part_range',
+  'created_at',
 )
 const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
 
@@ -54,6 +59,11 @@ export function deliveryMethods(sql: Sql) {
       OR (SELECT 1 ${unreadOf} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) IS NOT NULL END`
   const due = `FROM webhook_messages m
     WHERE m.endpoint_id = e.endpoint_id AND ${IS_WAITING} AND m.next_at <= ?`
+  // Compares numbers, because the claimed messages of an endpoint are among its due ones.
+  const hasUnclaimed = `EXISTS (SELECT 1 ${due}) AND (e.endpoint_id, (SELECT count(*) ${due})) NOT IN (
+    SELECT endpoint_id, claimed FROM ${rows({ endpoint_id: text(), claimed: int32 })} c)`
+  const isLeased = `EXISTS (
+    SELECT 1 FROM webhook_sender s WHERE s.holder <> ? AND s.lease_until > ${clock})`
 
   const texts = {
     ready: `
@@ -64,11 +74,8 @@ export function deliveryMethods(sql: Sql) {
         WHERE e.state = 'active' AND e.due_at <= ? AND e.account_id NOT IN ${each.text}
           AND e.endpoint_id NOT IN ${each.text}
           AND (e.failing_since IS NULL OR e.endpoint_id NOT IN ${each.text})
-          AND NOT EXISTS (
-            SELECT 1 FROM webhook_sender s WHERE s.holder <> ? AND s.lease_until > ${clock})
-          AND ((EXISTS (SELECT 1 ${due}) AND (e.endpoint_id, (SELECT count(*) ${due})) NOT IN (
-              SELECT endpoint_id, claimed FROM ${rows({ endpoint_id: text(), claimed: int32 })} c))
-            OR (${hasUnread} AND ${COUNT_WAITING} < ?))) e
+          AND NOT ${isLeased}
+          AND ((${hasUnclaimed}) OR (${hasUnread} AND ${COUNT_WAITING} < ?))) e
       ORDER BY e.turn, random() LIMIT ?`,
     hold: `
       INSERT INTO webhook_sender (id, holder, lease_until) VALUES (1, ?, ${clock} + ?)
@@ -97,6 +104,19 @@ export function deliveryMethods(sql: Sql) {
       WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,
   }
 
+  /**
+   * Moves an endpoint past the entries that were read. Returns false if there are none, or if the
+   * endpoint has moved since: another process has then inserted their messages.
+   */
+  function* movePosition({ endpoint, position, read }: EndpointReading): Program<boolean> {
+    if (!read) return false
+    const { seq, rest } = read
+    const lastRead = rest === '' ? seq : seq - 1
+    const { endpoint_id } = endpoint
+    const from = [position.seq, position.rest]
+    return (yield* run(texts.setPosition, lastRead, rest, seq, endpoint_id, ...from)) === 1
+  }
+
   // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
   const writeLazily = <T>(program: () => Program<T>) => sql.write(program, { isLazy: true })
 
@@ -106,11 +126,26 @@ export function deliveryMethods(sql: Sql) {
      * one of each account, then a second of each, and so on, in random order. Finds none while
      * another process has the lease.
      */
-    async findReady({ holder, now, limit, most, claimed, ...without }: ReadyRequest) {
-      const { except, full, full_if_failing } = without
-      const left_out = [except, full, full_if_failing]
-      const values = [most, now, ...left_out, holder, now, now, claimed, most, most, limit]
-      const found = await sql.read(all(texts.ready, ...values))
+    async findReady(request: ReadyRequest) {
+      const { holder, now, limit, most_waiting: most, claimed } = request
+      const { full_accounts, full_endpoints, full_if_failing } = request
+      const found = await sql.read(
+        all(
+          texts.ready,
+          most,
+          now,
+          full_accounts,
+          full_endpoints,
+          full_if_failing,
+          holder,
+          now,
+          now,
+          claimed,
+          most,
+          most,
+          limit,
+        ),
+      )
       return found.map(readyEndpoint)
     },
     /**
@@ -132,18 +167,14 @@ export function deliveryMethods(sql: Sql) {
       writeLazily(function* () {
         if ((yield* run(texts.hold, holder, lease)) === 0) return undefined
         const found: StoredMessage[] = []
-        for (const { endpoint, position, read, messages, limit } of readings) {
-          const { endpoint_id } = endpoint
-          if (read) {
-            const { seq, rest } = read
-            const moved = [rest === '' ? seq : seq - 1, rest, seq]
-            const from = [endpoint_id, position.seq, position.rest]
-            const isRead = (yield* run(texts.setPosition, ...moved, ...from)) === 1
-            const times = { state: 'waiting', attempts: 0, created_at: now, next_at: now }
-            const added = messages.map((message) => ({ ...message, ...times }))
-            if (isRead && added.length > 0) yield* run(texts.insertMessages, added)
-          }
-          found.push(...(yield* all(texts.due, endpoint_id, now, limit)).map(MESSAGES.read))
+        for (const reading of readings) {
+          const { endpoint, messages, limit } = reading
+          const hasMoved = yield* movePosition(reading)
+          const waiting = { state: 'waiting', attempts: 0, created_at: now, next_at: now }
+          const added = messages.map((message) => ({ ...message, ...waiting }))
+          if (hasMoved && added.length > 0) yield* run(texts.insertMessages, added)
+          const due = yield* all(texts.due, endpoint.endpoint_id, now, limit)
+          found.push(...due.map(MESSAGES.read))
         }
         return found
       }),
