@@ -25,29 +25,40 @@ export interface Rule<T, I = T> extends Check<T> {
 /** A rule for each field of an object. */
 export type Fields = { readonly [field: string]: Rule<unknown> }
 
-/** An input that the rules accept. A field that it may lack may also be undefined. */
-export type InputOf<F> = Pick<Inputs<F>, RequiredOf<F>> &
-  Partial<Pick<Inputs<F>, Exclude<keyof F, RequiredOf<F>>>>
-
-type Inputs<F> = { readonly [K in keyof F]: F[K] extends Rule<unknown, infer I> ? I : never }
-type RequiredOf<F> = {
-  [K in keyof F]: F[K] extends { readonly isRequired: true } ? K : never
-}[keyof F]
-
-/** A parsed input. It has the defaults of the rules. Its other fields may be missing. */
-export type ParsedOf<F> = Pick<Values<F>, Exclude<keyof F, MissingOf<F>>> &
-  Given<Partial<Pick<Values<F>, MissingOf<F>>>>
-
-type Values<F> = { readonly [K in keyof F]: F[K] extends Rule<infer T, unknown> ? T : never }
-type MissingOf<F> = { [K in keyof F]: undefined extends Values<F>[K] ? K : never }[keyof F]
-
-/** A `T` in which optional fields may be missing but never undefined. */
-export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
-
-/** A `T` as an input, whose optional fields may also be undefined. */
-export type Input<T> = {
-  readonly [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K]
+/**
+ * An input that the rules accept. A field that it may lack may also be undefined.
+ *
+ * @example
+ * const fields = { name: required(text(1, 9)), limit: optional(wholeNumber(1, 9), () => 5) }
+ * InputOf<typeof fields> // { name: string, limit?: number | undefined }
+ */
+export type InputOf<F> = {
+  readonly [K in keyof F as F[K] extends AlwaysSent ? K : never]: InputOfRule<F[K]>
+} & {
+  readonly [K in keyof F as F[K] extends AlwaysSent ? never : K]?: InputOfRule<F[K]>
 }
+
+type AlwaysSent = { readonly isRequired: true }
+type InputOfRule<R> = R extends Rule<unknown, infer I> ? I : never
+
+/**
+ * A parsed input. It has the defaults of the rules. Its other fields may be missing, but are never
+ * undefined.
+ *
+ * @example
+ * const fields = { limit: optional(wholeNumber(1, 9), () => 5), after: optional(text(1, 9)) }
+ * ParsedOf<typeof fields> // { limit: number, after?: string }
+ */
+export type ParsedOf<F> = {
+  readonly [K in keyof F as undefined extends ValueOf<F[K]> ? never : K]: ValueOf<F[K]>
+} & {
+  readonly [K in keyof F as undefined extends ValueOf<F[K]> ? K : never]?: Exclude<
+    ValueOf<F[K]>,
+    undefined
+  >
+}
+
+type ValueOf<R> = R extends Rule<infer T, unknown> ? T : never
 
 export type JsonObject = { [key: string]: unknown }
 
