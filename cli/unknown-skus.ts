@@ -44,7 +44,9 @@ export function createUnknownSkus() {
       const others = error.details.filter(({ code }) => code !== 'unknown_sku')
       const sentence = error.message.replace(/, the first .*/, '')
       const left = error.total - total + unknown.size
-      return new TillError(error.code, `${sentence}. ${ADVICE}`, [...named, ...others], left)
+      return new TillError(error.code, `${sentence}. ${ADVICE}`, [...named, ...others], {
+        total: left,
+      })
     },
   }
 }
@@ -66,7 +68,9 @@ export async function withSkuHint<T>(
     const details = error.details.map((each) =>
       each.code === 'unknown_sku' ? { ...each, message: `${each.message}${hint}` } : each,
     )
-    throw new TillError(error.code, `${error.message}${hint}`, details, error.total)
+    throw new TillError(error.code, `${error.message}${hint}`, details, {
+      total: error.total,
+    })
   }
 }
 

@@ -75,6 +75,13 @@ function cutNames(detail: ErrorDetail): ErrorDetail {
   }
 }
 
+interface DetailCounts {
+  /** The number of all mistakes; default the number of details. */
+  readonly total?: number
+  /** The maximum number of details to keep; default 100. */
+  readonly most?: number
+}
+
 /**
  * The error for wrong input, a missing record or an unavailable storage. Its `message` is for the
  * caller, so it never quotes a secret, a token or a body.
@@ -95,8 +102,7 @@ export class TillError extends Error {
     code: ErrorCode,
     message: string,
     details: readonly ErrorDetail[] = [],
-    total = details.length,
-    most = MAX_DETAILS,
+    { total = details.length, most = MAX_DETAILS }: DetailCounts = {},
   ) {
     super(message)
     this.code = code

@@ -27,7 +27,7 @@ export function createMistakes(onMistake: OnMistake, most = MAX_DETAILS) {
       const hint = fitting_preset ? `; its header fits the preset ${fitting_preset}` : ''
       const shown = total > most ? `, the first ${most} are listed` : ''
       const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint}${shown}`
-      throw new TillError('invalid_purchases', message, first, total, most)
+      throw new TillError('invalid_purchases', message, first, { total, most })
     },
   }
 }
