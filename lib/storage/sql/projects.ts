@@ -50,13 +50,14 @@ export function projectMethods(sql: Sql) {
     ) =>
       write(() => {
         const stored = storedProject(project_id)
-        const update = function* (changed: Project, { public_key }: Project) {
+        const replaceKey = function* (changed: Project, current: Project) {
+          const former = { public_key: current.public_key, project_id, expires_at: former_until }
           yield* run(SHORTEN_FORMER_KEYS, former_until, project_id, former_until)
-          yield* insert(FORMER_PUBLIC_KEYS, { public_key, project_id, expires_at: former_until })
-          yield* stored.update(changed, changed)
+          yield* insert(FORMER_PUBLIC_KEYS, former)
+          yield* stored.update(changed, current)
         }
         const change = (current: Project) => ({ record: { ...current, public_key } })
-        return changeRecord(sql, { ...stored, update }, change, options)
+        return changeRecord(sql, { ...stored, update: replaceKey }, change, options)
       }, shareOf(options)),
   }
 }

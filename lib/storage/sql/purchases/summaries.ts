@@ -59,12 +59,14 @@ export function summaryStatement(
     currency: 'p.currency',
     store: 's.store_id',
   }
-  const shown: { readonly [K in SummaryKey]?: (group: string) => string } = {
+  /** The SQL for the text of a key, from the value by which it is grouped. */
+  const texts: { readonly [K in SummaryKey]: (group: string) => string } = {
     day: (group) => dialect.textOf('day', group),
     week: (group) => dialect.textOf('week', group),
     month: (group) => dialect.textOf('month', group),
-    ...(isOneStore && { sku: (group) => `(SELECT name FROM items WHERE seq = ${group})` }),
+    sku: (group) => (isOneStore ? `(SELECT name FROM items WHERE seq = ${group})` : group),
     currency: (group) => `coalesce(${group}, '')`,
+    store: (group) => group,
   }
   // A user id is unique only within its project.
   const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
@@ -73,9 +75,10 @@ export function summaryStatement(
   // `by`: each order would be another statement to prepare.
   const groups = SUMMARY_KEYS.filter((key) => key === 'currency' || by.includes(key))
   const names = groups.map((key) => (key === 'store' ? 'store_id' : key))
+  const selectedKeys = groups.map((key, i) => `${texts[key](`g.key_${i}`)} AS ${names[i]}`)
   const conditions = conditionsAfter(filter, status)
   return {
-    sql: `SELECT ${groups.map((key, i) => `${shown[key]?.(`g.key_${i}`) ?? `g.key_${i}`} AS ${names[i]}`).join(', ')},
+    sql: `SELECT ${selectedKeys.join(', ')},
       ${totalsOf(dialect)}, ${sumOf('users', 0)} AS buyers
       FROM (
         SELECT ${groups.map((key, i) => `${keys[key]} AS key_${i}`).join(', ')}, ${status} AS status,

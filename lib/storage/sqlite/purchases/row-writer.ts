@@ -22,8 +22,8 @@ const SLICE_CHARS = 2 ** 16
 /**
  * Writes the rows of one import. Appends rows as they arrive. Indexes ascending transaction ids at
  * once. Other ids wait, and are sorted in blocks. Without blocks, each id in random order would
- * change another page of the index, and nearly ascending ids would split full pages. Random order
- * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
+ * change another page of the index, and nearly ascending ids would split full pages. With blocks, a
+ * whole import of random ids has 0.92 of the speed of the sqlite3 shell's `.import` (bench/import).
  */
 export function createRowWriter(db: Connection, lease: Lease, first_purchase: number) {
   const { import: seq, store } = lease
