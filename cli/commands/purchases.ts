@@ -53,7 +53,7 @@ export const purchaseCommands = [
 
   command({
     name: 'purchases list',
-    summary: 'List the purchases of a store in order of import, or find one by its id',
+    summary: 'List the purchases of a store in order of import, or find some by id or order id',
     example: 'tillkit purchases list --store main --user player-1 --status refunded',
     options: {
       ...ACCOUNT_OPTION,
@@ -62,7 +62,7 @@ export const purchaseCommands = [
         variable: 'TILLKIT_STORE',
         help: 'the store; without it, --transaction-id searches all stores',
       },
-      'transaction-id': { value: 'ID', help: 'only the purchase with this id' },
+      'transaction-id': { value: 'ID', help: 'only the purchase with this id, or those of this order' },
       ...SELECTION_OPTIONS,
       ...PAGE_OPTIONS,
     },

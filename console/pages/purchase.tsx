@@ -66,7 +66,8 @@ async function loadPurchase(
     client.purchases.list(key, options),
     client.purchases.changes(key, options),
   ])
-  const [purchase] = purchases
+  // An id that no purchase has may be that of an order, with several purchases.
+  const purchase = purchases.find((each) => each.transaction_id === transaction_id)
   if (!purchase) {
     throw new Error(`The store ${store_id} has no such purchase. Search for its id in all stores.`)
   }

@@ -27,7 +27,7 @@ const FILTERS = [
 ] as const
 const IMPORT = { label: 'Import', name: 'import_id', kind: 'search', width: 34 } as const
 
-/** The filters, and `q`: a transaction id to find in all stores, or a user id in this store. */
+/** The filters, and `q`: a transaction or order id to find in all stores, or a user id in this store. */
 type Query = PurchaseQuery & { readonly q?: string }
 
 async function findPurchases(query: Query, options: { signal?: AbortSignal } = {}) {
@@ -35,7 +35,7 @@ async function findPurchases(query: Query, options: { signal?: AbortSignal } = {
   const list = (more: Partial<PurchaseQuery>) =>
     client.purchases.list({ ...filter, ...more, newest_first: true } as PurchaseQuery, options)
   if (!q) return list({ store_id })
-  // All stores have a purchase with this id at most once, so this is no second page.
+  // A search for an id has one page: the purchases of an order are few.
   const found = filter.cursor ? [] : (await list({ transaction_id: q })).purchases
   return found.length > 0 ? { purchases: found } : list({ store_id, user_id: q })
 }

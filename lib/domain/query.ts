@@ -160,7 +160,10 @@ export interface PurchaseFilter extends ParsedOf<typeof selectionFields> {}
 export const purchaseListFields = {
   /** The store. Required without a `transaction_id`. */
   store_id: optional(storeId),
-  /** Lists only the purchase with this id: of the store, or of each store of the account. */
+  /**
+   * Lists only the purchase with this id, of the store or of each store of the account. If a store
+   * has none, lists the purchases of the order: those whose ids begin with this id and a slash.
+   */
   transaction_id: optional(text(1, 255)),
   /** Whether the purchase that was imported last comes first. */
   newest_first: optional(

@@ -57,6 +57,35 @@ test('one is found by its id in the stores of its account while it is stored', a
   assert.deepEqual(counts, [0, 1, 0])
 })
 
+test('an order id finds the purchases of the order in each store that has no purchase with that id', async () => {
+  const till = createTill({ storage: await openStorage() })
+  const { account } = await createStores(till)
+  const record = (store_id: string, transaction_id: string, more = {}) =>
+    till.purchases.record(account, { store_id, transaction_id, ...SALE, ...more })
+  for (const id of ['GPA.1/gold', 'GPA.1/b', 'GPA.1..0/gold', 'GPA.10/gold', 'GPA.1-/gold']) {
+    await record('main', id)
+  }
+  for (const id of ['GPA.1', 'GPA.1/gold']) await record('side', id)
+  const find = async (query: object) => {
+    const { purchases } = await till.purchases.list(account, query)
+    return purchases.map(({ store_id, transaction_id }) => `${store_id} ${transaction_id}`)
+  }
+  const id = { transaction_id: 'GPA.1' }
+
+  assert.deepEqual(await find(id), ['main GPA.1/b', 'main GPA.1/gold', 'side GPA.1'])
+  const { next: cursor } = await till.purchases.list(account, { ...id, limit: 1 })
+  assert.deepEqual(await find({ ...id, cursor, limit: 1 }), ['main GPA.1/gold'])
+  assert.deepEqual(await find({ ...id, cursor }), ['main GPA.1/gold', 'side GPA.1'])
+  assert.deepEqual(await find({ ...id, store_id: 'sandbox' }), [])
+  assert.deepEqual(await find({ transaction_id: 'GPA' }), [])
+  assert.deepEqual(await find({ transaction_id: 'GPA.1/' }), [])
+
+  // The other filters still hold, and do not turn a purchase into an order.
+  await record('main', 'GPA.1/b', { status: 'refunded' })
+  assert.deepEqual(await find({ ...id, status: 'refunded' }), ['main GPA.1/b'])
+  assert.deepEqual(await find({ ...id, status: 'refunded', store_id: 'side' }), [])
+})
+
 test('sums leave sandbox stores out, unless they are asked for', async () => {
   const till = createTill({ storage: await openStorage() })
   const { account } = await createStores(till)

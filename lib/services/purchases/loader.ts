@@ -3,9 +3,9 @@ import type { Layout, LayoutOptions } from '../../csv/layout.ts'
 import { createPurchaseParser } from '../../csv/purchase-parser.ts'
 import { copyText } from '../../csv/text.ts'
 import type { ImportSummary, ImportTotal, PassedOver } from '../../domain/import.ts'
+import { ambiguousOrder } from '../../domain/order.ts'
 import {
   countUnequal,
-  MAX_ORDER_PURCHASES,
   type NewPurchase,
   type PurchaseField,
   type PurchaseRules,
@@ -191,14 +191,6 @@ const OTHER_TIME = {
   code: 'transaction_conflict',
   message:
     'is another time than that of an earlier row with the same transaction_id and status: were the ids rounded, or are these two sales (number_repeats in a layout)?',
-}
-
-function ambiguousOrder(purchases: number): string {
-  const reason =
-    purchases > MAX_ORDER_PURCHASES
-      ? `more than ${MAX_ORDER_PURCHASES} purchases`
-      : `${purchases} purchases, which were not all made within 48 hours`
-  return `is ambiguous: it begins the ids of ${reason}. Give the whole ids`
 }
 
 const REPEATED_LINES = 20

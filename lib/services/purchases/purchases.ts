@@ -46,9 +46,10 @@ export interface Purchases extends Overview {
   /**
    * One page of a store's purchases in order of import, or newest first. A page examines at most
    * 10,000 purchases, and ends when their metadata have 1 MiB of text. It may then have fewer than
-   * `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase with this id,
-   * without a `store_id` that of each store of the account. Throws `invalid_request` for an unknown
-   * store or import.
+   * `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase with this id or,
+   * in a store without it, those of the order, whose ids begin with this id and a slash. Without a
+   * `store_id` it searches each store of the account. Throws `invalid_request` for an unknown store
+   * or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** The changes of a purchase's status, oldest first. Empty for a purchase that never changed. */

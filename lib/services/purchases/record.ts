@@ -83,7 +83,8 @@ async function assertMayAdd(
   if (!refusal) return
   const stores = { account_id, store_id }
   const { records } = await storage.findTransactions(stores, transaction_id, {}, { limit: 1 })
-  if (records.length === 0) throw refusal
+  const isStored = records.some((each) => each.transaction_id === transaction_id)
+  if (!isStored) throw refusal
 }
 
 function subjectOf(

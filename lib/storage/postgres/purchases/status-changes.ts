@@ -1,4 +1,4 @@
-import type { StatusChangeDialect } from '../../sql/purchases/dialect.ts'
+import { MOST_OF_ORDER, type StatusChangeDialect } from '../../sql/purchases/dialect.ts'
 import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
 
 const FIND_OWN_CHANGES = `
@@ -22,4 +22,14 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
   findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
+  joinOrder: `
+    JOIN LATERAL (
+      SELECT * FROM purchases WHERE store = s.seq AND transaction_id = ?
+      UNION ALL (SELECT * FROM purchases o
+        WHERE o.store = s.seq AND o.transaction_id >= ? AND o.transaction_id < ?
+          AND NOT EXISTS (
+            SELECT 1 FROM purchases x WHERE x.store = s.seq AND x.transaction_id = ?)
+          AND NOT EXISTS (
+            SELECT 1 FROM erased_purchases x WHERE x.store = s.seq AND x.transaction_id = ?)
+        ORDER BY o.transaction_id LIMIT ${MOST_OF_ORDER})) p ON true`,
 }

@@ -1,3 +1,4 @@
+import { orderRange } from '../../../domain/order.ts'
 import type { Query } from '../program.ts'
 
 /** The SQL of purchases and of the changes of their statuses that differs. */
@@ -20,4 +21,17 @@ export interface StatusChangeDialect {
   readonly findOwnChanges: string
   /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
   readonly joinTransaction: string
+  /**
+   * Joins stores `s` with the purchases `p` that a transaction id stands for: the one with this id
+   * or, if the store has none, the first 1,000 of the order. See `orderValues`.
+   */
+  readonly joinOrder: string
+}
+
+/** The most purchases of an order that `joinOrder` finds. */
+export const MOST_OF_ORDER = 1_000
+
+/** The parameters of `joinOrder`. */
+export function orderValues(transaction_id: string): readonly string[] {
+  return [transaction_id, ...orderRange(transaction_id), transaction_id, transaction_id]
 }

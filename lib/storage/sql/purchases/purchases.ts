@@ -21,6 +21,7 @@ import type {
   StoresOfAccount,
 } from '../records.ts'
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
+import { MOST_OF_ORDER, orderValues } from './dialect.ts'
 import { IS_LISTED } from './recorded.ts'
 import {
   buyersStatement,
@@ -144,15 +145,17 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const selected = storesWhere(stores)
     const conditions = conditionsAfter(filter, status)
     const query = sql.pageOfText(
-      `SELECT s.seq AS place, ${columns}, s.store_id, ${lengthOf('p.metadata')}
-       FROM stores s ${sql.statusChanges.joinTransaction} ${details}
-         AND ${selected.sql} ${conditions.sql} AND s.seq > CAST(? AS bigint) ORDER BY s.seq LIMIT ?`,
+      `SELECT * FROM (
+         SELECT ${PLACE_OF_ORDER} AS place, ${columns}, s.store_id, ${lengthOf('p.metadata')}
+         FROM stores s ${sql.statusChanges.joinOrder} ${details}
+           AND ${selected.sql} ${conditions.sql}) f
+       WHERE place > CAST(? AS bigint) ORDER BY place LIMIT ?`,
       'ASC',
     )
     const read = (row: Row) => PURCHASES.readInto({ store_id: row.store_id as string }, row)
     const take = (rows: Iterable<Row>) => recordPage(rows, { limit }, read, ({ place }) => place)
     const values = [...selected.values, ...conditions.values, after, limit + 1]
-    return yield* some(take, query, transaction_id, ...values)
+    return yield* some(take, query, ...orderValues(transaction_id), ...values)
   }
 
   function* listStatusChanges({ account_id, store_id }: StoreKey, transaction_id: string) {
@@ -200,8 +203,9 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     listPurchases: (store: StoreKey, filter: PurchaseFilter, page: FilteredPage) =>
       read(listPurchases(store, filter, page)),
     /**
-     * Finds the purchases with a transaction id that match the filter: at most one of each store, in
-     * the order of the stores.
+     * Lists the purchases that match the filter and that a transaction id stands for: in each store
+     * the purchase with this id or, if none has it, the first 1,000 of the order, whose ids begin with
+     * the id and a slash. They are in the order of the stores, then of the ids.
      */
     findTransactions: (...request: Parameters<typeof findTransactions>) =>
       read(findTransactions(...request)),
@@ -246,6 +250,10 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     },
   }
 }
+
+/** A number for each purchase that `joinOrder` finds, in the order of the stores, then of the ids. */
+const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}
+  + row_number() OVER (PARTITION BY s.seq ORDER BY p.transaction_id)`
 
 const OWNED_COLUMNS = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
 

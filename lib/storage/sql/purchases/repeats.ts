@@ -1,10 +1,9 @@
+import { isOneOrder } from '../../../domain/order.ts'
 import {
   type Comparison,
   compareRepeat,
   countUnequal,
   isLater,
-  MAX_ORDER_MS,
-  MAX_ORDER_PURCHASES,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
@@ -166,11 +165,12 @@ export function* advanceStatuses(
     const found = stored ? [stored] : (orders.get(transaction_id) ?? [])
     const purchases = found.filter((each) => each.import !== null)
     const later = purchases.filter(({ identity }) => isLater(identity.status, status))
+    const isOne = isOneOrder(found.map(({ purchased_at }) => purchased_at))
     if (purchases.length === 0) counts.unknown++
-    else if (!isOneOrder(found)) ambiguous.push({ line, purchases: found.length })
+    else if (!isOne) ambiguous.push({ line, purchases: found.length })
     else if (later.length === 0) counts.notLater++
     else counts.updated++
-    if (!isOneOrder(found)) continue
+    if (!isOne) continue
     for (const each of later) {
       each.identity = { ...each.identity, status }
       changes.set(each, status)
@@ -178,13 +178,6 @@ export function* advanceStatuses(
   }
   if (changes.size > 0) yield* dialect.addChanges(lease, changes)
   return { ...counts, ambiguous }
-}
-
-/** An id like `2024` may be the year of many orders: `2024/0001`, `2024/0002`. */
-function isOneOrder(purchases: readonly Known[]): boolean {
-  const times = purchases.map(({ purchased_at }) => purchased_at)
-  const isShort = Math.max(...times) - Math.min(...times) <= MAX_ORDER_MS
-  return purchases.length <= MAX_ORDER_PURCHASES && isShort
 }
 
 /** Finds the purchases of each order. */

@@ -1,4 +1,4 @@
-import type { StatusChangeDialect } from '../../sql/purchases/dialect.ts'
+import { MOST_OF_ORDER, type StatusChangeDialect } from '../../sql/purchases/dialect.ts'
 import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
 
 const FIND_OWN_CHANGES = `
@@ -27,5 +27,16 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
+    CROSS JOIN purchases p ON p.seq = tr.purchase`,
+  joinOrder: `
+    CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id IN (
+      SELECT ? UNION ALL SELECT transaction_id FROM (
+        SELECT o.transaction_id FROM transactions o
+        WHERE o.store = s.seq AND o.transaction_id >= ? AND o.transaction_id < ?
+          AND NOT EXISTS (
+            SELECT 1 FROM transactions x WHERE x.store = s.seq AND x.transaction_id = ?)
+          AND NOT EXISTS (
+            SELECT 1 FROM erased_purchases x WHERE x.store = s.seq AND x.transaction_id = ?)
+        ORDER BY o.transaction_id LIMIT ${MOST_OF_ORDER}))
     CROSS JOIN purchases p ON p.seq = tr.purchase`,
 }
