@@ -49,6 +49,8 @@ export interface Methods {
     /** The changes of a purchase's status, oldest first. */
     changes(purchase: api.PurchaseKey): { readonly changes: readonly api.StatusChange[] }
     record(input: api.PurchaseInput): api.RecordedPurchase
+    /** Refunds a purchase, or all purchases of an order. */
+    refund(order: api.OrderKey): api.Refunds
     owned(query: api.OwnedQuery): api.Page<'owned', api.OwnedItem>
     /** Sums the purchases of a store, or without a `store_id` those of all stores. */
     summarize(query: api.SummaryQuery): { readonly summaries: readonly api.PurchaseSummary[] }

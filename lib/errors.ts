@@ -31,6 +31,7 @@ const codes = {
   project_not_found: { kind: 'not_found', title: 'There is no such project' },
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
   import_not_found: { kind: 'not_found', title: 'There is no such import' },
+  purchase_not_found: { kind: 'not_found', title: 'There is no such purchase' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
   webhook_not_found: { kind: 'not_found', title: 'There is no such webhook endpoint' },
   version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },

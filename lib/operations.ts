@@ -194,6 +194,14 @@ export const operations = [
     repeat: 'always',
     errors: ['store_inactive', 'quota_exceeded'],
   }),
+  op('purchases.refund', 'POST /stores/:store_id/refunds', 'refundPurchases', 'Refunds', {
+    summary: 'Refund a purchase, or all purchases of an order, by its id',
+    description:
+      'If no purchase has the `transaction_id`, it stands for all purchases whose ids begin with it and a `/`.',
+    body: 'OrderKey',
+    repeat: 'always',
+    errors: ['purchase_not_found', 'store_inactive'],
+  }),
   op('purchases.owned', 'GET /stores/:store_id/owned', 'listOwned', 'OwnedPage', {
     summary: 'List the items that a user owns',
     query: 'OwnedQuery',

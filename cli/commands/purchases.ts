@@ -52,6 +52,19 @@ export const purchaseCommands = [
   }),
 
   command({
+    name: 'purchases refund',
+    summary: 'Refund a purchase, or all purchases of an order; safe to repeat',
+    example: 'tillkit purchases refund GPA.3345-1234 --store main',
+    operand: 'ID',
+    options: STORE_OPTIONS,
+    async run({ till, account, input, operand: transaction_id, output }) {
+      const result = await till.purchases.refund(account, { ...input, transaction_id })
+      if (output.json) return result
+      return output.table(result.refunds, OUTCOME_COLUMNS)
+    },
+  }),
+
+  command({
     name: 'purchases list',
     summary: 'List the purchases of a store in order of import, or find some by id or order id',
     example: 'tillkit purchases list --store main --user player-1 --status refunded',
@@ -62,7 +75,10 @@ export const purchaseCommands = [
         variable: 'TILLKIT_STORE',
         help: 'the store; without it, --transaction-id searches all stores',
       },
-      'transaction-id': { value: 'ID', help: 'only the purchase with this id, or those of this order' },
+      'transaction-id': {
+        value: 'ID',
+        help: 'only the purchase with this id, or those of this order',
+      },
       ...SELECTION_OPTIONS,
       ...PAGE_OPTIONS,
     },
@@ -155,6 +171,8 @@ export const purchaseCommands = [
     },
   }),
 ]
+
+const OUTCOME_COLUMNS = ['transaction_id', 'sku', 'quantity', 'outcome']
 
 const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
 const MORE = ['refunds', 'buyers']

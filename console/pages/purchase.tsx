@@ -1,6 +1,7 @@
-import type { Store } from '../../client/manage.ts'
+import type { Purchase, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
+import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
@@ -32,6 +33,7 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
                   'import_id',
                 ]}
               />
+              <RefundButton purchase={purchase} />
               {Object.keys(purchase.metadata).length > 0 && (
                 <pre>{JSON.stringify(purchase.metadata, null, 2)}</pre>
               )}
@@ -52,6 +54,26 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
         )}
       </Await>
     </Page>
+  )
+}
+
+function RefundButton({ purchase }: { readonly purchase: Purchase }) {
+  const { store_id, transaction_id, sku, status } = purchase
+  if (status === 'refunded' || status === 'cancelled') return null
+  return (
+    <FormButton
+      label="Refund"
+      title={`Refund ${transaction_id}?`}
+      submit="Refund the purchase"
+      isDangerous
+      fields={[]}
+      send={() => client.purchases.refund({ store_id, transaction_id })}
+    >
+      <p>
+        The player no longer owns <strong>{sku}</strong>, and webhooks tell your game. The money is
+        not paid back: do that at the payment provider.
+      </p>
+    </FormButton>
   )
 }
 

@@ -119,6 +119,13 @@ export function createManagedSchemas() {
       outcome: { enum: ['added', 'updated', 'skipped'] },
       'purchase?': ref('Purchase'),
     }),
+    Refunded: record<lib.Refunded>({
+      transaction_id: text,
+      sku: text,
+      quantity: count,
+      outcome: { enum: ['refunded', 'already'] },
+    }),
+    Refunds: record<lib.Refunds>({ refunds: listOf('Refunded') }),
     PurchaseSummary: record<lib.PurchaseSummary>({
       ...periods,
       'sku?': text,

@@ -17,7 +17,7 @@ interface Action {
   readonly event?: string
   /** The kind of `data` in the body of the event. */
   readonly data?: 'project' | 'store' | 'item' | 'import' | 'purchase' | 'user' | 'endpoint'
-  /** The event of the further messages, which have the refunds of an import. */
+  /** The event of the further messages, which have the refunds of an import or of a recording. */
   readonly refunds?: string
 }
 
@@ -41,7 +41,18 @@ export const ACTIONS = {
     data: 'import',
     refunds: 'purchases.refunded',
   },
-  'purchases.record': { effect: 'nothing', event: 'purchase.recorded', data: 'purchase' },
+  'purchases.record': {
+    effect: 'nothing',
+    event: 'purchase.recorded',
+    data: 'purchase',
+    refunds: 'purchases.refunded',
+  },
+  // Has only the messages with the refunds.
+  'purchases.refund': {
+    effect: 'nothing',
+    event: 'purchases.refunded',
+    refunds: 'purchases.refunded',
+  },
   'imports.undo': { effect: 'nothing', event: 'purchases.undone', data: 'import' },
   'tokens.issue': { effect: 'nothing' },
   'tokens.revoke': { effect: 'tokens' },

@@ -10,10 +10,14 @@ export type WebhookEventType =
 const rows = Object.entries(ACTIONS) as [AuditAction, Row][]
 
 /** The events that a webhook receives. */
-export const WEBHOOK_EVENTS: readonly WebhookEventType[] = rows.flatMap(([, row]) => [
-  ...('event' in row ? [row.event] : []),
-  ...('refunds' in row ? [row.refunds] : []),
-])
+export const WEBHOOK_EVENTS: readonly WebhookEventType[] = [
+  ...new Set(
+    rows.flatMap(([, row]) => [
+      ...('event' in row ? [row.event] : []),
+      ...('refunds' in row ? [row.refunds] : []),
+    ]),
+  ),
+]
 
 /** The actions that cause an event. */
 export const EVENT_ACTIONS = rows.flatMap(([action, row]) => ('event' in row ? [action] : []))

@@ -1,4 +1,36 @@
+import { type InputOf, note, required, text } from './fields.ts'
 import { MAX_ORDER_MS, MAX_ORDER_PURCHASES } from './purchase.ts'
+import { storeId } from './store.ts'
+
+export const orderFields = {
+  store_id: required(storeId),
+  /**
+   * The id of a purchase. If the store has no purchase with this id, it stands for the purchases of
+   * an order: those whose ids begin with it and a slash.
+   */
+  transaction_id: required(
+    note(
+      'The id of a purchase, or what stands before the `/` in the ids of an order.',
+      text(1, 255),
+    ),
+  ),
+}
+
+/** Identifies a purchase, or the purchases of an order. */
+export interface OrderKey extends InputOf<typeof orderFields> {}
+
+export interface Refunds {
+  /** One entry for each purchase, sorted by `transaction_id`. */
+  readonly refunds: readonly Refunded[]
+}
+
+export interface Refunded {
+  readonly transaction_id: string
+  readonly sku: string
+  readonly quantity: number
+  /** `already`: the purchase was refunded or cancelled before. */
+  readonly outcome: 'refunded' | 'already'
+}
 
 /**
  * The first text after `order/`, and the first after all texts that begin with it. Between them are

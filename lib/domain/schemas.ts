@@ -3,6 +3,7 @@ import { planFields } from './catalog.ts'
 import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, newItemFields } from './item.ts'
+import { orderFields } from './order.ts'
 import { buyersFields, overviewFields } from './overview.ts'
 import { newProjectFields, projectChangeFields, rotationFields, statusFields } from './project.ts'
 import { purchaseFields } from './purchase-input.ts'
@@ -83,6 +84,7 @@ export function createManageSchemas() {
     ItemChange: objectSchema(itemChangeFields),
     CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),
     PurchaseInput: objectSchema(purchaseFields),
+    OrderKey: objectSchema(orderFields),
     ImportUndo: objectSchema(undoFields),
     UserErasure: objectSchema(erasureFields),
     WebhookReplay: objectSchema(replayFields),

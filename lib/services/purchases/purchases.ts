@@ -1,6 +1,7 @@
 import { formatPurchase, PURCHASE_HEADER } from '../../csv/export.ts'
 import type { Account } from '../../domain/account.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
+import type { OrderKey, Refunds } from '../../domain/order.ts'
 import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseInput } from '../../domain/purchase-input.ts'
 import {
@@ -23,6 +24,7 @@ import { type ImportRequest, type ImportResult, importFile } from './file-import
 import { createOverview, type Overview } from './overview.ts'
 import { listOwned } from './owned.ts'
 import { recordPurchase } from './record.ts'
+import { refundOrder } from './refund.ts'
 
 export interface Purchases extends Overview {
   /**
@@ -37,6 +39,14 @@ export interface Purchases extends Overview {
    * same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
+  /**
+   * Refunds the purchase with a transaction id or, in a store without it, all purchases of the order,
+   * whose ids begin with this id and a slash. It needs no SKU and no time. Safe to repeat. Throws
+   * `purchase_not_found`, `store_inactive`, and `invalid_request` with the code `ambiguous` if the
+   * id begins those of more than 100 purchases, or of purchases of more than 48 hours. Waits like
+   * `record` for a running import that has one of the purchases.
+   */
+  refund(account: Account, order: OrderKey, options?: CallOptions): Promise<Refunds>
   /**
    * One page of what a user owns, in order of SKU: purchases with the status `purchased` that have
    * not expired. A session may ask for its own user with the scope `items:read`, if the account
@@ -78,6 +88,7 @@ export function createPurchases(context: Context): Purchases {
 
     import: (caller, request, options) => importFile(context, caller, request, options),
     record: (account, input, options) => recordPurchase(context, account, input, options),
+    refund: (account, order, options) => refundOrder(context, account, order, options),
     owned: (caller, query) => listOwned(context, caller, query),
 
     async list(account, query) {

@@ -23,7 +23,7 @@ import { findItemName, isItemId, rulesOf } from './rules.ts'
  * How long a call waits for a running import. Most imports take less. If the call fails, a payment
  * provider sends its webhook again.
  */
-const MAX_WAIT_MS = 5_000
+export const MAX_WAIT_MS = 5_000
 
 export async function recordPurchase(
   context: Context,

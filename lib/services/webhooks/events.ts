@@ -30,8 +30,8 @@ export interface EntryReading {
 }
 
 /**
- * Creates the next messages that an endpoint receives for an audit entry. An import has further
- * messages with the purchases that it moved to refunded or cancelled. There may be millions of
+ * Creates the next messages that an endpoint receives for an audit entry. An import or a recording
+ * has further messages with the purchases that it moved to refunded or cancelled. There may be millions of
  * these purchases, so they are read in parts.
  */
 export async function readMessages(
@@ -46,10 +46,22 @@ export async function readMessages(
   const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
   const { event: type } = row
   const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
-  if ('refunds' in row && entry.data?.updated !== 0) {
-    return readRefunds(storage, entry.subject, message, row.refunds, limits)
+  const first = row.event === 'purchases.refunded' ? [] : [message]
+  if ('refunds' in row && mayHaveRefunds(entry)) {
+    const begun = limits.rest === '' ? first : []
+    return readRefunds(storage, importOf(entry), message, row.refunds, begun, limits)
   }
-  return { messages: [message], rest: '', pages: 0 }
+  return { messages: first, rest: '', pages: 0 }
+}
+
+/** Whether an import changed purchases, or a recording may have refunded one. */
+function mayHaveRefunds({ data: { updated, status } = {} }: NumberedEntry): boolean {
+  return updated !== 0 && status !== 'purchased' && status !== 'pending'
+}
+
+/** The import that holds the changes of an entry. A recorded purchase has an import of its own. */
+function importOf({ subject, data }: NumberedEntry): string {
+  return typeof data?.import_id === 'string' ? data.import_id : subject
 }
 
 /** Reads the import's refunds page by page, and creates a message for each page that is not empty. */
@@ -58,9 +70,10 @@ async function readRefunds(
   import_id: string,
   first: NewMessage,
   type: WebhookEventType,
+  begun: readonly NewMessage[],
   limits: ReadingLimits,
 ): Promise<EntryReading> {
-  const messages = limits.rest === '' ? [first] : []
+  const messages = [...begun]
   const [last = '0', cursor = '0'] = limits.rest.split(':')
   let part = Number(last)
   let after = cursor
@@ -126,7 +139,8 @@ export async function bodyOf(
   entry: NumberedEntry,
   { type, part, part_range }: Message,
 ): Promise<string | undefined> {
-  const kind = eventOf(entry)?.data
+  const row = eventOf(entry)
+  const kind = row && 'data' in row ? row.data : undefined
   const data = part_range
     ? await refundsData(storage, entry, part_range)
     : kind && (await DATA[kind](storage, entry))
@@ -140,10 +154,12 @@ export async function bodyOf(
   return Buffer.byteLength(body) <= BODY_BYTES ? body : format(shortened(data))
 }
 
+type EventData = Extract<ReturnType<typeof eventOf>, { readonly data: string }>['data']
+
 type DataOf = (storage: Storage, entry: NumberedEntry) => Promise<JsonObject | undefined>
 
 /** Creates the `data` of each kind. */
-const DATA: { readonly [Kind in NonNullable<ReturnType<typeof eventOf>>['data']]: DataOf } = {
+const DATA: { readonly [Kind in EventData]: DataOf } = {
   project: async (storage, { subject }) => {
     const project = await storage.findProject(subject)
     if (!project) return undefined
@@ -185,9 +201,11 @@ const DATA: { readonly [Kind in NonNullable<ReturnType<typeof eventOf>>['data']]
 
 async function refundsData(
   storage: Storage,
-  { subject: import_id, store_id }: NumberedEntry,
+  entry: NumberedEntry,
   range: string,
 ): Promise<JsonObject | undefined> {
+  const import_id = importOf(entry)
+  const { store_id } = entry
   const [after = '0', count] = range.split(':')
   const { records } = await storage.listRefunds(import_id, { after, limit: Number(count) })
   if (records.length === 0) return undefined

@@ -7,6 +7,7 @@ import { itemMethods, type OwnItemMethods } from './items.ts'
 import { projectMethods } from './projects.ts'
 import { erasureMethod } from './purchases/erasure.ts'
 import { type ImportDialect, importLeases } from './purchases/imports.ts'
+import { orderMethods } from './purchases/orders.ts'
 import { type PurchaseDialect, purchaseReads } from './purchases/purchases.ts'
 import { type RecordDialect, recordMethod } from './purchases/record.ts'
 import { undoMethod } from './purchases/undo.ts'
@@ -47,6 +48,7 @@ export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy 
      * numbers that it left free for recorded purchases are used up.
      */
     recordPurchase: recordMethod(sql, records, imports, clearAbandoned),
+    ...orderMethods(sql, records, imports, clearAbandoned),
     /** Starts an import. Resolves to undefined while another import into the same store runs. */
     async openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined> {
       const lease = await insertImport(store, import_id)

@@ -174,6 +174,15 @@ export type RecordedRow =
   /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }
 
+/**
+ * The outcome of a change of an order. `unknown`: no purchase is stored. `ambiguous`: the id begins
+ * the ids of too many `purchases`, at most `MAX_ORDER_PURCHASES` + 1, or of more than 48 hours.
+ */
+export type OrderChange<T> =
+  | { readonly outcome: 'changed'; readonly purchases: readonly T[] }
+  | { readonly outcome: 'unknown' }
+  | { readonly outcome: 'ambiguous'; readonly purchases: number }
+
 export interface ImportUndo {
   readonly import_id: string
   readonly undone_at: string

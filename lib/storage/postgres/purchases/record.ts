@@ -1,4 +1,4 @@
-import { PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
 import { lockAuthority, lockOf, verifyAuthority } from '../../sql/authority.ts'
 import { numberOf } from '../../sql/columns.ts'
 import { find, run, type Value } from '../../sql/program.ts'
@@ -27,6 +27,7 @@ export const recordDialect = (): RecordDialect => ({
     return (yield* find(FIND_NEW_IMPORT, seq, (other?.seq as number) ?? 0)) ? undefined : seq
   },
   findTransaction: FIND_TRANSACTION,
+  findOrder: FIND_ORDER,
   *nextPurchase(store) {
     const next = yield* find(NEXT_PURCHASE, store)
     return next && numberOf(next.last_purchase)
@@ -61,12 +62,18 @@ const LOCK_IMPORT = `
 const LOCK_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ? FOR UPDATE'
 const FIND_NEW_IMPORT = 'SELECT 1 FROM imports WHERE store = ? AND owner IS NOT NULL AND seq <> ?'
 
-const FIND_TRANSACTION = `
+const FOUND = `
   SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
     SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq)
-    OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy
-  FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-  WHERE p.store = ? AND p.transaction_id = ?`
+    OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy`
+const DETAILS = 'JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item'
+
+const FIND_TRANSACTION = `${FOUND}
+  FROM purchases p ${DETAILS} WHERE p.store = ? AND p.transaction_id = ?`
+
+const FIND_ORDER = `${FOUND}
+  FROM stores s ${STATUS_CHANGES.joinOrder} ${DETAILS}
+  WHERE s.seq = ? ORDER BY p.transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}`
 
 const RECORD_CHANGE = `
   INSERT INTO status_changes (store, import, purchase, before, after)

@@ -1,6 +1,6 @@
 import type { Authority } from '../../../domain/authority.ts'
 import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
-import { numberOf } from '../columns.ts'
+import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
 import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
@@ -22,6 +22,11 @@ export interface RecordDialect {
    * change that is not yet in `status_changes`. The parameters are the store and the id.
    */
   readonly findTransaction: string
+  /**
+   * Finds the same of the purchases that a transaction id stands for: at most 101. The parameters
+   * are those of `joinOrder`, then the store.
+   */
+  readonly findOrder: string
   /** Takes the next `seq` of a purchase, unless a running import has reserved it for its rows. */
   nextPurchase(store: number): Program<number | undefined>
   insertRow(
@@ -38,35 +43,11 @@ export interface RecordDialect {
 export function recordMethod(
   sql: Sql,
   dialect: RecordDialect,
-  { columns, values }: ImportDialect,
+  imports: ImportDialect,
   clearAbandoned: () => Promise<unknown>,
 ) {
-  // Adds 1 to the skipped rows of the imports that added a purchase, or changed its status, after
-  // `recordPurchase` has repeated it. Leaves out other recordings, which a caller may have repeated.
-  const skipRecording = `
-    INSERT INTO import_overlaps AS o (import, earlier, rows)
-    SELECT i.seq, i.seq, 1 FROM imports i WHERE ${IS_LISTED} AND i.seq IN (
-      SELECT CAST(? AS integer) UNION ALL SELECT CAST(? AS integer)
-      UNION ALL SELECT c.import FROM stores s ${sql.statusChanges.joinTransaction}
-        JOIN status_changes c ON ${sql.statusChanges.isPurchaseOfChange} WHERE s.seq = ?)
-    ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
-  const insert = `
-    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},
-      ${IMPORT_DETAILS.list})
-    VALUES (?, ?, ?, ?${values}, ${IMPORT_DETAILS.names.map(() => '?').join()}) RETURNING seq`
-
-  /** Inserts the import of a purchase that is added with a `seq`, or whose status changes. */
-  function* insertImport(
-    store: number,
-    import_id: string,
-    seq: number | undefined,
-    row: NewPurchase,
-    options: WriteOptions,
-  ): Program<number> {
-    const [first, last] = seq === undefined ? [1, 0] : [seq, seq]
-    const details = IMPORT_DETAILS.values(recordedDetails(row, seq !== undefined, options))
-    return (yield* find(insert, import_id, store, first, last, ...details))?.seq as number
-  }
+  const insertImport = importInsertion(imports)
+  const noteRepeat = repeatNote(sql)
 
   function* recordRow(
     { store_id }: StoreKey,
@@ -83,7 +64,7 @@ export function recordMethod(
     if (!found) {
       const seq = yield* dialect.nextPurchase(store)
       if (seq === undefined) return undefined
-      const added = yield* insertImport(store, import_id, seq, row, options)
+      const added = yield* insertImport(store, import_id, seq, [row], options)
       yield* dialect.insertRow(store, added, seq, row, item.seq as number)
       return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
     }
@@ -93,11 +74,10 @@ export function recordMethod(
     const repeat = compareRepeat(PURCHASE_IDENTITIES.readInto(known, found), row)
     if (repeat.outcome === 'conflict') return repeat
     if (repeat.outcome === 'skipped') {
-      const imports = [found.import as number, (found.changed_by as number | null) ?? null]
-      yield* run(skipRecording, ...imports, row.transaction_id, store)
+      yield* noteRepeat(store, found)
       return { outcome: 'skipped', purchase: stored }
     }
-    const updated = yield* insertImport(store, import_id, undefined, row, options)
+    const updated = yield* insertImport(store, import_id, undefined, [row], options)
     yield* run(PRECEDE_RUNNING, updated, store)
     const status = PURCHASE_STATUSES.indexOf(row.status)
     yield* dialect.changeStatus(store, updated, numberOf(found.seq), status)
@@ -124,6 +104,48 @@ export function recordMethod(
   }
 }
 
+/**
+ * Returns the program that inserts the import of a purchase that is added with a `seq`, or of
+ * purchases whose status changes.
+ */
+export function importInsertion({ columns, values }: ImportDialect) {
+  const insert = `
+    INSERT INTO imports (import_id, store, first_purchase, last_purchase${columns},
+      ${IMPORT_DETAILS.list})
+    VALUES (?, ?, ?, ?${values}, ${IMPORT_DETAILS.names.map(() => '?').join()}) RETURNING seq`
+  return function* (
+    store: number,
+    import_id: string,
+    seq: number | undefined,
+    rows: Parameters<typeof recordedDetails>[0],
+    options: WriteOptions,
+  ): Program<number> {
+    const [first, last] = seq === undefined ? [1, 0] : [seq, seq]
+    const details = IMPORT_DETAILS.values(recordedDetails(rows, seq !== undefined, options))
+    return (yield* find(insert, import_id, store, first, last, ...details))?.seq as number
+  }
+}
+
+/**
+ * Returns the program that adds 1 to the skipped rows of the imports that added a found purchase, or
+ * changed its status, because a call has repeated it. Leaves out other recordings, which a caller
+ * may have repeated.
+ */
+export function repeatNote({ statusChanges }: Sql) {
+  const { joinTransaction, isPurchaseOfChange } = statusChanges
+  const note = `
+    INSERT INTO import_overlaps AS o (import, earlier, rows)
+    SELECT i.seq, i.seq, 1 FROM imports i WHERE ${IS_LISTED} AND i.seq IN (
+      SELECT CAST(? AS integer) UNION ALL SELECT CAST(? AS integer)
+      UNION ALL SELECT c.import FROM stores s ${joinTransaction}
+        JOIN status_changes c ON ${isPurchaseOfChange} WHERE s.seq = ?)
+    ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
+  return function* (store: number, found: Row): Program<void> {
+    const imports = [found.import as number, (found.changed_by as number | null) ?? null]
+    yield* run(note, ...imports, found.transaction_id as string, store)
+  }
+}
+
 /** Finds an item by its SKU. If the purchase was erased, `is_deleted` is not null. */
 const FIND_ITEM = `
   SELECT seq, (SELECT is_deleted FROM erased_purchases e
@@ -136,7 +158,7 @@ export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
  * Notes that the running import, if there is one, is committed later than an update of a status: it
  * may skip a row because of the update.
  */
-const PRECEDE_RUNNING = `
+export const PRECEDE_RUNNING = `
   INSERT INTO import_overlaps (import, earlier, rows)
   SELECT i.seq, ?, 0 FROM imports i
   WHERE i.store = ? AND i.owner IS NOT NULL AND i.undoes IS NULL`

@@ -1,4 +1,4 @@
-import type { ImportDetails } from '../../../domain/import.ts'
+import type { ImportDetails, ImportTotal } from '../../../domain/import.ts'
 import { formatInstant } from '../../../domain/instant.ts'
 import type { NewPurchase, Purchase } from '../../../domain/purchase.ts'
 import type { WriteOptions } from '../records.ts'
@@ -9,9 +9,14 @@ import type { WriteOptions } from '../records.ts'
  */
 export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
 
-/** The details of the import that holds one recorded purchase. Such an import has no file. */
+type Amount = Pick<NewPurchase, 'status' | 'currency' | 'price'>
+
+/**
+ * The details of the import that holds recorded purchases with one status. Such an import has no
+ * file.
+ */
 export function recordedDetails(
-  { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
+  rows: readonly Amount[],
   isAdded: boolean,
   { audit }: WriteOptions,
 ): Partial<ImportDetails> {
@@ -22,14 +27,25 @@ export function recordedDetails(
     bytes: 0,
     sha256: '',
     layout: '',
-    rows: 1,
-    added: Number(isAdded),
+    rows: rows.length,
+    added: isAdded ? rows.length : 0,
     skipped: 0,
-    updated: Number(!isAdded),
+    updated: isAdded ? 0 : rows.length,
     passed_over: 0,
-    totals: [{ status, currency, rows: 1, total: String(price) }],
+    totals: totalsOf(rows),
     finished_at: audit.at,
   } satisfies ImportDetails
+}
+
+/** Adds up purchases with one status by currency. */
+function totalsOf(rows: readonly Amount[]): ImportTotal[] {
+  const totals = new Map<string, ImportTotal>()
+  for (const { status, currency = '', price = 0 } of rows) {
+    const { rows: count, total } = totals.get(currency) ?? { rows: 0, total: '0' }
+    const sum = String(BigInt(total) + BigInt(price))
+    totals.set(currency, { status, currency, rows: count + 1, total: sum })
+  }
+  return [...totals.values()]
 }
 
 /**

@@ -1,3 +1,4 @@
+import { MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { find, type Program, run } from '../../sql/program.ts'
 import { entryOf } from '../../sql/purchases/entries.ts'
@@ -20,6 +21,7 @@ export function recordDialect(db: Connection): RecordDialect {
       return seqOfStore(db, store)
     },
     findTransaction: FIND_TRANSACTION,
+    findOrder: FIND_ORDER,
     nextPurchase,
     *insertRow(store, added, seq, row, item) {
       insertRows(db, added, seq, [entryOf(row, item)])
@@ -32,13 +34,20 @@ export function recordDialect(db: Connection): RecordDialect {
   }
 }
 
-const FIND_TRANSACTION = `
+const FOUND = `
   SELECT ${purchaseColumns(STATUS)}, p.import, c.import AS changed_by,
-    i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy
-  FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
+    i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy`
+const DETAILS = `
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-  LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import`
+
+const FIND_TRANSACTION = `${FOUND}
+  FROM transactions tr JOIN purchases p ON p.seq = tr.purchase ${DETAILS}
   WHERE tr.store = ? AND tr.transaction_id = ?`
+
+const FIND_ORDER = `${FOUND}
+  FROM stores s ${STATUS_CHANGES.joinOrder} ${DETAILS}
+  WHERE s.seq = ? ORDER BY p.transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}`
 
 function* nextPurchase(store: number): Program<number | undefined> {
   const row = yield* find(FIND_NEXT, store, store)

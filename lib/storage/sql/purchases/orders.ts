@@ -1,0 +1,107 @@
+import { isOneOrder } from '../../../domain/order.ts'
+import {
+  isLater,
+  PURCHASE_STATUSES,
+  type Purchase,
+  type PurchaseStatus,
+} from '../../../domain/purchase.ts'
+import { numberOf, type Row } from '../columns.ts'
+import type { Sql } from '../dialect.ts'
+import { all, type Program, run } from '../program.ts'
+import type { OrderChange, StoreKey, WriteOptions } from '../records.ts'
+import { PURCHASES } from '../tables.ts'
+import { recordWrite } from '../write.ts'
+import { orderValues } from './dialect.ts'
+import type { ImportDialect } from './imports.ts'
+import { importInsertion, PRECEDE_RUNNING, type RecordDialect, repeatNote } from './record.ts'
+
+/** A purchase, and the row that it was read from. */
+interface Found {
+  readonly row: Row
+  readonly purchase: Purchase
+}
+
+/** The methods that change all purchases of an order in one transaction. */
+export function orderMethods(
+  sql: Sql,
+  dialect: RecordDialect,
+  imports: ImportDialect,
+  clearAbandoned: () => Promise<unknown>,
+) {
+  const insertImport = importInsertion(imports)
+  const noteRepeat = repeatNote(sql)
+
+  /**
+   * Runs a program with the purchases that a transaction id stands for. Locks their store, so that
+   * two calls run one after the other.
+   */
+  const changeOrder = async <T>(
+    key: StoreKey,
+    transaction_id: string,
+    options: WriteOptions,
+    change: (store: number, found: readonly Found[]) => Program<readonly T[]>,
+  ): Promise<OrderChange<T> | undefined> => {
+    const { store_id } = key
+    const result = await sql.write(function* (): Program<OrderChange<T> | undefined> {
+      const store = yield* dialect.lockStore(key, options.authority)
+      if (store === undefined) return undefined
+      const rows = yield* all(dialect.findOrder, ...orderValues(transaction_id), store)
+      if (rows.length === 0) return { outcome: 'unknown' }
+      if (!isOneOrder(rows.map(({ purchased_at }) => numberOf(purchased_at)))) {
+        return { outcome: 'ambiguous', purchases: rows.length }
+      }
+      if (rows.some(({ is_busy }) => is_busy)) return undefined
+      const found = rows.map((row) => ({ row, purchase: PURCHASES.readInto({ store_id }, row) }))
+      return { outcome: 'changed', purchases: yield* change(store, found) }
+    }, key)
+    // An import whose process died blocks these purchases until that import is deleted.
+    if (!result) clearAbandoned().catch(() => {})
+    return result
+  }
+
+  function* refund(
+    store: number,
+    import_id: string,
+    found: readonly Found[],
+    options: WriteOptions,
+  ) {
+    const isRefundable = ({ purchase: { status } }: Found) => isLater(status, REFUNDED)
+    const later = found.filter(isRefundable)
+    for (const each of found) if (!isRefundable(each)) yield* noteRepeat(store, each.row)
+    if (later.length > 0) {
+      const rows = later.map(({ purchase }) => ({ ...purchase, status: REFUNDED }))
+      const updated = yield* insertImport(store, import_id, undefined, rows, options)
+      yield* run(PRECEDE_RUNNING, updated, store)
+      const status = PURCHASE_STATUSES.indexOf(REFUNDED)
+      for (const { row } of later) {
+        yield* dialect.changeStatus(store, updated, numberOf(row.seq), status)
+      }
+      yield* recordWrite(sql, options)
+    }
+    return found.map((each) => {
+      const { transaction_id, sku, quantity } = each.purchase
+      const outcome: 'refunded' | 'already' = isRefundable(each) ? 'refunded' : 'already'
+      return { transaction_id, sku, quantity, outcome }
+    })
+  }
+
+  return {
+    /**
+     * Refunds the purchase with a transaction id or, if the store has none, those of the order, whose
+     * ids begin with the id and a slash. The import that holds the changes has an `import_id` that
+     * begins with `rec_`. Purchases that are refunded or cancelled stay as they are. Resolves to
+     * undefined while a running import or undo has one of the purchases.
+     */
+    refundOrder: (
+      key: StoreKey,
+      import_id: string,
+      transaction_id: string,
+      options: WriteOptions = {},
+    ) =>
+      changeOrder(key, transaction_id, options, (store, found) =>
+        refund(store, import_id, found, options),
+      ),
+  }
+}
+
+const REFUNDED: PurchaseStatus = 'refunded'
