@@ -82,6 +82,7 @@ export const examples = {
     user_id: 'player-1',
     price: 499,
   },
+  OrderKey: { transaction_id: 'GPA.3345-1234' },
   ManagedImportForm: {
     file: 'transaction_id,sku,purchased_at\nT-1001,sword,2026-01-31T12:00:00Z\n',
     dry_run: true,

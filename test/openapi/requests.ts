@@ -55,6 +55,7 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
     createStore: { store_id: 'new' },
     addStore: { store_id: 'newer' },
     addItem: { name: 'axe' },
+    refundPurchases: { transaction_id: 'T-0' },
   }
   const values: { [field: string]: unknown } = { ...ids, ...others[id] }
   const json = Object.entries(body.example as object).map(([field, value]) => {

@@ -90,7 +90,12 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
   401: {
     ask: ({ send }, operation) => send(operation, { account_key: undefined, token: undefined }),
   },
-  404: { ask: ({ send }, operation) => send(operation, {}, 'unknown') },
+  404: {
+    ask: ({ send }, operation) =>
+      operation.id === 'refundPurchases'
+        ? send(operation, { json: { transaction_id: 'unknown' } })
+        : send(operation, {}, 'unknown'),
+  },
   409: { ask: ({ send }, operation) => send(operation, { json: { version: 99 } }) },
   408: {
     limits: { headersTimeout: 50 },
