@@ -17,6 +17,8 @@ export async function createManagedShop(till: Till, name?: string) {
   const { key_id } = await till.accounts.addKey(account)
   const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
+  const sale = { store_id: 'main', sku: 'gold', purchased_at: '2026-01-31T12:00:00Z' }
+  await till.purchases.record(account, { ...sale, transaction_id: 'R-0' })
   const config = { webhook_url: 'https://shop.example/old', webhook_secret: SECRET }
   await till.projects.update(account, { id: project.id, config })
   const store_config = { webhook_secret: SECRET, currency: 'USD' }
@@ -55,7 +57,7 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
     createStore: { store_id: 'new' },
     addStore: { store_id: 'newer' },
     addItem: { name: 'axe' },
-    refundPurchases: { transaction_id: 'T-0' },
+    refundPurchases: { transaction_id: 'R-0' },
   }
   const values: { [field: string]: unknown } = { ...ids, ...others[id] }
   const json = Object.entries(body.example as object).map(([field, value]) => {
