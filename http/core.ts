@@ -69,6 +69,7 @@ export function createCore(till: Till, context: ServerContext) {
     const { credential, readBody, handler, description } = route
     const { headers, request_id, target, together } = exchange
     const { caller, memory, refund, release } = await admission.admit(exchange, route)
+    let signal: AbortSignal | undefined
     try {
       const idempotencyKey = singleValueOf(headers['idempotency-key'], 'Idempotency-Key')
       const ifMatch = description.etag === 'matched' && { ifMatch: exchange.header('if-match') }
@@ -80,7 +81,8 @@ export function createCore(till: Till, context: ServerContext) {
       const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
       const body = fields ? pick(fields, sent as Body) : sent
       const { query, prefix } = target
-      const call = { till, caller, body, params, query, prefix, options, context }
+      signal = route.kind === 'reports' ? exchange.signal : undefined
+      const call = { till, caller, body, params, query, prefix, options, signal, context }
       const run = async () => together(() => handler(call))
       const result = description.isInTurn ? await runInTurn(exchange, run) : await run()
       // A public document is cached elsewhere, and has no caller.
@@ -90,6 +92,7 @@ export function createCore(till: Till, context: ServerContext) {
       return result
     } catch (error) {
       refund()
+      if (signal?.aborted) throw exchange.hangUp ?? error
       await credential.confirm?.(till, headers)
       throw error
     } finally {

@@ -13,6 +13,8 @@ export interface Exchange extends RequestBody {
   readonly request_id: string
   /** Runs the library calls of the request, which share one check for changes of the database. */
   readonly together: Together
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal
   /** The address of the client. */
   readonly client: string
   route: { readonly path: string; readonly kind: unknown } | undefined

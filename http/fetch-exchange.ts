@@ -47,6 +47,10 @@ export class FetchExchange implements Exchange {
     return this.#stream?.errored ?? this.#hangUp
   }
 
+  get signal(): AbortSignal {
+    return this.request.signal
+  }
+
   openBody(): Readable | undefined {
     const { body } = this.request
     this.#stream = body ? createStream(body).on('error', () => {}) : undefined

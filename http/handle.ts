@@ -225,6 +225,15 @@ class NodeExchange implements Exchange {
     return this.request.socket.destroyed ? hangUpError(this.request) : undefined
   }
 
+  /** A new signal each time. Most requests need none. */
+  get signal(): AbortSignal {
+    const gone = new AbortController()
+    const end = () => gone.abort(this.hangUp)
+    if (this.hangUp) end()
+    else this.answer.once('close', end)
+    return gone.signal
+  }
+
   openBody(): Readable {
     sendContinue(this.request, this.answer)
     return this.request

@@ -20,6 +20,8 @@ export interface ManageCall {
    */
   readonly input: never
   readonly options: CallOptions
+  /** Aborted when the client has gone; only for reports. */
+  readonly signal: AbortSignal | undefined
 }
 
 export type OperationName = (typeof operations)[number]['name']
@@ -68,9 +70,13 @@ export const handlers: Handlers = {
     showPlan(await till.catalog.plan(caller, input)),
   'catalog.apply': async ({ till, caller, input, options }) =>
     showPlan(await till.catalog.apply(caller, input, options)),
-  'purchases.summarize': async ({ till, caller, input }) => {
+  'purchases.overview': ({ till, caller, input, signal }) =>
+    till.purchases.overview(caller, input, { signal }),
+  'purchases.buyers': ({ till, caller, input, signal }) =>
+    till.purchases.buyers(caller, input, { signal }),
+  'purchases.summarize': async ({ till, caller, input, signal }) => {
     const query = { ...(input as SummaryQuery), maxGroups: MAX_GROUPS }
-    return { summaries: await till.purchases.summarize(caller, query) }
+    return { summaries: await till.purchases.summarize(caller, query, { signal }) }
   },
   'webhooks.list': ({ till, caller, input }) => {
     const { limit = MAX_ENDPOINTS } = input as { readonly limit?: string }

@@ -73,12 +73,12 @@ function createHandler(
 ) {
   const run = handlers[name] ?? libraryMethod(name)
   const schema = queryName ?? bodyName
-  return async ({ till, caller, params, query, body, options }: AnyCall) => {
+  return async ({ till, caller, params, query, body, options, signal }: AnyCall) => {
     const picked = isRead && schema ? parseQuery(query, fieldsOf(schema)) : body
     const [id, ...others] = Object.values(params)
     const isId = id !== undefined && !schema && others.length === 0
     const input = (isId ? id : { ...picked, ...params }) as never
-    const result = run({ till, caller, input, options })
+    const result = run({ till, caller, input, options, signal })
     if (file) return streamFile(file, result as AsyncIterable<string>)
     const answer = await (result as Promise<object>)
     if (!etag) return { body: answer }

@@ -170,3 +170,30 @@ test('a read that waits for its turn is dropped when its client has gone', async
   assert.equal((await entryOf('third')).status, 200)
   assert.equal(reads, 2)
 })
+
+test('a report whose client has gone while it waits ends at once', async (t) => {
+  if (overFetch) return t.skip('the adapter decides when the signal of a Request is aborted')
+  const { storage, withKey, connect, entryOf } = await serveShop(t, { options: { manage: true } })
+  const { readTotals } = storage
+  const { given: isReleased, give: release } = createSignal()
+  let reads = 0
+  storage.readTotals = async (...query) => {
+    reads++
+    await isReleased
+    return readTotals(...query)
+  }
+  const line = 'GET /manage/v1/stores/main/overview?by=day HTTP/1.1'
+  const ask = (id: string) =>
+    connect(`${line}\r\nhost: shop\r\n${withKey}\r\nx-request-id: ${id}\r\n\r\n`)
+  for (const id of ['first', 'second', 'third']) await ask(id)
+  await eventually(() => (reads === 3 ? true : undefined), 'three reads')
+  const client = await ask('fourth')
+  await setTimeout(50)
+
+  client.socket.destroy()
+
+  assert.equal((await entryOf('fourth')).status, 499)
+  release()
+  for (const id of ['first', 'second', 'third']) assert.equal((await entryOf(id)).status, 200)
+  assert.equal(reads, 3)
+})

@@ -26,8 +26,8 @@ async function createShops(t: TestContext) {
   }
   const till = memoryTill({ storage })
   const [own, other] = [await createShop(till, 'Own'), await createShop(till, 'Other')]
-  const summarize = async ({ account }: typeof own) => {
-    const summary = till.purchases.summarize(account, {})
+  const summarize = async ({ account }: typeof own, signal?: AbortSignal) => {
+    const summary = till.purchases.summarize(account, {}, { signal })
     summary.catch(() => {}) // the test may look at the error later
     await setImmediate()
     return { summary }
@@ -121,4 +121,20 @@ test('an undo, an overview, a count of buyers and each page of purchases wait fo
   }
 
   assert.deepEqual(await messages, Array(4).fill(REFUSAL))
+})
+
+test('a long call that waits ends with its signal, and its turn goes to the next', async (t) => {
+  const { own, other, summarize, endNext, running } = await createShops(t)
+  await summarize(own)
+  await summarize(own)
+  const gone = new AbortController()
+  const { summary: ended } = await summarize(other, gone.signal)
+  const { summary: next } = await summarize(own)
+
+  gone.abort(new Error('the client hung up'))
+
+  await assert.rejects(ended, { message: 'the client hung up' })
+  for (let i = 0; i < 3; i++) await endNext()
+  assert.deepEqual(await next, [])
+  assert.deepEqual(running(), [])
 })

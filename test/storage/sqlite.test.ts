@@ -9,6 +9,7 @@ import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { threadsOf } from '../support/threads.ts'
 import { importRows } from './fixtures/imports.ts'
 import { NEWEST, newPath, open } from './fixtures/places.ts'
 import { insertShops, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
@@ -242,6 +243,27 @@ describe('queries of many purchases in SQLite', () => {
       ['1200 gem', '4800 gold'],
     )
     assert.deepEqual(found, await listOwned(memory))
+  })
+
+  test('end with their signal, and those after them run', async (t) => {
+    if (!RUNS_THREADS) return t.skip('this Node runs no TypeScript in threads')
+    const threads = threadsOf(t)
+    const storage = await open(t, newPath(t))
+    await insertShops(storage)
+    await importRows(storage, MAIN, 'imp_1', ROWS)
+    const gone = new AbortController()
+    const none = undefined
+    const ended = storage.summarizePurchases(ACCOUNT, {}, ['day'], none, gone.signal)
+    const waiting = storage.readTotals(MAIN, {}, 'day', gone.signal)
+    const next = storage.countBuyers(MAIN, 0)
+    while (threads.length === 0) await setImmediate()
+
+    gone.abort(new Error('gone'))
+
+    await assert.rejects(ended, { message: 'gone' })
+    await assert.rejects(waiting, { message: 'gone' })
+    assert.equal((await next).length, 2)
+    assert.equal(threads.length, 2)
   })
 
   test('with many recorded purchases in one store do not block, and include the other stores', async (t) => {

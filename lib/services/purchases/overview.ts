@@ -11,6 +11,7 @@ import {
   type PurchaseOverview,
 } from '../../domain/overview.ts'
 import { assertAccount, getNamedStore } from '../access.ts'
+import { assertCallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 
 export interface Overview {
@@ -18,12 +19,30 @@ export interface Overview {
    * Counts and sums a store's purchases by period and by SKU. Does not count buyers. Takes a second
    * for each million purchases of the store. Throws `invalid_request` for an unknown store.
    */
-  overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
+  overview(
+    account: Account,
+    query: OverviewQuery,
+    options?: ReportOptions,
+  ): Promise<PurchaseOverview>
   /**
    * Counts the new and the returning buyers of a store. Takes a second for a million purchases, and
    * a minute for ten million. Throws `invalid_request` for an unknown store.
    */
-  buyers(account: Account, query: BuyersQuery): Promise<Buyers>
+  buyers(account: Account, query: BuyersQuery, options?: ReportOptions): Promise<Buyers>
+}
+
+export interface ReportOptions {
+  /**
+   * Ends the call while it waits for its turn. On SQLite, also ends a running query of many
+   * purchases. The call then rejects with the reason of the signal.
+   */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The signal of a report. Throws a TypeError for an unknown option. */
+export function signalOf({ signal, ...others }: ReportOptions = {}): AbortSignal | undefined {
+  assertCallOptions(others)
+  return signal
 }
 
 /** The default of `from`: earlier than any purchase. */
@@ -32,21 +51,23 @@ const MOST_CURRENCIES = 50
 
 export function createOverview({ storage, longCalls }: Context): Overview {
   return {
-    async overview(account, query) {
+    async overview(account, query, options) {
       assertAccount(account)
+      const signal = signalOf(options)
       const { store_id, by, ...times } = parseObject(query, overviewFields)
       const store = await getNamedStore(storage, account, store_id)
-      const totals = await longCalls.run(store.account_id, () =>
-        storage.readTotals(store, times, by),
-      )
+      const read = () => storage.readTotals(store, times, by, signal)
+      const totals = await longCalls.run(store.account_id, read, { signal })
       return overviewOf(totals, by)
     },
 
-    async buyers(account, query) {
+    async buyers(account, query, options) {
       assertAccount(account)
+      const signal = signalOf(options)
       const { store_id, from = FIRST } = parseObject(query, buyersFields)
       const store = await getNamedStore(storage, account, store_id)
-      const buyers = await longCalls.run(store.account_id, () => storage.countBuyers(store, from))
+      const count = () => storage.countBuyers(store, from, signal)
+      const buyers = await longCalls.run(store.account_id, count, { signal })
       return { buyers }
     },
   }

@@ -21,7 +21,7 @@ import { assertAccount, type Caller, getNamedStore, verified } from '../access.t
 import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { type ImportRequest, type ImportResult, importFile } from './file-import.ts'
-import { createOverview, type Overview } from './overview.ts'
+import { createOverview, type Overview, type ReportOptions, signalOf } from './overview.ts'
 import { listOwned } from './owned.ts'
 import { recordPurchase } from './record.ts'
 import { refundOrder } from './refund.ts'
@@ -74,7 +74,11 @@ export interface Purchases extends Overview {
    * sandbox stores. Throws
    * `invalid_request` when there are more than `maxGroups`.
    */
-  summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
+  summarize(
+    account: Account,
+    query: SummaryQuery,
+    options?: ReportOptions,
+  ): Promise<PurchaseSummary[]>
 }
 
 export interface PurchasePage extends ListPage {
@@ -135,8 +139,9 @@ export function createPurchases(context: Context): Purchases {
       for await (const purchase of purchases.all(account, selection)) yield formatPurchase(purchase)
     },
 
-    async summarize(account, query) {
+    async summarize(account, query, options) {
       assertAccount(account)
+      const signal = signalOf(options)
       const { account_id } = account
       const { store_id, sandbox, by, top, maxGroups, ...filter } = parseObject(query, summaryFields)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
@@ -146,9 +151,8 @@ export function createPurchases(context: Context): Purchases {
       const isTop = top !== undefined
       const limit = isTop ? top : maxGroups && maxGroups + 1
       const most = limit === undefined ? undefined : { isTop, limit }
-      const groups = await longCalls.run(account_id, () =>
-        storage.summarizePurchases(stores, filter, by, most),
-      )
+      const read = () => storage.summarizePurchases(stores, filter, by, most, signal)
+      const groups = await longCalls.run(account_id, read, { signal })
       if (groups.length === 0) await assertImport(storage, account, filter, store_id)
       if (isTop || maxGroups === undefined || groups.length <= maxGroups) return groups
       const message = `gives more than ${maxGroups} groups: select less, or only the top ones`

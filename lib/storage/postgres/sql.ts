@@ -16,7 +16,8 @@ export function sqlOn(db: Database): Sql {
     write: (program, { isLong, account_id } = {}) =>
       db.transaction((tx) => execute(tx, program()), isLong && LONG_MS, account_id),
     writeOnce: (program) => execute(db, program()),
-    readLong(stores, queryOf) {
+    async readLong(stores, queryOf, { signal } = {}) {
+      signal?.throwIfAborted()
       const { sql, values } = queryOf(stores)
       return db.transaction((tx) => tx.all(sql, ...values), LONG_MS)
     },

@@ -50,16 +50,22 @@ export interface Sql extends Dialect {
   write<T>(program: () => Program<T>, mode?: WriteMode): Promise<T>
   /**
    * Runs a query that may take minutes. SQLite runs it in another thread if `stores` have many
-   * purchases, and passes the only store to `queryOf` if the account has one store. With a
-   * `user_id`, only the purchases of this user count.
+   * purchases, and passes the only store to `queryOf` if the account has one store.
    */
   readLong(
     stores: StoresOfAccount,
     queryOf: (stores: StoresOfAccount) => Query,
-    user_id?: string,
+    options?: LongRead,
   ): Promise<readonly Row[]>
   /** Runs a program of one statement that writes. PostgreSQL needs no transaction for it. */
   writeOnce<T>(program: () => Program<T>): Promise<T>
+}
+
+export interface LongRead {
+  /** Only the purchases of this user count. */
+  readonly user_id?: string | undefined
+  /** Ends the read. A running query ends only on SQLite. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface WriteMode {

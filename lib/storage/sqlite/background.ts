@@ -17,19 +17,21 @@ export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
 /**
  * Runs a slow query in a worker thread, with its own connection, after those before it in `queue`.
  * The thread sends the rows to this thread in batches. Without worker threads, and for a database in
- * memory, runs the query in this thread.
+ * memory, runs the query in this thread. `signal` ends the thread, if the query calls `is_wanted`.
  */
 export async function readInThread(
   queue: ThreadQueue,
   db: Connection,
   sql: string,
   values: readonly SqliteValue[],
+  signal?: AbortSignal,
 ): Promise<Row[]> {
   const before = queue.get(db)
   const result = (async () => {
     await before?.catch(() => {})
+    signal?.throwIfAborted()
     db.assertInPlace()
-    return (await tryThread(db, sql, values)) ?? db.all(sql, ...values)
+    return (await tryThread(db, sql, values, signal)) ?? db.all(sql, ...values)
   })()
   queue.set(db, result)
   return result
@@ -39,6 +41,7 @@ async function tryThread(
   { path, driver }: Connection,
   sql: string,
   values: readonly SqliteValue[],
+  signal: AbortSignal | undefined,
 ): Promise<Row[] | undefined> {
   const worker = path && startReader({ path, driver, sql, values })
   if (!worker) return undefined
@@ -48,7 +51,15 @@ async function tryThread(
       for (const row of rows) found.push(row)
     })
     worker.on('error', (error) => reject(translateSqliteError(error)))
-    worker.on('exit', () => resolve(found)) // `resolve` has no effect after `reject`
+    const end = () => {
+      reject(signal?.reason)
+      worker.terminate()
+    }
+    signal?.addEventListener('abort', end)
+    worker.on('exit', () => {
+      signal?.removeEventListener('abort', end)
+      resolve(found) // has no effect after `reject`
+    })
   })
 }
 

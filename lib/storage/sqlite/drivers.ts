@@ -35,14 +35,15 @@ const openers: Record<SqliteDriverName, (path: string) => SqliteDriver> = {
 }
 
 /**
- * Opens a file with the given driver, or with the first one that this Node can load. Adds the
- * function `user_key` to its SQL.
+ * Opens a file with the given driver, or with the first one that this Node can load. Adds to its
+ * SQL the functions `user_key`, and `is_wanted` for queries that may be ended.
  */
 export function openSqliteDriver(path: string, name?: SqliteDriverName): SqliteDriver {
   for (const each of name ? [name] : SQLITE_DRIVERS) {
     try {
       const driver = openers[each](path)
       driver.function('user_key', (store, user_id) => userKey(Number(store), String(user_id)))
+      driver.function('is_wanted', () => 1)
       return driver
     } catch (error) {
       if (!isNotInstalled(error)) throw error

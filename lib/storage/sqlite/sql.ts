@@ -19,7 +19,7 @@ export function sqlOn(db: Connection): Sql {
     read: async (program) => execute(db, program),
     write,
     writeOnce: write,
-    readLong: (stores, queryOf, user_id) => readLong(db, stores, queryOf, user_id),
+    readLong: (stores, queryOf, options) => readLong(db, stores, queryOf, options),
   }
 }
 

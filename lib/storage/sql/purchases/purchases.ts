@@ -226,23 +226,28 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       filter: PurchaseFilter,
       by: readonly SummaryKey[],
       most?: MostGroups,
+      signal?: AbortSignal,
     ) {
       const queryOf = (wanted: StoresOfAccount) =>
         summaryStatement(dialect, wanted, filter, by, most)
-      const rows = await sql.readLong(stores, queryOf, filter.user_id)
+      const rows = await sql.readLong(stores, queryOf, { user_id: filter.user_id, signal })
       return rows.map(totalOf<PurchaseSummary>)
     },
     /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
-    async readTotals({ account_id, store_id }: StoreKey, times: Times, by: Period) {
-      const rows = await sql.readLong({ account_id, store_id }, (store) =>
-        totalsStatement(dialect, store, times, by),
-      )
+    async readTotals(
+      { account_id, store_id }: StoreKey,
+      times: Times,
+      by: Period,
+      signal?: AbortSignal,
+    ) {
+      const queryOf = (store: StoresOfAccount) => totalsStatement(dialect, store, times, by)
+      const rows = await sql.readLong({ account_id, store_id }, queryOf, { signal })
       return storeTotals(rows)
     },
     /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
-    async countBuyers({ account_id, store_id }: StoreKey, from: number) {
+    async countBuyers({ account_id, store_id }: StoreKey, from: number, signal?: AbortSignal) {
       const query = { sql: countBuyers, values: [account_id, store_id, from, from, from] }
-      const rows = await sql.readLong({ account_id, store_id }, () => query)
+      const rows = await sql.readLong({ account_id, store_id }, () => query, { signal })
       return rows.map((row): BuyerCount => {
         const { currency, new: first, former } = row
         return { currency: currency as string, new: numberOf(first), returning: numberOf(former) }

@@ -1,3 +1,4 @@
+import type { LongRead } from '../../sql/dialect.ts'
 import type { Query } from '../../sql/program.ts'
 import { type SummaryDialect, storesWhere } from '../../sql/purchases/summaries.ts'
 import type { StoresOfAccount } from '../../sql/records.ts'
@@ -9,17 +10,20 @@ const CHANGES = `
   LEFT JOIN purchase_changes c ON c.purchase = p.seq
     AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
 
+// A thread ends only where it runs JavaScript: each 4096th row calls a function.
+const MAY_END = 'AND (p.seq & 4095 OR is_wanted())'
+
 // The `+` keeps SQLite from building an index of all purchases only for this statement.
 const FROM = `
   FROM stores s
   CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   CROSS JOIN purchases p ON +p.import = i.seq
-    AND p.seq BETWEEN i.first_purchase AND i.last_purchase ${CHANGES}`
+    AND p.seq BETWEEN i.first_purchase AND i.last_purchase ${MAY_END} ${CHANGES}`
 
 const INDEXED = 'FROM stores s CROSS JOIN purchase_users u ON u.user_key = user_key(s.seq, ?)'
 const FROM_USER = `
   ${INDEXED}
-  CROSS JOIN purchases p ON p.seq = u.purchase
+  CROSS JOIN purchases p ON p.seq = u.purchase ${MAY_END}
   CROSS JOIN imports i ON i.seq = p.import AND i.store = s.seq AND i.owner IS NULL ${CHANGES}`
 
 /** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
@@ -77,7 +81,7 @@ export async function readLong(
   db: Connection,
   stores: StoresOfAccount,
   queryOf: (stores: StoresOfAccount) => Query,
-  user_id?: string,
+  { user_id, signal }: LongRead = {},
 ): Promise<readonly Row[]> {
   const size = sizeOf(db, stores, user_id)
   // If the account has only one store, uses the statement for one store, which is faster.
@@ -85,7 +89,7 @@ export async function readLong(
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
   const { sql, values } = queryOf(wanted)
   if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...(values as SqliteValue[]))
-  return readInThread(scans, db, sql, values as SqliteValue[])
+  return readInThread(scans, db, sql, values as SqliteValue[], signal)
 }
 
 const scans: ThreadQueue = new WeakMap()
