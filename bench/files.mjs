@@ -1,4 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
+import { googlePlayReport, webStoreFile } from '../dist/cli/demo-shop.js'
 
 export const SKUS = Array.from({ length: 100 }, (_, i) => `sku_${i}`)
 export const COLUMNS =
@@ -31,21 +32,21 @@ export function writePurchases(path, rows, { random = false, nearly = false, fir
   closeSync(file)
 }
 
-/** Writes a sales report of Google Play. */
-export function writeSales(path, rows) {
-  const digits = createDigits()
+/** Writes the sales report of the demo's shop, which Google Play would give, with other apps' rows. */
+export function writeSales(path, purchases) {
+  writeChunks(path, googlePlayReport({ now: NOW, purchases }))
+}
+
+/** Writes the canonical file of the web store of the demo's shop. */
+export function writeWebSales(path, purchases) {
+  writeChunks(path, webStoreFile({ now: NOW, purchases }))
+}
+
+const NOW = Date.parse('2026-11-18T16:00:00Z')
+
+function writeChunks(path, chunks) {
   const file = openSync(path, 'w')
-  let text =
-    'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Product ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer\n'
-  for (let i = 0; i < rows; i++) {
-    const id = `GPA.${String(i).padStart(10, '0')}`
-    text += `${id},2024-03-01,${1_709_296_496 + i * 20},Charged,px,Gold,com.example.game,inapp,${SKUS[Number(digits(2))]},USD,4.99,0.00,"1,234.99",Berlin,,10115,DE\n`
-    if (text.length > 1_000_000) {
-      writeSync(file, text)
-      text = ''
-    }
-  }
-  writeSync(file, text)
+  for (const chunk of chunks) writeSync(file, chunk)
   closeSync(file)
 }
 

@@ -6,7 +6,8 @@ import { createReadStream, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { COLUMNS, SKUS, writePurchases, writeSales } from './files.mjs'
+import { SKU_MAP } from '../dist/cli/demo-shop.js'
+import { COLUMNS, writePurchases, writeSales, writeWebSales } from './files.mjs'
 import { answerOf, call, inFolder, removeDatabase, seed, startTillkit } from './servers.mjs'
 import { count, median, percentile, printTable, ratio } from './table.mjs'
 
@@ -93,23 +94,22 @@ async function importOverHttp(folder, file) {
   return { ms, peak }
 }
 
-/** A vendor's file with and without a SKU map, and a file that is imported again. */
+/** The files of the demo's shop: a canonical one, again, and a vendor's with its SKU map. */
 export function formats(folder) {
   const file = join(folder, 'purchases.csv')
   const sales = join(folder, 'sales.csv')
   const skus = join(folder, 'skus.csv')
-  writePurchases(file, ROWS)
+  writeWebSales(file, ROWS)
   writeSales(sales, ROWS)
-  writeFileSync(skus, `vendor_sku,item\n${SKUS.map((sku) => `${sku},${sku}\n`).join('')}`)
+  writeFileSync(skus, SKU_MAP)
   const old = process.env.BENCH_OLD
   const trials = [
     ['canonical file', '.', file],
     ['the same file again', '.', file, 'again'],
-    ['Google Play', '.', sales],
     ['Google Play with a SKU map', '.', sales, '', skus],
     ['canonical file, before', old, file],
     ['the same file again, before', old, file, 'again'],
-    ['Google Play, before', old, sales],
+    ['Google Play with a SKU map, before', old, sales, '', skus],
   ]
     .filter(([, build]) => build)
     .map(([name, build, ...given]) => ({ name, build, given, results: [] }))

@@ -4,7 +4,7 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { SKUS } from './files.mjs'
+import { BUNDLE_ID, ITEMS } from '../dist/cli/demo-shop.js'
 
 const [folder, db, file, again, map] = process.argv.slice(2)
 const { createTill, openSqliteStorage } = await import(
@@ -14,15 +14,12 @@ const { createTill, openSqliteStorage } = await import(
 const storage = await openSqliteStorage(db)
 const till = createTill({ storage })
 const account = await till.accounts.create({ name: 'Bench' })
-const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+const game = { name: 'Game', bundle_id: BUNDLE_ID, platform: 'web' }
 const { id } = await till.projects.create(account, game)
 const store_config = { currency: 'USD', bundle_id: game.bundle_id }
 const store = { project_id: id, store_id: 'main', store_type: 'web', store_config }
 await till.stores.create(account, store)
-for (const name of SKUS) {
-  const item = { name, display_name: name, price: '1', type: 'consumable' }
-  await till.items.create(account, { store_id: 'main', ...item })
-}
+for (const item of ITEMS) await till.items.create(account, { store_id: 'main', ...item })
 const skus = map ? { skus: readFileSync(map) } : {}
 const load = () =>
   till.purchases.import(account, { store_id: 'main', file: createReadStream(file), ...skus })
