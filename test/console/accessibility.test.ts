@@ -4,7 +4,8 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { createShop, fileOf } from '../support/till.ts'
+import { createDemoStores, importDemoSales } from '../../cli/serve/demo.ts'
+import { BUNDLE_ID } from '../../cli/serve/demo-shop.ts'
 import { assertNoComplaints, goTo, openTab, serveConsole, signIn, skip } from './support.ts'
 
 /** The folder for screenshots of all pages; none are taken without it. */
@@ -65,37 +66,44 @@ async function screenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder as string, `${name}.png`), fullPage: true })
 }
 
-/** A shop with something to see on each page. */
+/** The stores of the demo, with something to see on each page. */
 async function start(t: TestContext) {
-  const server = await serveConsole(t)
-  const { till } = server
-  const { account, project, item } = await createShop(till, 'Ember Studio')
+  const { till, account, url } = await serveConsole(t)
   const config = { webhook_url: 'http://127.0.0.1:9/hook' }
-  await till.projects.update(account, { id: project.id, config })
-  const { id } = item
-  await till.items.update(account, { id, price: '599' })
-  const now = new Date().toISOString()
-  const row = (id: number, rest: string) => `T-${id},gold,${now},player-1,${rest}\n`
-  const header = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
-  const rows = row(1, '499,USD,purchased') + row(2, '450,EUR,refunded')
-  await till.purchases.import(account, { store_id: 'main', file: fileOf(header + rows) })
+  const game = { name: 'Demo Game', bundle_id: BUNDLE_ID, platform: 'mobile', config } as const
+  const project = await till.projects.create(account, game)
+  await createDemoStores(till, account, project.id)
+  await importDemoSales(till, account, Date.now())
+  const { items } = await till.items.list(account, { store_id: 'demo', limit: 100 })
+  const idOf = (sku: string) => items.find(({ name }) => name === sku)?.id ?? assert.fail(sku)
+  await till.items.update(account, { id: idOf('gold_100'), price: '599' })
+  const query = { store_id: 'google-play', status: 'refunded', limit: 1 } as const
+  const [refunded = assert.fail()] = (await till.purchases.list(account, query)).purchases
+  const { transaction_id } = refunded
   await till.webhooks.test(account, project.id)
+  const purchase = `#/purchases/${encodeURIComponent(transaction_id)}`
   const pages: { [name: string]: { link: string; title: string; ready: RegExp } } = {
-    overview: { link: '#/overview', title: 'Overview', ready: /Best sellers/ },
-    items: { link: '#/items', title: 'Items', ready: /\$5\.99/ },
-    item: { link: `#/items/${id}`, title: 'Gold', ready: /update: price/ },
-    import: { link: '#/import', title: 'Import purchases', ready: /Undo/ },
-    purchases: { link: '#/purchases', title: 'Purchases', ready: /T-1/ },
-    purchase: { link: '#/purchases/T-1', title: 'T-1', ready: /added/ },
-    'one-player': { link: '#/player/player-1', title: 'player-1', ready: /T-1/ },
-    projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.example\.game/ },
-    project: { link: `#/projects/${project.id}`, title: 'Game', ready: /pk_/ },
-    store: { link: '#/stores/main', title: 'Store main', ready: /Return URL/ },
+    overview: { link: '#/overview?store=demo', title: 'Overview', ready: /Best sellers/ },
+    vendor: { link: '#/overview?store=google-play', title: 'Overview', ready: /KWD/ },
+    items: { link: '#/items?store=demo', title: 'Items', ready: /\$5\.99/ },
+    item: { link: `#/items/${idOf('gold_100')}`, title: '100 Gold', ready: /update: price/ },
+    'arabic-item': {
+      link: `#/items/${idOf('lantern_night')}`,
+      title: 'فانوس الليل الذهبي',
+      ready: /History/,
+    },
+    import: { link: '#/import?store=google-play', title: 'Import purchases', ready: /Undo/ },
+    purchases: { link: '#/purchases?store=google-play', title: 'Purchases', ready: /GPA\.33/ },
+    purchase: { link: `${purchase}?store=google-play`, title: transaction_id, ready: /added/ },
+    'one-player': { link: '#/player/player-1?store=demo', title: 'player-1', ready: /W-10/ },
+    projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.example\.demo/ },
+    project: { link: `#/projects/${project.id}`, title: 'Demo Game', ready: /pk_/ },
+    store: { link: '#/stores/demo', title: 'Store demo', ready: /Return URL/ },
     webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /unsigned/ },
     webhook: { link: `#/webhooks/${project.id}`, title: 'Webhook', ready: /webhook\.test/ },
     activity: { link: '#/activity', title: 'Activity', ready: /webhooks\.test/ },
     keys: { link: '#/keys', title: 'Keys', ready: /this tab/ },
     unknown: { link: '#/nowhere', title: 'Not found', ready: /no such page/ },
   }
-  return { url: server.url, account, pages }
+  return { url, account, pages }
 }
