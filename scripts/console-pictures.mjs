@@ -1,8 +1,10 @@
 // Writes a picture of each page of the console at 1280 and 390 pixels into docs/images/console.
-// Serves the built console with a shop of made-up sales: run `npm run build` first.
+// Serves the built console with the stores of the demo: run `npm run build` first.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { createDemoStores, importDemoSales } from '../dist/cli/demo.js'
+import { BUNDLE_ID } from '../dist/cli/demo-shop.js'
 import { serve, startWebhooks } from '../dist/http/index.js'
 import { createMemoryStorage, createTill } from '../dist/lib/index.js'
 import { chromium } from '../test/node_modules/playwright-core/index.mjs'
@@ -16,7 +18,7 @@ const till = createTill({ storage: createMemoryStorage() })
 const { account_key, ...account } = await till.accounts.create({ name: 'Ember Studio' })
 const receiver = createServer((_, answer) => answer.writeHead(204).end()).listen(0, '127.0.0.1')
 await new Promise((resolve) => receiver.once('listening', resolve))
-const { project_id, item_id } = await createShop(`http://127.0.0.1:${receiver.address().port}/hook`)
+const shop = await createShop(`http://127.0.0.1:${receiver.address().port}/hook`)
 const webhooks = startWebhooks(till, { allowPrivate: true })
 const server = await serve(till, { port: 0, console: true })
 const browser = await chromium.launch({
@@ -25,18 +27,18 @@ const browser = await chromium.launch({
 })
 
 const pages = {
-  overview: ['overview', 'Best sellers'],
-  purchases: ['purchases', 'Export as CSV'],
-  purchase: ['purchases/T-1003', 'refunds.csv'],
-  items: ['items', 'Gem pack'],
-  item: [`items/${item_id}`, 'History'],
-  import: ['import', 'refunds.csv'],
-  player: ['player/player-7', 'Owns in'],
-  projects: ['projects', 'com.ember.quest'],
-  project: [`projects/${project_id}`, 'Edit'],
-  store: ['stores/main', 'Edit'],
+  overview: ['overview?store=demo', 'Best sellers'],
+  purchases: ['purchases?store=google-play', 'Export as CSV'],
+  purchase: [`purchases/${encodeURIComponent(shop.refunded)}?store=google-play`, 'refunds.csv'],
+  items: ['items?store=demo', '100 Gold'],
+  item: [`items/${shop.item_id}`, 'History'],
+  import: ['import?store=google-play', 'refunds.csv'],
+  player: ['player/player-3?store=demo', 'Owns in'],
+  projects: ['projects', BUNDLE_ID],
+  project: [`projects/${shop.project_id}`, 'Edit'],
+  store: ['stores/demo', 'Edit'],
   webhooks: ['webhooks', '/hook'],
-  webhook: [`webhooks/${project_id}`, 'webhook.test'],
+  webhook: [`webhooks/${shop.project_id}`, 'webhook.test'],
   activity: ['activity', 'webhooks.test'],
   keys: ['keys', 'this tab'],
 }
@@ -90,54 +92,27 @@ async function toWebp(page, picture) {
   return Buffer.from(url.split(',')[1], 'base64')
 }
 
-/** A project with two live stores and a sandbox, a year of sales, refunds and a webhook. */
+/** The stores of the demo, a sandbox, refunds by a file of ids, a changed price and a webhook. */
 async function createShop(webhook_url) {
   const config = { webhook_url, webhook_secret: 'whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0' }
-  const project = await till.projects.create(account, {
-    name: 'Ember Quest',
-    bundle_id: 'com.ember.quest',
-    platform: 'mobile',
-    config,
-  })
-  const { id: project_id } = project
-  for (const [store_id, is_sandbox] of [
-    ['main', false],
-    ['europe', false],
-    ['test', true],
-  ]) {
-    const store = { project_id, store_id, is_sandbox, store_type: 'web' }
-    await till.stores.create(account, { ...store, store_config: { currency: 'USD' } })
-  }
-  const goods = [
-    ['gem_pack', 'Gem pack', 499],
-    ['gold_100', '100 Gold', 199],
-    ['season_pass', 'Season pass', 999],
-    ['starter_kit', 'Starter kit', 299],
-  ]
-  const ids = []
-  for (const [name, display_name, price] of goods) {
-    const type = name === 'season_pass' ? 'subscription' : 'consumable'
-    const item = { store_id: 'main', name, display_name, price: String(price), type }
-    ids.push((await till.items.create(account, item)).id)
-  }
-  await till.items.update(account, { id: ids[0], price: '599' })
-  const header = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
-  const rows = Array.from({ length: 900 }, (_, i) => {
-    const [sku, , price] = goods[((i * 7) % 11) % goods.length]
-    const at = new Date(Date.now() - ((i * i * 17) % 700) * 86_400_000 - i * 60_000).toISOString()
-    const [amount, currency] = i % 5 === 0 ? [price - 50, 'EUR'] : [price, 'USD']
-    return `T-${1000 + i},${sku},${at},player-${(i * 3) % 97},${amount},${currency},purchased\n`
-  })
-  await importFile('sales.csv', header + rows.join(''))
-  const refunds = [3, 40, 77, 310].map((i) => `T-${1000 + i},refunded\n`)
-  await importFile('refunds.csv', `transaction_id,status\n${refunds.join('')}`, {
+  const game = { name: 'Demo Game', bundle_id: BUNDLE_ID, platform: 'mobile', config }
+  const { id: project_id } = await till.projects.create(account, game)
+  await createDemoStores(till, account, project_id)
+  const sandbox = { project_id, store_id: 'test', store_type: 'web', is_sandbox: true }
+  await till.stores.create(account, sandbox)
+  await importDemoSales(till, account, Date.now())
+  const query = { store_id: 'google-play', status: 'purchased', limit: 4 }
+  const { purchases } = await till.purchases.list(account, query)
+  const refunds = purchases.map(({ transaction_id }) => `${transaction_id},refunded\n`)
+  await till.purchases.import(account, {
+    store_id: 'google-play',
+    file: [Buffer.from(`transaction_id,status\n${refunds.join('')}`)],
+    fileName: 'refunds.csv',
     refundsOnly: true,
   })
+  const { items } = await till.items.list(account, { store_id: 'demo', limit: 1 })
+  const item_id = items[0].id
+  await till.items.update(account, { id: item_id, price: '599' })
   await till.webhooks.test(account, project_id)
-  return { project_id, item_id: ids[0] }
-}
-
-async function importFile(fileName, text, options = {}) {
-  const file = [Buffer.from(text)]
-  await till.purchases.import(account, { store_id: 'main', file, fileName, ...options })
+  return { project_id, item_id, refunded: purchases[0].transaction_id }
 }
