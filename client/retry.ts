@@ -38,8 +38,8 @@ export function createSender({ url, timeout, attempts }: Transmission, base = '/
   const sendOnce = async (request: Request, options: CallOptions): Promise<Answer> => {
     const { path, repeat: _, transport = sendByFetch, ...message } = request
     const ms = options.timeout ?? timeout
-    const target = `${url}${base}${path}`
-    const answer = await sendInTime(transport, target, message, ms, options.signal)
+    const address = `${url}${base}${path}`
+    const answer = await sendInTime(transport, address, message, ms, options.signal)
     if (answer.status === 200 || (answer.status === 304 && 'if-none-match' in message.headers)) {
       return answer
     }

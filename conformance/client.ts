@@ -90,8 +90,8 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
   return async (endpoint, call) => {
     const { method, path, credential, bodyType } = endpointOf(endpoint)
     const { header, prefix } = CREDENTIALS[credential]
-    const target = `${url}${path.replace('{item_id}', call.item_id ?? '')}${call.query ?? ''}`
-    const request = formatCurl(endpoint, target, call)
+    const address = `${url}${path.replace('{item_id}', call.item_id ?? '')}${call.query ?? ''}`
+    const request = formatCurl(endpoint, address, call)
     const headers = new Headers({ accept: 'application/json' })
     if (!/^[ -~]*$/.test(call.credential?.value ?? '')) {
       throw new NotRun('the token has characters that no header can carry')
@@ -105,7 +105,7 @@ export function createClient({ url, timeout, totalTime, signal }: ClientOptions)
       const signals = AbortSignal.any([stop, timer])
       try {
         // Does not follow redirects, which could send the account key to another server.
-        const response = await fetch(target, { ...init, redirect: 'manual', signal: signals })
+        const response = await fetch(address, { ...init, redirect: 'manual', signal: signals })
         const text = await readText(response)
         const wait = repeats < MAX_REPEATS ? retryAfter(response) : undefined
         if (wait === undefined) {

@@ -73,7 +73,7 @@ export function createListener(
   const { reads } = concurrency
   const startPipelined = createPipelining(limits.pipelined)
   const { has, respond, repeat } = createCore(till, context)
-  const repeated = till.revision && createRepeatedReads(till.revision)
+  const repeated = till.dataVersion && createRepeatedReads(till.dataVersion)
 
   const answer = async (exchange: NodeExchange) => {
     const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
-import type { Revision, Session } from '../lib/index.ts'
+import type { DataVersion, Session } from '../lib/index.ts'
 import type { RequestHeaders } from './head.ts'
 import { Representation } from './representation.ts'
 import type { AnyRoute, Result } from './route.ts'
@@ -32,17 +32,17 @@ const ENTRY_BYTES = 512
  * the database or of the signing keys empties the caches. When a read arrives, the server checks
  * for changes and answers after that check, so no answer is outdated.
  */
-export function createRepeatedReads(revision: Revision) {
+export function createRepeatedReads(version: DataVersion) {
   const callers = new BoundedMap<Sized<Session>>(TOKEN_BYTES, sizeOf)
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
-  /** The revision of the data at which all cached entries are correct. */
+  /** The version of the data at which all cached entries are correct. */
   let known = -1
   let batch: { readonly check: Promise<void>; readonly waiting: Done[] } | undefined
 
   return {
     /** Returns the cached answer to a request. Send it only after a `check`. */
     find({ headers, url }: ReadRequest): CacheableRead | undefined {
-      if (known !== revision.current()) return undefined
+      if (known !== version.current()) return undefined
       const { authorization, host } = headers
       if (!authorization || !url || !host) return undefined
       if (headers['idempotency-key'] !== undefined) return undefined
@@ -57,7 +57,7 @@ export function createRepeatedReads(revision: Revision) {
      * still correct. Reads of one turn of the event loop share the check and its callbacks.
      */
     check(done: Done): void {
-      const check = revision.check()
+      const check = version.check()
       if (batch?.check === check) {
         batch.waiting.push(done)
         return
@@ -66,7 +66,7 @@ export function createRepeatedReads(revision: Revision) {
       batch = { check, waiting }
       const before = known
       const endAll = (isChecked: boolean) => {
-        const isCurrent = isChecked && before === revision.current()
+        const isCurrent = isChecked && before === version.current()
         for (const end of waiting) end(isCurrent)
       }
       check.then(
@@ -77,14 +77,14 @@ export function createRepeatedReads(revision: Revision) {
 
     /**
      * Returns the function that caches the answer of a request. Call `recorder` before the first
-     * read, because it notes the current revision of the data.
+     * read, because it notes the current version of the data.
      */
     recorder({ headers: { authorization }, url }: ReadRequest) {
-      const before = revision.current()
+      const before = version.current()
       return (read: CacheableRead): void => {
         const { caller, answer } = read
         if (!authorization || !url || !(answer.body instanceof Representation)) return
-        if (before !== revision.current()) return
+        if (before !== version.current()) return
         if (known !== before) {
           callers.clear()
           answers.clear()

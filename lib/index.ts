@@ -179,12 +179,12 @@ export type {
 export { type CopyProgress, copyStorage, type Inventory } from './storage/copy.ts'
 export type {
   AuditPage,
+  DataVersion,
   ItemPage,
   KeyedAccount,
   OpenTransaction,
   Page,
   PoolState,
-  Revision,
   Storage,
   StorageSize,
   StoreSummary,

@@ -2,19 +2,19 @@ import { type Caller, verifyCaller } from './services/access.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog/catalog.ts'
 import { createContext, type TillOptions } from './services/context.ts'
+import { createDataVersion } from './services/data-version.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operator.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createImports, type Imports } from './services/purchases/imports.ts'
 import { createPurchases, type Purchases } from './services/purchases/purchases.ts'
-import { createRevision } from './services/revision.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import { createUsers, type Users } from './services/users.ts'
 import { type ChangeListener, createChanges } from './services/webhooks/change-events.ts'
 import { createOutbox, type Outbox } from './services/webhooks/outbox.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks/webhooks.ts'
-import type { Revision, Together } from './storage/port.ts'
+import type { DataVersion, Together } from './storage/port.ts'
 
 /**
  * The object through which a program uses tillkit. These rules hold for all methods:
@@ -44,7 +44,7 @@ export interface Till extends AsyncDisposable {
   readonly users: Users
   readonly operations: Operations
   readonly webhooks: Webhooks
-  /** The operations of the webhook sender. */
+  /** The methods of the webhook sender. */
   readonly outbox: Outbox
   /**
    * Throws `account_key_required` or `token_required` if the caller's credential was revoked or has
@@ -61,7 +61,7 @@ export interface Till extends AsyncDisposable {
   /**
    * Lets a program check whether its cached answers are still correct. Missing in some storages.
    */
-  readonly revision?: Revision
+  readonly dataVersion?: DataVersion
   /**
    * Calls the listener for each change that is committed from now on, by any process on the
    * storage. It is called soon after a commit of this process, and within a second after a commit
@@ -83,7 +83,7 @@ export interface Till extends AsyncDisposable {
 export function createTill(options: TillOptions): Till {
   const context = createContext(options)
   const changes = createChanges(context)
-  const revision = createRevision(context)
+  const dataVersion = createDataVersion(context)
   const close = async () => {
     changes.close()
     await context.keyUses.close()
@@ -104,7 +104,7 @@ export function createTill(options: TillOptions): Till {
     outbox: createOutbox(context),
     verify: (caller) => verifyCaller(context, caller),
     together: () => options.storage.together(),
-    ...(revision && { revision }),
+    ...(dataVersion && { dataVersion }),
     on: changes.on,
     close,
     [Symbol.asyncDispose]: close,

@@ -103,18 +103,18 @@ export const databaseCommands = [
     },
     async run({ storage, options, io }) {
       if (options.from === options.to) throw new UsageError('--from and --to are the same database')
-      const target = await openStorage(options.to, { create: true, upgrade: false })
+      const copied = await openStorage(options.to, { create: true, upgrade: false })
       const line = createStatusLine(io.stderr)
       try {
-        const inventory = await copyStorage(storage, target, (step, kind, count) => {
+        const inventory = await copyStorage(storage, copied, (step, kind, count) => {
           line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
         }).finally(line.end)
         return { ...inventory.counts, checksum: inventory.checksum }
       } catch (error) {
-        await target.discard?.()
+        await copied.discard?.()
         throw error
       } finally {
-        await target.close()
+        await copied.close()
       }
     },
   }),

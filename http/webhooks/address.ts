@@ -4,7 +4,7 @@ import { BoundedMap } from '../../lib/bounded-map.ts'
 import { RequestFailure } from './failure.ts'
 
 /** The URL of a receiver, and the addresses that a request may connect to. */
-export interface Target {
+export interface ResolvedReceiver {
   readonly url: URL
   readonly addresses: readonly string[]
 }
@@ -17,11 +17,11 @@ const MAX_ADDRESSES = 8
  * addresses are returned. The caller connects to these addresses and does not resolve the name
  * again: a second answer could be a private address. Rejects with a `RequestFailure`.
  */
-export async function findTarget(
+export async function findReceiver(
   text: string,
   resolve: Resolve,
   allowPrivate: boolean,
-): Promise<Target> {
+): Promise<ResolvedReceiver> {
   const url = parseUrl(text, allowPrivate)
   // `isIP` finds every IPv4 address: `URL` has converted decimal, octal and shortened ones to the
   // usual form.

@@ -8,7 +8,13 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { cacheAnswers, createResolver, findTarget, type Resolve, type Target } from './address.ts'
+import {
+  cacheAnswers,
+  createResolver,
+  findReceiver,
+  type Resolve,
+  type ResolvedReceiver,
+} from './address.ts'
 import { RequestFailure, toFailure } from './failure.ts'
 
 /** The maximum bytes of an answer that are read: of its body, and of its headers. */
@@ -54,7 +60,7 @@ export function createOutgoing(options: OutgoingOptions = {}) {
   const { allowPrivate = false, timeout = 10_000, ca } = options
   const resolve = options.resolve ?? createResolver(allowPrivate)
   const find = cacheAnswers(async (url) => {
-    return toReceiver(await findTarget(url, resolve, allowPrivate))
+    return toReceiver(await findReceiver(url, resolve, allowPrivate))
   })
   const pool = { keepAlive: true, maxFreeSockets: MAX_IDLE, timeout: IDLE_MS }
   // `rejectUnauthorized` is set because NODE_TLS_REJECT_UNAUTHORIZED=0 changes its default.
@@ -130,14 +136,14 @@ function stopLate(stop: Stop): void {
   stop.now(new RequestFailure('timeout', 'No answer in time'))
 }
 
-/** The parts that all requests to one target share. */
+/** The parts that all requests to one receiver share. */
 interface Receiver {
   readonly isTls: boolean
   readonly headers: readonly string[]
   readonly options: RequestOptions
 }
 
-function toReceiver({ url, addresses }: Target): Receiver {
+function toReceiver({ url, addresses }: ResolvedReceiver): Receiver {
   return {
     isTls: url.protocol === 'https:',
     headers: ['host', url.host, 'user-agent', 'tillkit-webhooks'],

@@ -11,7 +11,7 @@ export interface StoredEndpoint extends EndpointOwner {
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
   /** The URL and secret that a session set and the account has not confirmed. */
-  readonly unconfirmed?: UnconfirmedTarget
+  readonly unconfirmed?: UnconfirmedConfig
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
   /** When the endpoint stopped being active; Unix milliseconds. */
@@ -38,7 +38,7 @@ export interface EndpointSecret {
 }
 
 /** The webhook settings in the configuration of a project or store. */
-export interface EndpointTarget {
+export interface EndpointConfig {
   readonly url: string
   readonly secret?: unknown
 }
@@ -57,7 +57,7 @@ export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'acco
   return store_id === '' ? project_id : `${project_id}/${store_id}`
 }
 
-export function targetOf(record: Project | Store): EndpointTarget | undefined {
+export function endpointConfigOf(record: Project | Store): EndpointConfig | undefined {
   const config = 'store_id' in record ? record.store_config : record.config
   const { webhook_enabled, webhook_url, webhook_secret } = config
   if ('store_id' in record && webhook_enabled !== true) return undefined
@@ -66,15 +66,15 @@ export function targetOf(record: Project | Store): EndpointTarget | undefined {
   return { url: webhook_url, ...(hasSecret && { secret: webhook_secret }) }
 }
 
-/** A target that the account has not confirmed. */
-export interface UnconfirmedTarget extends EndpointTarget {
+/** A URL and secret that the account has not confirmed. */
+export interface UnconfirmedConfig extends EndpointConfig {
   /** When it was set; Unix milliseconds. Versions before 0.3.0 did not store it. */
   readonly set_at?: number
 }
 
-interface TargetChange {
-  readonly before: EndpointTarget | undefined
-  readonly after: EndpointTarget | undefined
+interface EndpointConfigChange {
+  readonly before: EndpointConfig | undefined
+  readonly after: EndpointConfig | undefined
   /** Whether a session made the change. The account must then confirm the new URL. */
   readonly bySession: boolean
   /** Unix milliseconds. */
@@ -87,7 +87,7 @@ interface TargetChange {
 export function changeEndpoint(
   current: StoredEndpoint | undefined,
   owner: EndpointOwner,
-  { before, after, bySession, now, isSame }: TargetChange,
+  { before, after, bySession, now, isSame }: EndpointConfigChange,
 ): StoredEndpoint | undefined {
   const known = current ?? newEndpoint(owner)
   const isKept =
@@ -107,7 +107,7 @@ export function changeEndpoint(
     if (known.url !== after.url) return { ...known, unconfirmed: { ...after, set_at: now } }
   }
   if (!after) return undefined
-  if (!isKept || !current) return targeted(known, after, now, isSame)
+  if (!isKept || !current) return withConfig(known, after, now, isSame)
   // The text of the secret is the same. If it was encrypted again, stores the new ciphertext.
   const [newest, ...replaced] = current.secrets
   if (current.url !== after.url || !newest || isSameJson(newest.secret, after.secret)) {
@@ -127,11 +127,11 @@ function newEndpoint(owner: EndpointOwner): StoredEndpoint {
  * Activates an endpoint with another URL and secret, unless it is paused. A replaced secret still
  * signs for a while.
  */
-export function targeted(
+export function withConfig(
   current: StoredEndpoint,
-  { url, secret }: EndpointTarget,
+  { url, secret }: EndpointConfig,
   now: number,
-  isSame: TargetChange['isSame'],
+  isSame: EndpointConfigChange['isSame'],
 ): StoredEndpoint {
   const { unconfirmed: _, ...kept } = current
   // An endpoint that was disabled because its secret cannot be decrypted stays disabled when the

@@ -15,12 +15,12 @@ export interface Inventory {
 
 /**
  * Copies all records from one storage into an empty one, and compares the two storages by checksum.
- * Until the checksums are equal, the target is marked as unfinished, and cannot be opened. If the
+ * Until the checksums are equal, the copy is marked as unfinished, and cannot be opened. If the
  * copy was interrupted, copy again into another empty storage. Copies neither expired idempotency
  * records nor the delivery logs of webhooks.
  *
  * Throws `storage_unavailable` when the checksums differ, for example after a write during the
- * copy. Throws `invalid_request` when the target is not empty.
+ * copy. Throws `invalid_request` when the destination is not empty.
  */
 export async function copyStorage(
   from: Storage,

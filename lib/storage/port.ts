@@ -62,7 +62,7 @@ export interface Storage extends SqlMethods {
    */
   readonly stale: Pick<SqlMethods, 'findAccountByKeyHash' | 'findStore'>
   /** Helps callers to cache answers. Missing in a storage that does not check for changes. */
-  readonly revision?: Revision
+  readonly dataVersion?: DataVersion
   close(): Promise<void>
 }
 
@@ -76,7 +76,7 @@ export type Together = <T>(work: () => T) => T
  * Tells whether a cached answer is still correct: call `current` before you read the data of an
  * answer. The answer is correct as long as `current` returns the same number after a `check`.
  */
-export interface Revision {
+export interface DataVersion {
   /** A counter. After a change of data that can be cached, the next `check` increases it. */
   current(): number
   /** Checks whether data has changed. The check starts after the call, even if another one runs. */

@@ -141,8 +141,8 @@ function methodsOn(db: Connection): Uncached {
 /** The methods that a storage in memory lacks. */
 function fileMethods(db: Connection, path: string): Partial<Storage> {
   return {
-    async backup(target) {
-      writeBackup(db, target)
+    async backup(file) {
+      writeBackup(db, file)
     },
     async forget() {
       db.exec('VACUUM')

@@ -9,7 +9,7 @@ import type { SigningKey } from './key.ts'
 export interface Keyring {
   sign(claims: Claims): Promise<string>
   /** A number that increases whenever this process notices that a key was dropped. */
-  revision(): number
+  version(): number
   /** Reloads the keys if they were loaded at least `HANDOVER_MS` ago. */
   refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
@@ -80,7 +80,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   let keys: readonly StoredKey[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | undefined
-  let revision = 0
+  let version = 0
 
   const reload = async () => {
     const startedAt = now() // the read below may miss a key that is added after this
@@ -90,7 +90,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
       stored = await keyStore.list()
     }
     const loaded = stored.map((key) => keys.find((known) => isSame(known, key)) ?? key)
-    if (keys.some((key) => !loaded.includes(key))) revision++
+    if (keys.some((key) => !loaded.includes(key))) version++
     keys = loaded
     loadedAt = startedAt
   }
@@ -106,7 +106,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   const isOlderThan = (age: number) => Math.abs(now() - loadedAt) >= age
 
   return {
-    revision: () => revision,
+    version: () => version,
     refresh: () => (isOlderThan(HANDOVER_MS) ? load() : undefined),
     async sign(claims) {
       if (isOlderThan(HANDOVER_MS)) await load()

@@ -224,11 +224,11 @@ test('a repeated read checks the transport of its own request', async (t) => {
 
 test('repeated reads that wait for their check count in the limit of reads', async (t) => {
   const sqlite = await openSqlite(join(temporaryFolder(t), 'till.db'))
-  const { revision } = sqlite
-  assert.ok(revision)
+  const { dataVersion } = sqlite
+  assert.ok(dataVersion)
   let delay: Promise<void> | undefined
-  const check = () => (delay ?? Promise.resolve()).then(() => revision.check())
-  const storage = { ...sqlite, revision: { current: () => revision.current(), check } }
+  const check = () => (delay ?? Promise.resolve()).then(() => dataVersion.check())
+  const storage = { ...sqlite, dataVersion: { current: () => dataVersion.current(), check } }
   const { send, log, item, token } = await serveShop(t, { storage, limits: { readsInFlight: 4 } })
   const read = () => send(`GET /api/v1/items/${item.id}`, { token })
   await read()

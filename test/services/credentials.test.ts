@@ -50,8 +50,8 @@ describe('account keys', () => {
     const till = createTill({ storage: { ...storage, noteKeyUse }, now: place.clock.now })
     t.after(() => till.close())
     const { entries } = await till.accounts.listAudit(account)
-    await storage.revision?.check()
-    const revision = storage.revision?.current()
+    await storage.dataVersion?.check()
+    const version = storage.dataVersion?.current()
     const use = async (written: number) => {
       for (let i = 0; i < 3; i++) await till.accounts.authenticate(account.account_key)
       await eventuallyHolds(() => assert.equal(days.length, written))
@@ -67,8 +67,8 @@ describe('account keys', () => {
     const [key] = await till.accounts.listKeys(account)
     assert.equal(key?.last_used_on, '2024-03-02')
     assert.deepEqual((await till.accounts.listAudit(account)).entries, entries)
-    await storage.revision?.check()
-    assert.ok(revision !== undefined && storage.revision?.current() === revision)
+    await storage.dataVersion?.check()
+    assert.ok(version !== undefined && storage.dataVersion?.current() === version)
   })
 })
 

@@ -122,7 +122,7 @@ async function openCached(bytes = 1e6, own: (under: Storage) => Partial<Storage>
     },
   }
   const storage = withReadCache({ ...under, ...own(under) }, db, check, bytes)
-  await storage.revision?.check() // nothing is cached before the first version check
+  await storage.dataVersion?.check() // nothing is cached before the first version check
   state.checks = 0
   return { under, state, storage }
 }
@@ -168,7 +168,7 @@ test('a slow read of an older record does not replace the cached newer one', asy
   await read.given
   await storage.updateProject('prj_1', rename)
   state.version++
-  await storage.revision?.check()
+  await storage.dataVersion?.check()
   const newer = await storage.findProject('prj_1')
   opened.give()
   assert.equal((await slow)?.name, 'Game')
@@ -184,7 +184,7 @@ test('a version check that runs while its connection is lost tells nothing about
   const name = async () => (await storage.findProject('prj_1'))?.name
   const asked = state.checks + 1
   state.answer = answered.given
-  const checked = storage.revision?.check()
+  const checked = storage.dataVersion?.check()
   while (state.checks < asked) await setTimeout(1)
   state.lose()
   // The version of a new connection begins again at 0.
@@ -201,11 +201,11 @@ test('a version check that runs while its connection is lost tells nothing about
 test('a request sees a write that its own process made while the request ran', async () => {
   const storage = createMemoryStorage()
   await insertStores(storage)
-  await storage.revision?.check()
+  await storage.dataVersion?.check()
   await storage.findProject('prj_1')
   const together = storage.together()
   const name = async () => (await together(() => storage.findProject('prj_1')))?.name
-  await storage.revision?.check()
+  await storage.dataVersion?.check()
   assert.equal(await name(), 'Game')
 
   const audit = newEntry({ action: 'project.update', project_id: 'prj_1' })

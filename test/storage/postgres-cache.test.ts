@@ -251,7 +251,7 @@ describe('the read cache on PostgreSQL', () => {
       ['&target_session_attrs=read-write', true],
     ] as const) {
       const storage = await openPostgres(t, twice + suffix)
-      assert.equal(storage.revision !== undefined, isCached)
+      assert.equal(storage.dataVersion !== undefined, isCached)
     }
   })
 })

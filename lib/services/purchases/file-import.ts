@@ -119,7 +119,7 @@ async function loadFile(
   return { bytes, sha256: hash.digest('hex') }
 }
 
-interface Target {
+interface Destination {
   readonly import_id: string
   readonly store: Store
   readonly authority: Authority
@@ -136,7 +136,7 @@ async function commit(
   context: Context,
   caller: Caller,
   running: PurchaseImport,
-  { import_id, store, authority }: Target,
+  { import_id, store, authority }: Destination,
   { rows, added, skipped, updated, passed_over, totals, ...loaded }: Loaded,
   options: CallOptions | undefined,
 ): Promise<void> {

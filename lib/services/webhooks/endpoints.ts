@@ -3,9 +3,9 @@ import {
   type EndpointOwner,
   type EndpointSecret,
   type EndpointWrite,
+  endpointConfigOf,
   endpointIdOf,
   type StoredEndpoint,
-  targetOf,
 } from '../../domain/endpoint.ts'
 import { isSameJson } from '../../domain/fields.ts'
 import type { Context } from '../context.ts'
@@ -22,12 +22,16 @@ export function endpointWrites(
   after: SecretHolder,
   by: 'account' | 'session' = 'account',
 ): EndpointWrite[] {
-  if (before ? isSameJson(secretsOf(before).config, secretsOf(after).config) : !targetOf(after))
+  if (
+    before
+      ? isSameJson(secretsOf(before).config, secretsOf(after).config)
+      : !endpointConfigOf(after)
+  )
     return []
   const { owner } = secretsOf(after)
   const change = {
-    before: before && targetOf(before),
-    after: targetOf(after),
+    before: before && endpointConfigOf(before),
+    after: endpointConfigOf(after),
     bySession: by === 'session',
     now: context.now(),
     isSame: sameSecret(context, owner),

@@ -16,7 +16,7 @@ import { bodyOf, headersOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
 
 /**
- * The operations of the webhook sender. They take no caller: the sender serves all accounts. One
+ * The methods of the webhook sender. They take no caller: the sender serves all accounts. One
  * process sends at a time. If it dies, another takes over when its lease ends.
  */
 export interface Outbox {

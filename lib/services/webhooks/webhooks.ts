@@ -1,6 +1,6 @@
 import type { Account } from '../../domain/account.ts'
 import type { AuditAction } from '../../domain/audit.ts'
-import { activated, type StoredEndpoint, stopEndpoint, targeted } from '../../domain/endpoint.ts'
+import { activated, type StoredEndpoint, stopEndpoint, withConfig } from '../../domain/endpoint.ts'
 import { EVENT_ACTIONS } from '../../domain/event.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
@@ -226,7 +226,7 @@ export function createWebhooks(context: Context): Webhooks {
           const message = 'is too old: the URL or the secret was set again'
           throw invalidField('unconfirmed_at', 'mismatch', message)
         }
-        return activated(targeted(current, unconfirmed, now(), isSame))
+        return activated(withConfig(current, unconfirmed, now(), isSame))
       }
       const move: EndpointMove = endpoint.url === '' ? { to: 'newest' } : { retry: true }
       return update(account, endpoint_id, 'webhooks.confirm', confirm, move, options)

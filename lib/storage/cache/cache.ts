@@ -17,7 +17,7 @@ interface Listened {
 }
 
 /** A storage to which a cache is added. */
-export type Uncached = Omit<Storage, 'together' | 'stale' | 'revision'>
+export type Uncached = Omit<Storage, 'together' | 'stale' | 'dataVersion'>
 
 const CACHE_BYTES = 32 * 2 ** 20
 
@@ -143,7 +143,7 @@ export function withReadCache<V>(
         (...args) =>
           get(name, NO_CHECK, args),
     ),
-    revision: { current: () => changes.count, check: () => checkAfter(clock.now) },
+    dataVersion: { current: () => changes.count, check: () => checkAfter(clock.now) },
     together,
   }
 }

@@ -38,7 +38,7 @@ export interface CopiedTable {
   readonly name: string
   /** The name in messages and counts, if it is not that of the table. */
   readonly kind?: string
-  /** A `number` is that of a purchase, which the target may choose differently. */
+  /** A `number` is that of a purchase, which the copy may choose differently. */
   readonly columns: Types
   /** The columns in whose order the rows are copied. */
   readonly key: readonly string[]

@@ -1,6 +1,6 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../../domain/audit.ts'
-import type { EndpointSecret, StoredEndpoint, UnconfirmedTarget } from '../../domain/endpoint.ts'
+import type { EndpointSecret, StoredEndpoint, UnconfirmedConfig } from '../../domain/endpoint.ts'
 import type { WebhookEventType } from '../../domain/event.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../../domain/import.ts'
 import { formatInstant } from '../../domain/instant.ts'
@@ -307,7 +307,7 @@ export const ENDPOINTS = table<StoredEndpoint>('webhook_endpoints', {
   store_id: text(),
   url: text(),
   secrets: anyJson<readonly EndpointSecret[]>(),
-  unconfirmed: optional(anyJson<UnconfirmedTarget>()),
+  unconfirmed: optional(anyJson<UnconfirmedConfig>()),
   state: text<WebhookState>(),
   reason: optional(text<'gone' | 'secret'>()),
   stopped_at: optional(integer),

@@ -19,26 +19,26 @@ export function writeBackup(db: Connection, path: string): void {
   }
 }
 
-function write(db: Connection, target: string): void {
-  const partial = `${target}.partial`
-  assertFree(target)
+function write(db: Connection, path: string): void {
+  const partial = `${path}.partial`
+  assertFree(path)
   const file = create(partial)
   try {
     db.run('VACUUM INTO ?', partial)
     fsyncSync(file)
-    assertFree(target)
-    renameSync(partial, target)
+    assertFree(path)
+    renameSync(partial, path)
   } catch (error) {
     rmSync(partial, { force: true })
     throw error
   } finally {
     closeSync(file)
   }
-  syncFolder(dirname(target))
+  syncFolder(dirname(path))
 }
 
-function assertFree(target: string): void {
-  if (lstatSync(target, { throwIfNoEntry: false })) throw new Error('it is there already')
+function assertFree(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })) throw new Error('it is there already')
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createResolver, findTarget } from '../../../http/webhooks/address.ts'
+import { createResolver, findReceiver } from '../../../http/webhooks/address.ts'
 import { createOutgoing } from '../../../http/webhooks/request.ts'
 import { startDns } from '../../support/dns.ts'
 import { startReceiver } from '../../support/receiver.ts'
@@ -14,16 +14,16 @@ test('a name whose second answer is a private address is refused then', async (t
   ])
   const resolve = createResolver(false, [dns.address])
 
-  const { addresses } = await findTarget(URL, resolve, false)
+  const { addresses } = await findReceiver(URL, resolve, false)
 
   assert.deepEqual(addresses, ['93.184.215.14'])
-  await assert.rejects(findTarget(URL, resolve, false), { kind: 'refused' })
+  await assert.rejects(findReceiver(URL, resolve, false), { kind: 'refused' })
 })
 
 test('a name without an address fails, and is not looked up in the hosts file', async (t) => {
   const dns = await startDns(t, () => [])
   const resolve = createResolver(false, [dns.address])
-  await assert.rejects(findTarget(URL, resolve, false), { kind: 'dns' })
+  await assert.rejects(findReceiver(URL, resolve, false), { kind: 'dns' })
 })
 
 test('a request connects to the address that was checked, and does not ask again', async (t) => {

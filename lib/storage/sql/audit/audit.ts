@@ -68,7 +68,7 @@ export function auditMethods(sql: Sql) {
      */
     async archiveAudit(request: ArchiveRequest) {
       const { before, file, stopped_before = 0, onProgress, signal } = request
-      const target = openArchiveFile(file)
+      const archive = openArchiveFile(file)
       let archived = 0
 
       function* archivePage({ limit, after = '0' }: Page) {
@@ -82,7 +82,7 @@ export function auditMethods(sql: Sql) {
         const seqs = old.map(({ seq }) => seq)
         const last = seqs.at(-1)
         if (last === undefined) return { count: 0 }
-        target.keep(entries, old.length)
+        archive.keep(entries, old.length)
         yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
         yield* run(deleteEntries, seqs)
         yield* run('DELETE FROM audit_archive')
@@ -102,7 +102,7 @@ export function auditMethods(sql: Sql) {
         }
         return archived
       } finally {
-        target.close()
+        archive.close()
       }
     },
     /** Replaces a user's id by the pseudonym in one page of an account's audit entries. */
