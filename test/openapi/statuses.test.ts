@@ -44,10 +44,12 @@ async function start(t: TestContext, { options, ...rest }: TestServerOptions) {
     sendRaw: (operation: Operation, headers: string) =>
       server.sendRaw(`${requestOf(operation).line} HTTP/1.1\r\n${headers}`),
     breakStorage(error: Error) {
-      const methods = server.storage as unknown as { [name: string]: () => Promise<never> }
-      // `together` calls the others.
-      const names = Object.keys(methods).filter((name) => !['close', 'together'].includes(name))
-      for (const name of names) methods[name] = () => Promise.reject(error)
+      for (const methods of [server.storage, server.storage.stale])
+        for (const [name, value] of Object.entries(methods)) {
+          // `together` calls the others.
+          if (typeof value !== 'function' || ['close', 'together'].includes(name)) continue
+          Object.assign(methods, { [name]: () => Promise.reject(error) })
+        }
     },
   }
 }
