@@ -109,8 +109,10 @@ export const purchaseCommands = [
     },
     async run({ till, account, input, output }) {
       const page = await till.purchases.owned(account, input)
-      const columns = ['sku', 'quantity', 'first_purchased_at', 'last_purchased_at']
-      output.page(page, page.owned, columns, ['first_purchased_at…', 'last_purchased_at…'])
+      const columns = ['sku', 'type', 'quantity', 'first_purchased_at', 'last_purchased_at']
+      const ends = page.owned.some(({ expires_at }) => expires_at) ? ['expires_at'] : []
+      const narrowing = ['first_purchased_at…', 'last_purchased_at…', 'expires_at…', 'type']
+      output.page(page, page.owned, [...columns, ...ends], narrowing)
     },
   }),
 

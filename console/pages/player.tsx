@@ -45,7 +45,14 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
           label="Owned items"
           list={client.purchases.owned}
           query={{ store_id, user_id }}
-          columns={['sku', ['quantity', 'number end'], 'first_purchased_at', 'last_purchased_at']}
+          columns={[
+            'sku',
+            'type',
+            ['quantity', 'number end'],
+            'first_purchased_at',
+            'last_purchased_at',
+            'expires_at',
+          ]}
           empty={[
             'The player owns nothing in this store',
             'Check the user id and the store, or import purchases.',

@@ -1,4 +1,4 @@
-import { createSchemas, type ErrorDetail } from '../../lib/index.ts'
+import { createSchemas, type ErrorDetail, type OwnedItem } from '../../lib/index.ts'
 import { type AccessTokenAnswer, answerFields, type SessionAnswer } from '../answers.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
@@ -67,11 +67,17 @@ function createBodySchemas() {
     Item: pick(item, ...answerFields.item),
     ItemList: record({ items: { type: 'array', items: ref('Item') } }),
     ImportResult: record({ ok: { const: true } }),
-    OwnedItem: record({
+    OwnedItem: record<OwnedItem>({
       sku: text,
+      type: text,
+      display_name: text,
       quantity: count,
       first_purchased_at: time,
       last_purchased_at: time,
+      'expires_at?': {
+        ...time,
+        description: 'When the last of the purchases ends. Missing if one of them has no end.',
+      },
     }),
     OwnedPage: page('owned', 'OwnedItem'),
     CreatedProject: pick(project, ...answerFields.createdProject),

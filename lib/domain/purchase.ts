@@ -10,7 +10,7 @@ import {
   TOO_LARGE,
 } from './fields.ts'
 import { ISO_8601, parseInstant } from './instant.ts'
-import { parseMinorUnits } from './item.ts'
+import { type ItemType, parseMinorUnits } from './item.ts'
 
 /** A parsed row of a purchase file. */
 export interface NewPurchase {
@@ -76,11 +76,19 @@ export interface OwnedPage {
 /** The purchases of one SKU by one user that have the status `purchased` and have not expired. */
 export interface OwnedItem {
   readonly sku: string
+  readonly type: ItemType
+  /** The name of the item that players see. */
+  readonly display_name: string
   /** The sum of the quantities of the purchases. */
   readonly quantity: number
   /** The time of the first purchase; ISO 8601, UTC. */
   readonly first_purchased_at: string
   readonly last_purchased_at: string
+  /**
+   * When the last of the purchases ends; ISO 8601, UTC. Missing if one of them has no end: the item
+   * is then owned for ever.
+   */
+  readonly expires_at?: string
 }
 
 /** The statuses. Databases store their indexes in this list: append to it, and never reorder it. */

@@ -25,7 +25,8 @@ test('only a user with a token of the account reads what it owns, and no cache k
   const reply = await send(OWNED, { token })
 
   const at = '2026-01-31T12:00:00.000Z'
-  const owned = [{ sku: 'gold', quantity: 1, first_purchased_at: at, last_purchased_at: at }]
+  const gold = { sku: 'gold', type: 'consumable', display_name: 'Gold', quantity: 1 }
+  const owned = [{ ...gold, first_purchased_at: at, last_purchased_at: at }]
   assert.deepEqual([reply.status, reply.json()], [200, { owned }])
   assert.equal(reply.headers.get('cache-control'), 'no-store')
   assert.equal(reply.headers.get('etag'), null)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Till } from '../../lib/index.ts'
 import { testOnEach as test } from '../support/databases.ts'
-import { createShop, failureOf, fileOf } from '../support/till.ts'
+import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
 
 const SALE = {
   store_id: 'main',
@@ -127,6 +127,35 @@ test('a refund by id waits for an import that has one of the purchases', async (
   assert.ok(refunded.includes('A/gold refunded'))
   // The refund saw the rows of the import or came before them, but never saw a part.
   assert.ok([1, 2].includes(refunded.length))
+})
+
+test('what a user owns has the type, the name and the latest end, if every purchase has one', async () => {
+  const clock = createClock(Date.parse('2026-05-10T00:00:00Z'))
+  const { till, account } = await createShop({ now: clock.now })
+  const pass = { name: 'pass', display_name: 'Season pass', price: '999' }
+  await till.items.create(account, { ...MAIN, ...pass, type: 'subscription' })
+  const record = (transaction_id: string, expires_at?: string) =>
+    till.purchases.record(account, {
+      ...{ ...SALE, sku: 'pass', user_id: 'ann', transaction_id },
+      ...(expires_at && { expires_at }),
+    })
+  const read = async () => {
+    const { owned } = await till.purchases.owned(account, { ...MAIN, user_id: 'ann' })
+    return owned.map(({ type, display_name, quantity, expires_at }) => {
+      return { type, display_name, quantity, expires_at }
+    })
+  }
+  const shown = { type: 'subscription', display_name: 'Season pass' }
+
+  await record('P-1', '2026-06-01T00:00:00Z')
+  await record('P-2', '2026-07-01T00:00:00Z')
+  await record('P-0', '2026-05-09T00:00:00Z') // has ended
+  const end = '2026-07-01T00:00:00.000Z'
+  assert.deepEqual(await read(), [{ ...shown, quantity: 2, expires_at: end }])
+  clock.pass(31 * 86_400_000)
+  assert.deepEqual(await read(), [{ ...shown, quantity: 1, expires_at: end }])
+  await record('P-3')
+  assert.deepEqual(await read(), [{ ...shown, quantity: 2, expires_at: undefined }])
 })
 
 test('every refund sends purchases.refunded: of a file, of a recording and by id', async () => {

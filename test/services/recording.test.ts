@@ -151,7 +151,8 @@ test('an account sees the items of any user; a user sees its own, with a token i
   }
   const query = { ...MAIN, user_id: 'player' }
   const times = { first_purchased_at: STORED_AT, last_purchased_at: STORED_AT }
-  const owned = { owned: [{ sku: 'gold', quantity: 2, ...times }] }
+  const gold = { sku: 'gold', type: 'consumable', display_name: 'Gold', quantity: 2 }
+  const owned = { owned: [{ ...gold, ...times }] }
   const sessionOf = async (token: string) => till.sessions.authenticate(token)
   const issue = async (more: object) =>
     (await till.sessions.issue(account, { project_id, user_id: 'player', ...more })).token

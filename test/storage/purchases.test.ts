@@ -61,8 +61,9 @@ test('a user owns the purchases that are neither pending, refunded, cancelled no
   ])
   const last = newRow(8, { ...ann, sku: 'gem', purchased_at: -5 })
   await storage.recordPurchase(MAIN, 'rec_1', last)
-  const gem = { sku: 'gem', quantity: 1, ...timesOf(-5, -5) }
-  const gold = { sku: 'gold', quantity: 1_000_003, ...timesOf(1_000, 3_000) }
+  const shown = { type: 'consumable', display_name: 'Item' }
+  const gem = { sku: 'gem', quantity: 1, ...shown, ...timesOf(-5, -5) }
+  const gold = { sku: 'gold', quantity: 1_000_003, ...shown, ...timesOf(1_000, 3_000) }
   const owned = (limit: number, after?: string) =>
     storage.listOwned(MAIN, 'ann', after === undefined ? { limit } : { limit, after }, 5_000)
 

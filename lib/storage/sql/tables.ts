@@ -4,7 +4,7 @@ import type { EndpointSecret, StoredEndpoint, UnconfirmedConfig } from '../../do
 import type { WebhookEventType } from '../../domain/event.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../../domain/import.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import { ITEM, ITEM_NAMES, type Item, type ItemValues } from '../../domain/item.ts'
+import { ITEM, ITEM_NAMES, type Item, type ItemType, type ItemValues } from '../../domain/item.ts'
 import type { StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
 import {
@@ -182,9 +182,12 @@ export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
 /** The rows of a query that groups the purchases of a user by item. */
 export const OWNED = table<OwnedItem>('purchases', {
   sku: text(),
+  type: text<ItemType>(),
+  display_name: text(),
   quantity: integer,
   first_purchased_at: instant,
   last_purchased_at: instant,
+  expires_at: optional(instant),
 })
 
 /** The columns of `purchases` that `compareRepeat` compares. The SKU is in the table `items`. */

@@ -176,7 +176,9 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const rows = await dialect.readOfUser(store, user_id, {
       sql: `
         SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
-          max(purchased_at) AS last_purchased_at
+          max(purchased_at) AS last_purchased_at, min(type) AS type,
+          min(display_name) AS display_name,
+          CASE WHEN count(expires_at) = count(*) THEN max(expires_at) END AS expires_at
         FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
         GROUP BY name ORDER BY name LIMIT ?`,
       values: [...found.values, page.after ?? '', now, page.limit + 1],
@@ -260,7 +262,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
 const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}
   + row_number() OVER (PARTITION BY s.seq ORDER BY p.transaction_id)`
 
-const OWNED_COLUMNS = 'p.seq AS seq, t.name, p.quantity, p.purchased_at, p.expires_at'
+const OWNED_COLUMNS =
+  'p.seq AS seq, t.name, t.type, t.display_name, p.quantity, p.purchased_at, p.expires_at'
 
 type Times = Pick<PurchaseFilter, 'from' | 'to'>
 
