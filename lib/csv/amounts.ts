@@ -13,19 +13,26 @@ interface Amount {
 
 const AMOUNT = /^(\D{0,16})(\d(?:.*\d)?)(\D{0,16})$/
 const SIGN = /[+\-−]/ // U+2212 is the minus of some spreadsheets and locales
+/** Invisible marks of the writing direction, as in `-4.99 ₪` of he-IL. */
+const DIRECTIONS = /[\u061c\u200e\u200f]/g
 
 const NO_MARKS: readonly string[] = []
 
 function parseAmount(cell: string): Amount | undefined {
-  // Nearly all amounts begin and end with a digit.
-  if (isDigit(cell, 0) && isDigit(cell, cell.length - 1)) {
-    return { isNegative: false, number: cell, marks: NO_MARKS }
-  }
-  const [, before = '', number = '', after = ''] = AMOUNT.exec(cell) ?? []
+  if (isBare(cell)) return { isNegative: false, number: cell, marks: NO_MARKS }
+  const [, before = '', number = '', after = ''] = AMOUNT.exec(cell.replace(DIRECTIONS, '')) ?? []
   if (number === '') return undefined
-  const [sign] = SIGN.exec(before) ?? ['+']
-  const marks = [before.replace(SIGN, ''), after].map(trimBlanks).filter((mark) => mark !== '')
+  // Accountants write `(4.99)`, and some programs `4.99-`.
+  const isBracketed = before.includes('(') && after.includes(')')
+  const [sign] = isBracketed ? ['-'] : (SIGN.exec(before + after) ?? ['+'])
+  const withoutSign = (text: string) => text.replace(isBracketed ? /[()]/ : sign, '')
+  const marks = [before, after].map((text) => trimBlanks(withoutSign(text))).filter(Boolean)
   return { isNegative: sign !== '+' && /[1-9]/.test(number), number, marks }
+}
+
+/** Whether an amount begins and ends with a digit. Nearly all do. */
+function isBare(cell: string): boolean {
+  return isDigit(cell, 0) && isDigit(cell, cell.length - 1)
 }
 
 function isDigit(text: string, at: number): boolean {
@@ -35,7 +42,7 @@ function isDigit(text: string, at: number): boolean {
 
 /** Whether a price or a quantity is below zero. */
 export function isNegative(cell: string): boolean {
-  return cell !== '' && !isDigit(cell, 0) && parseAmount(cell)?.isNegative === true
+  return cell !== '' && !isBare(cell) && parseAmount(cell)?.isNegative === true
 }
 
 const NEGATIVE = 'is negative: give its status, or skip it'
@@ -69,6 +76,7 @@ export function createPriceReader(
   fallback: string | undefined,
 ) {
   const isMajor = price_unit === 'major'
+  const isDecimalStated = decimal !== undefined && !isDecimalAssumed
 
   return (row: Row, wrong: Wrong): string => {
     const refuse = (message: string, code = 'invalid') => {
@@ -83,23 +91,29 @@ export function createPriceReader(
     const isCode = CODE.test(currency)
     const exponent = isMajor ? exponentOf(currency) : 0
     const amount = parseAmount(row.price)
-    const other = isCode && amount?.marks.some((mark) => !fits(mark, currency))
-    if (other) return refuse(`has a currency sign or code that is not one of ${currency}`)
-    const isComma = amount?.number.includes(',') ?? false
-    // Of three decimals, `12,500` and `12.500` may be twelve or twelve thousand. Without decimals,
-    // the point in `1.000` can only be a mark between thousands.
-    const isUnclear = exponent >= 3 || (exponent === 0 && !isComma)
-    if (isDecimalAssumed && isUnclear && ONE_GROUP.test(amount?.number ?? '')) {
-      return refuse('may have decimals or thousands: give decimal in the layout')
+    const other = isCode ? amount?.marks.find((mark) => !fits(mark, currency)) : undefined
+    if (other && !DECIMAL_MARK.test(other)) {
+      return refuse(`has a currency sign or code that is not one of ${currency}`)
+    }
+    const number = other ? '' : (amount?.number ?? '')
+    const isComma = number.includes(',')
+    // Of three decimals, `12,500` and `12.500` may be twelve or twelve thousand. Of fewer decimals,
+    // three digits after a point are thousands: `15.000` IDR, `1.000` JPY.
+    const isUnclear = exponent >= 3 ? isDecimalAssumed : !isComma
+    if (!isDecimalStated && isUnclear && ONE_GROUP.test(number)) {
+      const place = isDecimalAssumed ? 'the layout' : 'a layout'
+      return refuse(`may have decimals or thousands: give decimal in ${place}`)
     }
     // Without a layout, a comma before three digits is unclear, unless the currency has no decimals.
-    const isClear = decimal !== undefined || !isComma || exponent === 0 || row.price.includes('.')
-    const digits = amount && isClear ? toMinorDigits(amount.number, exponent, decimal) : undefined
+    const isClear = decimal !== undefined || !isComma || exponent === 0 || number.includes('.')
+    const digits = isClear ? toMinorDigits(number, exponent, decimal) : undefined
     return digits ?? refuse(isMajor ? expected(isCode, currency, decimal, isComma) : MINOR)
   }
 }
 
 const CODE = /^[A-Z]{3}$/
+/** The point of `.99` is no currency sign. */
+const DECIMAL_MARK = /^[.,]$/
 const ONE_GROUP = /^\d{1,3}[.,]\d{3}$/
 const MINOR = 'must be a whole amount in minor units, like 499 for 4.99'
 

@@ -70,6 +70,7 @@ export function findLayout(
   const errors = [
     ...repeatedColumns(header, found),
     ...neededColumns(names, format),
+    ...(options.layout ? repeatedNeeded(header, names, format, found) : []),
     ...(options.layout ? [] : missingColumns(found, names, format, options)),
   ]
   const other = options.map && options.preset === undefined ? fitting?.name : undefined
@@ -121,6 +122,23 @@ function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[]
     const message = `is read as ${field}, and so is the column ${other}: keep one of them`
     const column = excerpt(header[second] ?? '')
     return [{ line: 1, column, code: 'duplicate_column', message }]
+  })
+}
+
+/** Finds columns to join, or to skip rows by, that a file has twice. One would be ignored. */
+function repeatedNeeded(
+  header: readonly string[],
+  { find }: ColumnNames,
+  { needed = [] }: Format,
+  found: Found,
+): ErrorDetail[] {
+  const reported = new Set(Object.values(found).map(([first]) => first))
+  return needed.flatMap(([name]) => {
+    const [first = 0, second] = find(name)
+    if (second === undefined || reported.has(first)) return []
+    const other = excerpt(header[first] ?? '')
+    const message = `fits ${excerpt(name)} of the layout, and so does ${other}: keep one of them`
+    return [{ line: 1, column: excerpt(header[second] ?? ''), code: 'duplicate_column', message }]
   })
 }
 

@@ -33,7 +33,7 @@ export function createTimeReader({ date_format, zone }: TimeFormat) {
 
   /** Returns Unix milliseconds, a text that needs no conversion, or the mistake. */
   const parse = (written: string): number | string | Mistake => {
-    const text = written.length > MAX_LENGTH ? '' : written.replace(/[\u00a0\u202f]/g, ' ')
+    const text = written.length > MAX_LENGTH ? '' : plain(written)
     const parts = pattern.exec(text)
     if (!parts) {
       if (date_format === undefined) return written
@@ -87,6 +87,11 @@ export function createTimeReader({ date_format, zone }: TimeFormat) {
     // Most times have 13 digits of milliseconds, which are parsed fastest.
     return parsed >= 1e12 && parsed < 1e13 ? String(parsed) : formatInstant(parsed)
   }
+}
+
+/** Replaces the blanks of Intl, and removes its invisible marks of the writing direction. */
+function plain(text: string): string {
+  return text.replace(/[\u00a0\u202f]/g, ' ').replace(/[\u200e\u200f]/g, '')
 }
 
 const HOUR_MS = 3_600_000

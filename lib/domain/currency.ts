@@ -19,10 +19,10 @@ export function exponentOf(currency: string): number {
   return EXPONENTS.get(currency) ?? 2
 }
 
-// Thousands are separated by the other mark, a blank or an apostrophe.
+// Thousands are separated by the other mark, a blank or an apostrophe. `0,500` has no thousands.
 const GROUPS = {
-  '.': /^\d{1,3}([, \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
-  ',': /^\d{1,3}([. \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
+  '.': /^[1-9]\d{0,2}([, \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
+  ',': /^[1-9]\d{0,2}([. \u00a0\u2007\u2009\u202f'’])\d{3}(?:\1\d{3})*$/,
 }
 const DIGITS = /^\d+$/
 

@@ -103,7 +103,26 @@ test('an unclear amount asks for the decimal mark, and the example fits the curr
   for (const cell of ['12,500', '12.500', '1,000', 'KWD 12,500']) {
     assert.match(String(amountOf(cell, 'KWD', {})), unclear, cell)
   }
-  assert.match(String(amountOf('1.000', 'JPY', {})), unclear)
+  // Three digits after the point of these currencies are thousands, and not 15, 1.5 and 1.
+  for (const [cell, currency] of [
+    ['15.000', 'IDR'],
+    ['1.500', 'EUR'],
+    ['1.000', 'JPY'],
+  ] as const) {
+    assert.match(String(amountOf(cell, currency, {})), unclear, cell)
+    const header = 'transaction_id,sku,purchased_at,price,currency'
+    const row = `1,gold,${AT},${cell},${currency}`
+    const { errors } = read([header, row], { priceUnit: 'major' })
+    assert.match(errors[0]?.message ?? '', /may have decimals or thousands/, cell)
+  }
+  assert.match(String(amountOf('0,500', 'USD', {})), /the decimal mark must be a point$/)
+  // The point of a currency's sign is no decimal mark.
+  const danish = [`transaction_id,sku,purchased_at,price`, `1,gold,${AT},"kr. 1,500"`]
+  const { errors } = read(danish, { priceUnit: 'major', currency: 'DKK' })
+  assert.match(errors[0]?.message ?? '', /the decimal mark must be a point$/)
+  for (const cell of ['.99', '4.', '٤٫٩٩']) {
+    assert.match(String(amountOf(cell, 'USD')), /that USD can have, like 1234\.50$/, cell)
+  }
   assert.equal(amountOf('12,500', 'KWD', { decimal: ',' }), 12_500)
   assert.equal(amountOf('12,500', 'KWD', { decimal: '.' }), 12_500_000)
   assert.equal(amountOf('1,234.500', 'KWD', {}), 1_234_500)
@@ -157,6 +176,26 @@ test('the minus of a refund is dropped from price and quantity, and a quantity m
   assert.deepEqual(errors.map(shortOf), [
     ...['4 qty negative', '4 price negative', '5 price negative', '6 qty negative'],
   ])
+})
+
+test('a negative amount may have brackets, a minus behind it, or marks of the direction', () => {
+  const cells = [
+    '(4.99)',
+    '($4.99)',
+    '$(4.99)',
+    '4.99-',
+    '4.99 $-',
+    '\u200f-4.99 $',
+    '\u200e-\u200e$4.99',
+  ]
+  const lines = cells.map((cell, i) => `${i},gold,${AT},1,${cell},refund`)
+  const { purchases, errors } = readWith(REFUNDS, [REFUND_ROWS[0] ?? '', ...lines])
+  assert.deepEqual(errors, [])
+  assert.deepEqual(new Set(purchases.map((each) => (each as Priced).price)), new Set([499]))
+  const sales = lines.map((line) => line.replace('refund', 'sale'))
+  const refused = readWith(REFUNDS, [REFUND_ROWS[0] ?? '', ...sales])
+  assert.deepEqual(new Set(refused.errors.map(({ code }) => code)), new Set(['negative']))
+  assert.equal(amountOf('\u200e4.99\u200f', 'USD'), 499)
 })
 
 test('a layout says what rows with a negative amount are', () => {

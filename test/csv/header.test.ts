@@ -87,3 +87,19 @@ test('an exact name of a column wins over a loose one, and two loose ones are an
   assert.equal(idOf('Order ID,transaction_id,sku,date', { map: { user_id: 'Order ID' } }), '2')
   assert.equal(idOf('Order_ID,x,sku,date', { map: { transaction_id: 'order id' } }), '1')
 })
+
+test('a column of a layout that is there twice is an error, also one to join or to skip by', () => {
+  const columns = { ...LAYOUT.columns, transaction_id: ['Order No', 'Line'] }
+  const layout = { columns, skip: { Kind: ['fee'] } }
+  const errorsOf = (header: string) => {
+    const cells = header.split(',').map((_, i) => (i === 2 ? 'gold' : i === 3 ? AT : `${i}`))
+    return readWith(layout, [header, cells.join(',')]).errors.map(shortOf)
+  }
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Kind'), [])
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Kind,LINE'), ['1 LINE duplicate_column'])
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Kind,kind'), ['1 kind duplicate_column'])
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Ki nd,K_ind'), ['1 K_ind duplicate_column'])
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Kind,item'), ['1 item duplicate_column'])
+  // An exact name wins.
+  assert.deepEqual(errorsOf('Order No,Line,Item,When,Kind,K_ind'), [])
+})
