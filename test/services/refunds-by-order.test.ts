@@ -8,12 +8,17 @@ const DAY = 86_400_000
 const START = Date.parse('2026-05-01T10:00:00Z')
 
 /** A shop whose purchases have these ids and times, in days. */
-async function createOrders(purchases: readonly (readonly [id: string, days: number])[]) {
-  const { till, account } = await createShop()
-  const lines = purchases.map(([id, days]) => `${id},gold,${START + days * DAY}`)
-  const file = fileOf(['transaction_id,sku,purchased_at', ...lines].join('\n'))
+async function createOrders(
+  purchases: readonly (readonly [id: string, days: number, user?: string])[],
+) {
+  const { till, account, project_id } = await createShop()
+  const lines = purchases.map(([id, days, user = '']) => `${id},gold,${START + days * DAY},${user}`)
+  const file = fileOf(['transaction_id,sku,purchased_at,user_id', ...lines].join('\n'))
   await till.purchases.import(account, { store_id: 'main', file })
   return {
+    till,
+    account,
+    project_id,
     refund: (ids: readonly string[]) => {
       const file = fileOf(['orderId,status', ...ids.map((id) => `${id},refunded`)].join('\n'))
       const layout = { columns: { transaction_id: 'orderId', status: 'status' } }
@@ -64,4 +69,15 @@ test('an id that may stand for several orders is ambiguous, and changes nothing'
   assert.deepEqual(await shop.refunded(), [])
   await shop.refund(['hundredbig', 'one'])
   assert.equal((await shop.refunded()).length, 101)
+})
+
+test('purchases that were deleted with their user do not make an order ambiguous', async () => {
+  const shop = await createOrders([
+    ['GPA.1/gold', 0],
+    ['GPA.1/gem', 0, 'ann'],
+  ])
+  const user = { project_id: shop.project_id, user_id: 'ann', delete: true }
+  await shop.till.users.erase(shop.account, user)
+  const { updated } = await shop.refund(['GPA.1'])
+  assert.deepEqual([updated, await shop.refunded()], [1, ['GPA.1/gold']])
 })

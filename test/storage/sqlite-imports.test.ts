@@ -194,6 +194,36 @@ test('the check before an undo of many changes lets other calls run between its 
   assert.ok(many >= few + 8, `${few} and ${many} turns`)
 })
 
+test('refunds of many large orders let other calls run between their slices', async (t) => {
+  const { storage } = await openShops(t)
+  const orders = Array.from({ length: 200 }, (_, i) => `order-${i}`)
+  const ids = orders.flatMap((id) => Array.from({ length: 100 }, (_, i) => `${id}/${100 + i}`))
+  const rows = ids.sort().map((transaction_id, i) => newRow(i + 2, { transaction_id }))
+  await importRows(storage, MAIN, 'imp_1', rows)
+  const refunds = orders.map((transaction_id, i) => {
+    return { line: i + 2, transaction_id, status: 'refunded' as const }
+  })
+  const current = await openImport(storage, MAIN, 'imp_2')
+  let [turns, longest, isOver] = [0, 0, false]
+
+  const advancing = current.advance(refunds).finally(() => {
+    isOver = true
+  })
+  for (let before = performance.now(); !isOver; turns++) {
+    await setImmediate()
+    const now = performance.now()
+    longest = Math.max(longest, now - before)
+    before = now
+  }
+
+  assert.equal((await advancing).updated, 200)
+  await current.commit()
+  // 20 steps of 10 orders, a few of which make a slice.
+  t.diagnostic(`${turns} turns, the longest took ${Math.round(longest)} ms`)
+  assert.ok(turns >= 4, `${turns} turns`)
+  assert.deepEqual(new Set(await statuses(storage, MAIN)), new Set(['refunded']))
+})
+
 test('an erasure deletes the status changes that were committed just before it began', async (t) => {
   const { storage, db, rows } = await openShops(t)
   await importRows(storage, MAIN, 'imp_1', [newRow(2, { user_id: 'ann' })])

@@ -2,7 +2,7 @@ import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../../d
 import { createEntries, type Entry } from '../../sql/purchases/entries.ts'
 import { assertOwned, type Lease } from '../../sql/purchases/imports.ts'
 import { advanceStatuses, compareRows } from '../../sql/purchases/repeats.ts'
-import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
+import { NO_ROWS, sumAdvanced, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
 import { createSeenRows } from '../../sql/purchases/seen-rows.ts'
 import type { AdvancedRows, RowOutcomes, StatusRow } from '../../sql/records.ts'
 import type { Database, Transaction } from '../connection.ts'
@@ -15,6 +15,8 @@ import { REPEATS } from './repeats.ts'
 const BLOCK_ROWS = 10_000
 /** The maximum number of characters of the texts in a block. At most two blocks are in memory. */
 const BLOCK_CHARS = 1024 * 1024
+/** Rows of status changes to compare at once: they may be orders of 5,000 purchases. */
+const ADVANCE_ROWS = 50
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
@@ -106,7 +108,12 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
     advance: (rows: readonly StatusRow[]): Promise<AdvancedRows> =>
       inBlock(async (tx) => {
         await planAnew(tx)
-        return execute(tx, advanceStatuses(REPEATS, lease, rows))
+        const results: AdvancedRows[] = []
+        for (let first = 0; first < rows.length; first += ADVANCE_ROWS) {
+          const step = rows.slice(first, first + ADVANCE_ROWS)
+          results.push(await execute(tx, advanceStatuses(REPEATS, lease, step)))
+        }
+        return sumAdvanced(results)
       }),
     /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
     async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<RowOutcomes> {

@@ -4,6 +4,7 @@ import {
   compareRepeat,
   countUnequal,
   isLater,
+  MAX_ORDER_PURCHASES,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
@@ -148,7 +149,10 @@ export function* compareRows<T extends Sent>(
   return { result, fresh: [...fresh.values()], seen }
 }
 
-/** Adds the later statuses of rows for the commit. Compares only the transaction ids. */
+/**
+ * Adds the later statuses of rows for the commit. Compares only the transaction ids. Each row may be
+ * an order of 100 purchases.
+ */
 export function* advanceStatuses(
   dialect: RepeatDialect,
   lease: Lease,
@@ -163,14 +167,18 @@ export function* advanceStatuses(
   for (const { line, transaction_id, status } of rows) {
     const stored = known.get(transaction_id)
     const found = stored ? [stored] : (orders.get(transaction_id) ?? [])
+    // Purchases that were deleted with their user have no time and no status.
     const purchases = found.filter((each) => each.import !== null)
+    const times = purchases.map(({ purchased_at }) => purchased_at)
+    const isTooMany = purchases.length > 0 && found.length > MAX_ORDER_PURCHASES
+    if (isTooMany || !isOneOrder(times)) {
+      ambiguous.push({ line, purchases: found.length })
+      continue
+    }
     const later = purchases.filter(({ identity }) => isLater(identity.status, status))
-    const isOne = isOneOrder(found.map(({ purchased_at }) => purchased_at))
     if (purchases.length === 0) counts.unknown++
-    else if (!isOne) ambiguous.push({ line, purchases: found.length })
     else if (later.length === 0) counts.notLater++
     else counts.updated++
-    if (!isOne) continue
     for (const each of later) {
       each.identity = { ...each.identity, status }
       changes.set(each, status)

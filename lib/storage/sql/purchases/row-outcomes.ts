@@ -1,5 +1,5 @@
 import { countUnequal } from '../../../domain/purchase.ts'
-import type { RowOutcomes } from '../records.ts'
+import type { AdvancedRows, RowOutcomes } from '../records.ts'
 
 export const NO_ROWS: RowOutcomes = {
   added: 0,
@@ -23,5 +23,17 @@ export function sumOutcomes(results: readonly RowOutcomes[]): RowOutcomes {
     conflicts: results.flatMap(({ conflicts }) => conflicts),
     unknown: results.flatMap(({ unknown }) => unknown),
     unequal: countUnequal(results.flatMap(({ unequal }) => unequal)),
+  }
+}
+
+/** Combines the outcomes of several steps. */
+export function sumAdvanced(results: readonly AdvancedRows[]): AdvancedRows {
+  const total = (count: 'updated' | 'unknown' | 'notLater') =>
+    results.reduce((sum, result) => sum + result[count], 0)
+  return {
+    updated: total('updated'),
+    unknown: total('unknown'),
+    notLater: total('notLater'),
+    ambiguous: results.flatMap(({ ambiguous }) => ambiguous),
   }
 }

@@ -10,8 +10,8 @@ import {
 } from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
 import { advanceStatuses } from '../../sql/purchases/repeats.ts'
-import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
-import type { PurchaseImport, RowOutcomes } from '../../sql/records.ts'
+import { NO_ROWS, sumAdvanced, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
+import type { AdvancedRows, PurchaseImport, RowOutcomes } from '../../sql/records.ts'
 import { IMPORT_DETAILS } from '../../sql/tables.ts'
 import { recordWrite } from '../../sql/write.ts'
 import type { Connection } from '../connection.ts'
@@ -65,7 +65,22 @@ export function createImport(
   }
 
   return {
-    advance: (rows) => runSlice(() => execute(db, advanceStatuses(REPEATS, lease, rows))),
+    async advance(rows) {
+      const results: AdvancedRows[] = []
+      const advanceSlice = () => {
+        const end = performance.now() + ADVANCE_MS
+        const slice: AdvancedRows[] = []
+        do {
+          const first = (results.length + slice.length) * ADVANCE_ROWS
+          const step = rows.slice(first, first + ADVANCE_ROWS)
+          slice.push(execute(db, advanceStatuses(REPEATS, lease, step)))
+        } while (slice.length + results.length < steps && performance.now() < end)
+        return slice
+      }
+      const steps = Math.ceil(rows.length / ADVANCE_ROWS)
+      while (results.length < steps) results.push(...(await runSlice(advanceSlice)))
+      return sumAdvanced(results)
+    },
     async add(rows, comparison) {
       isFinished = false
       const { entries, unknown } = execute(db, entriesOf(rows))
@@ -100,6 +115,13 @@ export function createImport(
     },
   }
 }
+
+/**
+ * A slice of status changes takes rows in steps, and ends after this time. 10 rows may be orders of
+ * 1,000 purchases, which take some 10 ms.
+ */
+const ADVANCE_MS = 15
+const ADVANCE_ROWS = 10
 
 const COMMIT = `
   UPDATE imports SET owner = NULL, last_purchase = p.last
