@@ -120,7 +120,8 @@ function formatChange({ fields = {}, item }: Pick<PlannedChange, 'fields' | 'ite
     return `${formatValue(item.display_name)}, ${item.price} ${item.type}${archived}`
   }
   const changed = Object.entries(fields).map(
-    ([name, { from, to }]) => `${name}: ${formatSide(from)} → ${formatSide(to)}`,
+    ([name, { to, ...old }]) =>
+      `${name}: ${'from' in old ? formatSide(old.from) : '…'} → ${formatSide(to)}`,
   )
   return changed.join(', ')
 }

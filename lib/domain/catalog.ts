@@ -220,6 +220,8 @@ export interface PlannedChange {
   readonly version?: number
   /** The old and new values of an update. A secret is shown as `(secret)`. */
   readonly fields?: Differences | undefined
+  /** Set if large old values are left out of `fields`. A plan has at most 1 MiB of them. */
+  readonly is_shortened?: true
   /** The new item. */
   readonly item?: ParsedItem
 }

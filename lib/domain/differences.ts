@@ -1,8 +1,8 @@
 import { isSameJson, type JsonObject } from './fields.ts'
 
-/** The old and new values of fields. */
+/** The old and new values of fields. `from` is missing if the old value is left out. */
 export interface Differences {
-  readonly [field: string]: { readonly from: unknown; readonly to: unknown }
+  readonly [field: string]: { readonly from?: unknown; readonly to: unknown }
 }
 
 /** The fields of `after` that differ from `before`. */

@@ -84,6 +84,53 @@ test('a missing item stays unless archive_missing is set, and a file restores it
   assert.equal((await apply(main({ name: 'gold', archived: false } as never))).restored, 1)
 })
 
+// A plan that kept all values of 600 such items took 900 MiB.
+test('a plan keeps 1 MiB of large old values, and apply writes only the fields that change', async () => {
+  const { till, account, plan, apply } = await setup()
+  const meta = { text: 'x'.repeat(65_000) }
+  const names = Array.from({ length: 18 }, (_, i) => `large_${i}`)
+  for (const name of names) {
+    await till.items.create(account, { ...GEM, name, store_id: 'main', meta })
+  }
+  const config = { note: 'x' }
+  await till.stores.update(account, { store_id: 'main', store_config: config })
+  const listed = names.map((name, i) =>
+    i === 0 ? { name, price: '5' } : { name, price: '5', metadata: {} },
+  )
+  const stores = [{ store_id: 'main', is_sandbox: true, items: listed }]
+
+  const { changes } = await plan(stores, { archive_missing: true })
+  const ofItems = changes.filter(({ action, kind }) => kind === 'item' && action === 'update')
+  const isOld = ofItems.map(({ fields, is_shortened }) => [
+    fields?.price?.from,
+    'from' in (fields?.metadata ?? {}),
+    is_shortened,
+  ])
+  assert.deepEqual(isOld, [
+    [99, false, undefined],
+    ...Array(16).fill([99, true, undefined]),
+    [99, false, true],
+  ])
+
+  await apply(stores, { archive_missing: true })
+  const found = (await till.items.list(account, { store_id: 'main' })).items
+  assert.deepEqual(
+    found.map(({ name, price, display_name, metadata, version }) => {
+      return { name, price, display_name, metadata, version }
+    }),
+    names.map((name, i) => {
+      return { name, price: 5, display_name: 'Gem', metadata: i === 0 ? meta : {}, version: 2 }
+    }),
+  )
+  const { is_sandbox, store_config, status } = await till.stores.get(account, 'main')
+  assert.deepEqual([is_sandbox, store_config, status], [true, config, 'active'])
+  const gold = await till.items.getByName(account, 'main', 'gold')
+  assert.equal(gold.archived_at !== undefined, true)
+  await apply(main({ name: 'gold', archived: false } as never))
+  const { archived_at: _, ...restored } = gold
+  assert.deepEqual(await till.items.get(account, gold.id), { ...restored, version: 3 })
+})
+
 test('an export replaces secrets by references', async () => {
   const { plan, apply, exported } = await setup()
   const store = (store_config: object) => [{ store_id: 'main', store_config } as never]

@@ -6,7 +6,8 @@ import {
   type PlannedChange,
   repeated,
 } from '../../domain/catalog.ts'
-import { differences } from '../../domain/differences.ts'
+import { type Differences, differences } from '../../domain/differences.ts'
+import type { EndpointWrite } from '../../domain/endpoint.ts'
 import { type JsonObject, parseAt, type Rule } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import {
@@ -19,11 +20,23 @@ import {
 } from '../../domain/item.ts'
 import type { Store } from '../../domain/store.ts'
 import type { ErrorDetail } from '../../errors.ts'
-import { catalogPages } from '../../storage/port.ts'
+import {
+  catalogPages,
+  type ItemUpdate,
+  type KeyCheck,
+  type StoreUpdate,
+} from '../../storage/port.ts'
 import { subjectOf } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { newItem } from '../items.ts'
 import type { SecretHolder } from '../secret-fields.ts'
+
+/**
+ * A plan holds at most 1 MiB of large old values as JSON, because parsed JSON takes up to 24 times its
+ * text. The old values of 600 large items needed 900 MiB.
+ */
+const MAX_OLD_TEXT = 1024 ** 2
+const LARGE_TEXT = 256
 
 export type Draft = ReturnType<typeof createDraft>
 
@@ -32,10 +45,16 @@ export function createDraft(problems: ErrorDetail[]) {
   return {
     counts: { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 },
     changes: [] as PlannedChange[],
-    /** The new and changed project and stores. */
-    configured: [] as [before: SecretHolder | undefined, after: SecretHolder][],
+    newStores: [] as Store[],
+    stores: [] as StoreUpdate[],
+    /** What the transaction checks and writes for the new and changed project and stores. */
+    endpoints: [] as EndpointWrite[],
+    keyChecks: [] as KeyCheck[],
+    addedConfigBytes: 0,
     newItems: [] as Item[],
-    items: [] as Item[],
+    items: [] as ItemUpdate[],
+    /** How much JSON of large old values the changes may still hold. */
+    roomForOld: MAX_OLD_TEXT,
     /** The action, subject and data of each change's audit entry. */
     entries: [] as Pick<AuditEntry, 'action' | 'subject' | 'data'>[],
     problems,
@@ -130,15 +149,15 @@ function planChange(
   changed: Item,
 ): void {
   const { store_id, name, id, version } = stored
-  const { archived_at: _, ...values } = changed
+  const { archived_at, ...values } = changed
   const fields = differences(stored, values)
-  const hasFields = Object.keys(fields).length > 0
-  if (action === 'update' && !hasFields) {
+  const entries = Object.entries(fields)
+  if (action === 'update' && entries.length === 0) {
     draft.counts.unchanged++
     return
   }
-  const next = { ...changed, version: version + 1 }
-  draft.items.push(next)
+  const to = Object.fromEntries(entries.map(([field, { to }]) => [field, to]))
+  draft.items.push({ ...to, id, version: version + 1, archived_at })
   const change = {
     action,
     kind: 'item',
@@ -146,9 +165,24 @@ function planChange(
     name,
     id,
     version,
-    ...(hasFields && { fields }),
+    ...(entries.length > 0 && shownFields(draft, fields)),
   } as const
-  addChange(draft, change, next, describeItemChange(stored, next))
+  addChange(draft, change, stored, describeItemChange(stored, { ...changed, version: version + 1 }))
+}
+
+/** Leaves out large old values that the plan has no room for. */
+export function shownFields(draft: Draft, fields: Differences): Pick<PlannedChange, 'fields'> {
+  const shown: Record<string, Differences[string]> = {}
+  let isShortened = false
+  for (const [field, { from, to }] of Object.entries(fields)) {
+    const length = JSON.stringify(from)?.length ?? 0
+    const isLarge = length > LARGE_TEXT
+    const isLeftOut = isLarge && length > draft.roomForOld
+    if (isLeftOut) isShortened = true
+    else if (isLarge) draft.roomForOld -= length
+    shown[field] = isLeftOut ? { to } : { from, to }
+  }
+  return { fields: shown, ...(isShortened && { is_shortened: true }) }
 }
 
 /** Plans the listed items that the store does not have. `type` is for items without a type. */

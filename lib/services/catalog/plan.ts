@@ -32,14 +32,13 @@ import {
   type Store,
 } from '../../domain/store.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
-import { recordsOf } from '../../storage/port.ts'
+import { type Page, recordsOf, type StoreUpdate } from '../../storage/port.ts'
 import { getNamedProject } from '../access.ts'
 import { writesOfChange } from '../configured.ts'
 import type { Context } from '../context.ts'
 import {
   changeSealed,
   configBytes,
-  isStore,
   type SecretHolder,
   sealSecrets,
   secretsOf,
@@ -52,6 +51,7 @@ import {
   parseItems,
   planNewItems,
   planStoredItems,
+  shownFields,
 } from './items.ts'
 import { assertNoMistakes } from './mistakes.ts'
 
@@ -127,13 +127,16 @@ async function planStores(
   project: Project,
   catalog: ParsedCatalog,
 ): Promise<void> {
-  const stores = new Map<string, Store>()
-  for await (const store of recordsOf((page) => context.storage.listStores(project.id, page))) {
-    stores.set(store.store_id, store)
-  }
+  const { storage } = context
+  const stores = new Set<string>()
+  const list = (page: Page) => storage.listStoreSummaries(project.id, page)
+  for await (const { store_id } of recordsOf(list)) stores.add(store_id)
   for (const [index, { items = [], ...listed }] of catalog.stores.entries()) {
     const path = `$.stores[${index}]`
-    const stored = stores.get(listed.store_id)
+    // One store at a time: the parsed configurations of all stores could take 400 MiB.
+    const stored = stores.has(listed.store_id)
+      ? await storage.findStore(project.account_id, listed.store_id)
+      : undefined
     const store = stored
       ? planner.planStoredStore(project, stored, listed, path)
       : await planner.planNewStore(project, listed, path)
@@ -144,35 +147,21 @@ async function planStores(
 }
 
 /** The new and changed records of a plan. */
-function writesOf({ configured, newItems, items, entries }: Draft) {
-  return {
-    newStores: newStoresOf(configured),
-    stores: configured.flatMap(([before, after]) => (before && isStore(after) ? [after] : [])),
-    newItems,
-    items,
-    entries,
-  }
-}
-
-function newStoresOf(configured: Draft['configured']): Store[] {
-  return configured.flatMap(([before, after]) => (before ? [] : [after as Store]))
+function writesOf({ newStores, stores, newItems, items, entries }: Draft) {
+  return { newStores, stores, newItems, items, entries }
 }
 
 /** What the transaction of a plan checks and writes besides the records. */
-function checksOf(context: Context, { id, account_id }: Project, { configured }: Draft) {
+function checksOf(context: Context, { id, account_id }: Project, draft: Draft) {
   const { configBytes: config_bytes, storesPerProject } = context.quotas
-  const added = configured.map(([before, after]) => configBytes(after) - configBytes(before))
-  const isGrown = added.reduce((sum, bytes) => sum + bytes, 0) > 0
+  const { endpoints, keyChecks, newStores, addedConfigBytes } = draft
   const quota = {
     account_id,
     project_id: id,
-    ...(isGrown && { config_bytes }),
-    ...(newStoresOf(configured).length > 0 && { stores: storesPerProject }),
+    ...(addedConfigBytes > 0 && { config_bytes }),
+    ...(newStores.length > 0 && { stores: storesPerProject }),
   }
-  const changes = configured.map((change) => writesOfChange(context, ...change))
-  const endpoints = changes.flatMap((each) => each.endpoints)
-  const keyChecks = changes.flatMap((each) => each.keyChecks).slice(0, 1)
-  return { endpoints, keyChecks, quota }
+  return { endpoints, keyChecks: keyChecks.slice(0, 1), quota }
 }
 
 /** The items of a catalog, each list with the `store_id` of the store that gets it. */
@@ -220,13 +209,21 @@ async function findProject(
 }
 
 function createPlanner(
-  { storage, now, sealer, platforms }: Context,
+  context: Context,
   { create_stores, items_only, env }: ParsedRequest,
   draft: Draft,
 ) {
-  const { problems, configured } = draft
+  const { storage, now, sealer, platforms } = context
+  const { problems } = draft
   const unset: string[] = []
   const found = { env, unset, problems }
+
+  const addConfigured = (before: SecretHolder | undefined, after: SecretHolder) => {
+    const { endpoints, keyChecks } = writesOfChange(context, before, after)
+    draft.endpoints.push(...endpoints)
+    draft.keyChecks.push(...keyChecks)
+    draft.addedConfigBytes += configBytes(after) - configBytes(before)
+  }
 
   /** Plans the update of a project or store. Returns the changed record; undefined if it is the same. */
   const planChange = <T extends SecretHolder>(
@@ -248,8 +245,8 @@ function createPlanner(
       ...differencesIn(field, before, secretsOf(next).config, sent, names),
     }
     if (Object.keys(fields).length === 0) return undefined
-    configured.push([stored, next])
-    addChange(draft, { action: 'update', ...about, fields }, next)
+    addConfigured(stored, next)
+    addChange(draft, { action: 'update', ...about, ...shownFields(draft, fields) }, next)
     return next
   }
 
@@ -274,11 +271,12 @@ function createPlanner(
     ): Store {
       const { store_id } = stored
       assertSame(draft, store_type, stored.store_type, `${path}.store_type`)
-      planChange(stored, listed, { kind: 'store', store_id }, path, (input) => {
+      const changed = planChange(stored, listed, { kind: 'store', store_id }, path, (input) => {
         const next = changeStore(stored, parseStoreChange(input, stored.store_type))
         assertCurrency(project, next, stored)
         return next
       })
+      if (changed) draft.stores.push(updateOf(stored, changed))
       return stored
     },
 
@@ -316,11 +314,19 @@ function createPlanner(
       if (!parsed) return undefined
       const created_at = formatInstant(now())
       const store = sealSecrets({ ...parsed, store_id, account_id, created_at }, sealer)
-      configured.push([undefined, store])
+      addConfigured(undefined, store)
+      draft.newStores.push(store)
       addChange(draft, { action: 'create', kind: 'store', store_id }, store)
       return store
     },
   }
+}
+
+/** The fields of a store that a change alters. */
+function updateOf(stored: Store, changed: Store): StoreUpdate {
+  const { account_id, store_id } = stored
+  const fields = Object.entries(differences(stored, changed)).map(([name, { to }]) => [name, to])
+  return { account_id, store_id, ...Object.fromEntries(fields) }
 }
 
 /** Runs a parse function, and adds its mistakes under `path`. */

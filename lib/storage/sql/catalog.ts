@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
+import { ITEM } from '../../domain/item.ts'
+import type { Store } from '../../domain/store.ts'
 import { TillError } from '../../errors.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
-import { numberOf, type Row, text } from './columns.ts'
+import { type Row, text } from './columns.ts'
 import type { Sql } from './dialect.ts'
 import { newChange } from './items.ts'
-import { all, find, insert, type Program, run } from './program.ts'
+import { find, insert, type Program, run, some } from './program.ts'
 import { FIND_PROJECT, UPDATE_PROJECT } from './projects.ts'
 import { assertQuota } from './quota.ts'
 import type { CatalogChanges, WriteOptions } from './records.ts'
-import { UPDATE_STORE } from './stores.ts'
 import {
   AUDIT,
   ITEM_CHANGES,
@@ -23,7 +24,7 @@ import { recordWrite, shareOf } from './write.ts'
 export function catalogMethods(sql: Sql) {
   const { read, write } = sql
   const updateItems = `
-    UPDATE items AS i SET ${ITEM_CHANGES.assignments((name) => `c.${name}`)}
+    UPDATE items AS i SET ${ITEM_CHANGES.assignments(changedValue)}
     FROM ${sql.rows({ id: text(), ...ITEM_CHANGES.columns })} c
     WHERE i.id = c.id AND i.version = c.version - 1`
 
@@ -50,15 +51,14 @@ export function catalogMethods(sql: Sql) {
         const current = yield* find(FIND_PROJECT + sql.forUpdate, project_id)
         yield* lockRows(sql, STORES_OF_PROJECT, project_id)
         yield* verifyAuthority(sql, options.authority)
-        const stores = yield* all(STATE_OF_STORES, project_id, project_id)
-        if (!current || stateOf(current, stores) !== state) throw catalogChanged()
+        if (!current || (yield* stateOf(current)) !== state) throw catalogChanged()
         if (project) yield* run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
         for (const store of changes.newStores) {
           if ((yield* insert(STORES, store)) === 0) throw catalogChanged()
         }
         for (const store of changes.stores) {
           const { account_id, store_id } = store
-          yield* run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
+          yield* run(UPDATE_STORE, ...STORE_CHANGES.values(store as Store), account_id, store_id)
         }
         for (const items of batchesOf(changes.newItems)) {
           if ((yield* sql.insertAll(ITEM_ROWS, items)) < items.length) throw catalogChanged()
@@ -78,10 +78,24 @@ export function catalogMethods(sql: Sql) {
   }
 }
 
+// A field that is left out keeps its value. None of these columns can become NULL.
+const UPDATE_STORE = `
+  UPDATE stores SET ${STORE_CHANGES.assignments((name) => `coalesce(?, ${name})`)}
+  WHERE account_id = ? AND store_id = ?`
+
+/** The SQL of a changed item's column. A field that is left out keeps its value. None can be NULL. */
+function changedValue(column: string): string {
+  return column in ITEM ? `coalesce(c.${column}, i.${column})` : `c.${column}`
+}
+
+const STORE_COLUMNS = STORES.names
+  .map((name) => (name === 'store_config' ? `CAST(s.${name} AS text) AS ${name}` : `s.${name}`))
+  .join(', ')
+
 // The query summarizes the items of a store by four values. Each change of an item alters one of
 // them: items are never deleted, and each update increases `version`.
 const STATE_OF_STORES = `
-  SELECT ${STORES.names.map((each) => `s.${each}`).join(', ')}, i.items, i.newest, i.versions, i.latest
+  SELECT ${STORE_COLUMNS}, i.items, i.newest, i.versions, i.latest
   FROM stores s LEFT JOIN (
     SELECT store, count(*) AS items, max(id) AS newest, sum(version) AS versions,
       max(changed) AS latest
@@ -93,20 +107,22 @@ const STATE_OF_STORES = `
 // does not wait. The statements for items detect it, because they compare versions and names.
 const STORES_OF_PROJECT = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq'
 
-/** A digest of a project with its stores and items, from their rows. */
-function stateOf(project: Row, stores: readonly Row[]): string {
-  const states = stores.map((row) => {
-    const { items, versions, newest, latest } = row
-    return [STORES.read(row), numberOf(items ?? 0), numberOf(versions ?? 0), newest, latest]
-  })
-  return createHash('sha256')
-    .update(JSON.stringify([PROJECTS.read(project), states]))
-    .digest('hex')
+/**
+ * A digest of a project with its stores and items. The configurations of stores stay text: parsed
+ * JSON takes up to 24 times as much memory.
+ */
+function* stateOf(project: Row): Program<string> {
+  const digest = (stores: Iterable<Row>) => {
+    const hash = createHash('sha256').update(JSON.stringify(PROJECTS.read(project)))
+    for (const store of stores) hash.update(JSON.stringify(store))
+    return hash.digest('hex')
+  }
+  return yield* some(digest, STATE_OF_STORES, project.id as string, project.id as string)
 }
 
 function* findCatalogState(project_id: string): Program<string | undefined> {
   const project = yield* find(FIND_PROJECT, project_id)
-  return project && stateOf(project, yield* all(STATE_OF_STORES, project_id, project_id))
+  return project && (yield* stateOf(project))
 }
 
 /** The error for applying a plan to a catalog that has changed since the plan was made. */

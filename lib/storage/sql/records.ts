@@ -4,7 +4,7 @@ import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { Authority } from '../../domain/authority.ts'
 import type { EndpointWrite, StoredEndpoint } from '../../domain/endpoint.ts'
 import type { ImportDetails } from '../../domain/import.ts'
-import type { Item } from '../../domain/item.ts'
+import type { Item, ItemValues } from '../../domain/item.ts'
 import type { NewMessage, StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
 import type {
@@ -73,6 +73,16 @@ export interface ItemPage {
   readonly revision: string
 }
 
+/** The next `version` and the state of a stored item, and the values of its fields that change. */
+export interface ItemUpdate extends Pick<Item, 'id' | 'version'>, Partial<ItemValues> {
+  readonly archived_at?: string | undefined
+}
+
+/** The values of a store's fields that change. */
+export interface StoreUpdate
+  extends StoreKey,
+    Partial<Pick<Store, 'is_sandbox' | 'status' | 'store_config'>> {}
+
 /** The changed records of a catalog, and the audit entries of these changes. */
 export interface CatalogChanges {
   readonly project_id: string
@@ -81,10 +91,9 @@ export interface CatalogChanges {
   /** The changed project. Missing if only stores and items change. */
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
-  readonly stores: readonly Store[]
+  readonly stores: readonly StoreUpdate[]
   readonly newItems: readonly Item[]
-  /** The changed items. Each has the next `version`. */
-  readonly items: readonly Item[]
+  readonly items: readonly ItemUpdate[]
   readonly entries: readonly AuditEntry[]
 }
 

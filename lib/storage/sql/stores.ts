@@ -50,4 +50,4 @@ const PAGE_OF_STORES = pageOf(
   'project_id',
 )
 const PAGE_OF_SUMMARIES = pageOf(STORE_SUMMARIES, 'project_id')
-export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
+const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
