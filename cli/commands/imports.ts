@@ -29,9 +29,9 @@ export const importCommands = [
     async run({ till, account, operand, output }) {
       const found = await till.imports.get(account, operand)
       if (output.json) return found
-      const { totals = [], ...record } = found
+      const { totals = [], others, ...record } = found
       output.record(record)
-      return printTotals(output, totals)
+      return printTotals(output, totals, others)
     },
   }),
 

@@ -121,8 +121,8 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...others } = shown
-  const { repeated_lines, ...counts } = others
+  const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...rest } = shown
+  const { repeated_lines, others, ...counts } = rest
   const { repeated, passed_over } = counts
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   if (fitting_preset) {
@@ -131,7 +131,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   if (repeated > 0) output.line(formatRepeated(repeated, repeated_lines))
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
-  printTotals(output, totals)
+  printTotals(output, totals, others)
   for (const each of unequal) output.line(formatUnequal(each))
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }

@@ -8,7 +8,7 @@ import { Table } from '../parts/table.tsx'
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
-  const { repeated, repeated_lines } = result
+  const { repeated, repeated_lines, others = 0 } = result
   return (
     <>
       <Facts
@@ -40,6 +40,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
           ],
         ]}
       />
+      {others > 0 && <p>And {others.toLocaleString()} rows of other groups.</p>}
       {totals.length > 1 && (
         <p class="muted">The totals count rows: a purchase and its refund are two rows.</p>
       )}

@@ -14,6 +14,20 @@ export interface ImportTotal {
   readonly total: string
 }
 
+/** The most groups in the totals of an import. A file can have 70,304: currencies are not checked. */
+export const MAX_TOTALS = 100
+
+/** The number of rows that the first totals leave out, as the field `others` if there are any. */
+export function othersOf(
+  rows: number | undefined,
+  totals: readonly ImportTotal[] | undefined,
+): { readonly others?: number } {
+  // An import with `refundsOnly` counts rows but has no totals.
+  if (rows === undefined || !totals || totals.length < MAX_TOTALS) return {}
+  const others = rows - totals.reduce((sum, { rows }) => sum + rows, 0)
+  return others > 0 ? { others } : {}
+}
+
 /** The reasons for which a row of a file is not imported, as texts for people. */
 export const REASONS = {
   other_app: 'of other apps',
@@ -65,7 +79,7 @@ export interface ImportDetails {
   readonly updated: number
   /** The number of rows that were not imported. `rows` does not include them. */
   readonly passed_over: number
-  /** The file's rows by status and currency. */
+  /** The file's rows by status and currency: the 100 groups with the most rows. */
   readonly totals: readonly ImportTotal[]
   /** The time of the end of the import; ISO 8601, UTC. */
   readonly finished_at: string
@@ -74,6 +88,8 @@ export interface ImportDetails {
 /** The result of an import, and a summary of the file's rows. */
 export interface ImportSummary
   extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
+  /** The number of rows in further groups, which `totals` leaves out. Missing if there are none. */
+  readonly others?: number
   /** The number of rows that equal an earlier row of the file. Neither `rows` nor `totals` have them. */
   readonly repeated: number
   /** The lines of the first 20 repeated rows. */
@@ -94,6 +110,8 @@ export interface ImportRecord extends Partial<ImportDetails> {
   readonly store_id: string
   /** When the import started; ISO 8601, UTC. */
   readonly created_at: string
+  /** The number of rows in further groups, which `totals` leaves out. Missing if there are none. */
+  readonly others?: number
   /** When the import was undone. Absent if it was not undone. */
   readonly undone_at?: string
 }

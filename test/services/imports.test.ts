@@ -132,3 +132,20 @@ test('a file name is cut to its last part and 255 characters', async () => {
     assert.equal((await till.imports.get(account, import_id)).file_name, stored)
   }
 })
+
+// A file with all currencies had 70,304 totals, and a page of such imports used up the memory.
+test('an import has at most 100 totals, and counts the other rows', async () => {
+  const { till, account } = await createShop()
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  const currencies = letters.slice(0, 5).flatMap((one) => letters.map((two) => `X${one}${two}`))
+  const rows = currencies.map((currency, i) => `T-${i},gold,2024-01-31T00:00:00Z,1,${currency}\n`)
+  const often = Array.from({ length: 3 }, (_, i) => `U-${i},gold,2024-01-31T00:00:00Z,5,XEZ\n`)
+  const file = fileOf('transaction_id,sku,purchased_at,price,currency\n', ...rows, ...often)
+
+  const result = await till.purchases.import(account, { store_id: 'main', file })
+  const record = await till.imports.get(account, result.import_id)
+  for (const { totals = [], others } of [result, record]) {
+    assert.deepEqual([totals.length, others], [100, 30])
+    assert.deepEqual(totals[0], { status: 'purchased', currency: 'XEZ', rows: 4, total: '16' })
+  }
+})

@@ -2,7 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../../csv/layout.ts'
 import { createPurchaseParser } from '../../csv/purchase-parser.ts'
 import { copyText } from '../../csv/text.ts'
-import type { ImportSummary, ImportTotal, PassedOver } from '../../domain/import.ts'
+import {
+  type ImportSummary,
+  type ImportTotal,
+  MAX_TOTALS,
+  othersOf,
+  type PassedOver,
+} from '../../domain/import.ts'
 import { ambiguousOrder } from '../../domain/order.ts'
 import {
   countUnequal,
@@ -148,11 +154,13 @@ export function createLoader(
       await addRows()
       addResult(await running.finish())
       mistakes.assertNone(layout?.fitting_preset)
+      const listed = totals.list()
       return {
         layout: layout?.name ?? '',
         ...counts,
         repeated_lines: repeatedLines,
-        totals: totals.list(),
+        totals: listed,
+        ...othersOf(counts.rows, listed),
         ignored_columns: layout?.ignored ?? [],
         passed_over_reasons: passedOver.list(),
         unequal,
@@ -224,7 +232,11 @@ function createTotals() {
         group.sum -= BigInt(price)
       }
     },
-    list: (): ImportTotal[] =>
-      [...groups.values()].map(({ sum, ...group }) => ({ ...group, total: String(sum) })),
+    /** The first groups of the file, or those with the most rows if there are too many. */
+    list(): ImportTotal[] {
+      const all = [...groups.values()]
+      if (all.length > MAX_TOTALS) all.sort((a, b) => b.rows - a.rows)
+      return all.slice(0, MAX_TOTALS).map(({ sum, ...group }) => ({ ...group, total: String(sum) }))
+    },
   }
 }

@@ -180,8 +180,14 @@ const DATA: { readonly [Kind in EventData]: DataOf } = {
     return { store_id, item: shown, ...(Object.keys(change).length > 0 && { change }) }
   },
   import: async (storage, { account_id, subject, store_id, data }) => {
-    const totals = (await storage.findImport(account_id, subject))?.totals
-    return { store_id, import_id: subject, ...data, ...(totals && { totals }) }
+    const { totals, others } = (await storage.findImport(account_id, subject)) ?? {}
+    return {
+      store_id,
+      import_id: subject,
+      ...data,
+      ...(totals && { totals }),
+      ...(others !== undefined && { others }),
+    }
   },
   purchase: async (storage, { account_id, store_id, subject, data }) => {
     const transaction_id = subject.slice(store_id.length + 1)

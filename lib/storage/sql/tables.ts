@@ -2,7 +2,13 @@ import type { Account, AccountKey } from '../../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { EndpointSecret, StoredEndpoint, UnconfirmedConfig } from '../../domain/endpoint.ts'
 import type { WebhookEventType } from '../../domain/event.ts'
-import type { ImportDetails, ImportRecord, ImportTotal } from '../../domain/import.ts'
+import {
+  type ImportDetails,
+  type ImportRecord,
+  type ImportTotal,
+  MAX_TOTALS,
+  othersOf,
+} from '../../domain/import.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { ITEM, ITEM_NAMES, type Item, type ItemType, type ItemValues } from '../../domain/item.ts'
 import type { StoredMessage } from '../../domain/message.ts'
@@ -241,7 +247,10 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
 
 export function importRecord(row: Row): ImportRecord {
   const { import_id, store_id, created_at } = row as unknown as ImportRecord
-  const record = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
+  const stored = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
+  // An earlier version stored all groups.
+  const totals = stored.totals?.slice(0, MAX_TOTALS)
+  const record = { ...stored, ...(totals && { totals }), ...othersOf(stored.rows, totals) }
   return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
 
