@@ -14,7 +14,7 @@ const HELD_BY_TILLKIT = `application_name = 'tillkit' AND datname = current_data
 /** A till with two shops of two accounts, and a connection of its own to the database. */
 async function openShops(t: TestContext, options: PostgresOptions = {}) {
   const url = await server.emptyDatabase(t)
-  const storage = await openPostgres(t, url, { poolTimeout: 10_000, ...options })
+  const storage = await openPostgres(t, url, { statementTimeout: 60_000, ...options })
   const till = createTill({ storage })
   const [first, second] = [await createShop(till, 'First'), await createShop(till, 'Second')]
   return { url, storage, till, first, second, sql: rawPostgres(t, url) }
@@ -36,7 +36,7 @@ async function waitingOn(sql: Sql): Promise<number> {
 }
 
 const answered = (work: Promise<unknown>) =>
-  Promise.race([work.then(() => 'answered'), setTimeout(3_000, 'waits', { ref: false })])
+  Promise.race([work.then(() => 'answered'), setTimeout(20_000, 'waits', { ref: false })])
 
 describe('waits for locks in PostgreSQL', () => {
   test('writes of an account that wait for a lock use a third of the connections', async (t) => {
