@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import type { CatalogPlan } from '../../lib/index.ts'
 import { importRows } from '../storage/fixtures/imports.ts'
-import { newRow } from '../storage/fixtures/records.ts'
+import { newItem, newRow, newStore } from '../storage/fixtures/records.ts'
 import { createShopFile } from '../support/served.ts'
 import { connectTo, createClient, importForm, inChunks, rawRequest } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -88,4 +90,54 @@ test('pages and exports of purchases with large metadata fit into a small heap',
     assert.deepEqual(found, [200, 200])
   }
   assert.equal(await get('/healthz'), 200)
+})
+
+/** A heap and a resident set of a machine with 512 MiB. */
+const SMALL = { NODE_OPTIONS: '--max-old-space-size=300' }
+const MOST_RESIDENT_KIB = 512 * 1024
+
+/** The most memory that a process has had so far; undefined where there is no /proc. */
+function mostResident({ pid }: { readonly pid?: number | undefined }): number | undefined {
+  try {
+    const [, kib] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return Number(kib)
+  } catch {
+    return undefined
+  }
+}
+
+// A plan held the parsed metadata and configurations of all records: 600 items took 900 MiB.
+test('plans of 600 large items and 200 large stores fit into 512 MiB', {
+  skip: soakOnly,
+}, async (t) => {
+  const { serve, db, account_id, account_key, project_id } = await createShopFile(t)
+  const storage = await openSqlite(db)
+  const ids = { account_id, project_id }
+  for (let i = 0; i < 600; i++) {
+    await storage.insertItem(newItem(`item_${i}`, { ...ids, metadata: CELLS }))
+  }
+  for (let i = 0; i < 200; i++) {
+    await storage.insertStore(newStore(`store_${i}`, { ...ids, store_config: CELLS }))
+  }
+  await storage.close()
+  const { url, child } = await serve(['--console'], SMALL)
+  const send = createClient(url)
+  const change = async (path: string, stores: readonly object[]) => {
+    const json = { catalog: { stores }, archive_missing: true }
+    const line = `POST /manage/v1/projects/${project_id}/catalog/${path}`
+    const reply = await send(line, { account_key, json })
+    assert.equal(reply.status, 200, reply.text.slice(0, 500))
+    return reply.json<CatalogPlan>()
+  }
+  const changed = Array.from({ length: 200 }, (_, i) => {
+    return { store_id: `store_${i}`, is_sandbox: true, store_config: {} }
+  })
+
+  for (const path of ['plan', 'apply']) {
+    assert.equal((await change(path, [{ store_id: 'main', items: [] }])).archived, 601)
+    assert.equal((await change(path, changed)).updated, 200)
+  }
+  assert.equal((await send('GET /healthz')).status, 200)
+  const resident = mostResident(child) ?? 0
+  assert.ok(resident < MOST_RESIDENT_KIB, `${resident} KiB`)
 })
