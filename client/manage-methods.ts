@@ -51,6 +51,8 @@ export interface Methods {
     record(input: api.PurchaseInput): api.RecordedPurchase
     /** Refunds a purchase, or all purchases of an order. */
     refund(order: api.OrderKey): api.Refunds
+    /** Grant the items whose outcome is `delivered`: only one call gets it. */
+    deliver(order: api.OrderKey): api.Deliveries
     owned(query: api.OwnedQuery): api.Page<'owned', api.OwnedItem>
     /** Sums the purchases of a store, or without a `store_id` those of all stores. */
     summarize(query: api.SummaryQuery): { readonly summaries: readonly api.PurchaseSummary[] }

@@ -20,7 +20,7 @@ export type {
   PassedOverCount,
 } from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
-export type { OrderKey, Refunded, Refunds } from '../lib/domain/order.ts'
+export type { Delivered, Deliveries, OrderKey, Refunded, Refunds } from '../lib/domain/order.ts'
 export type {
   Buyers,
   BuyersQuery,

@@ -58,6 +58,8 @@ export interface PurchaseFile {
   readonly skus?: string | undefined
   /** Whether the file only advances the statuses of stored purchases, by their ids alone. */
   readonly refundsOnly?: boolean | undefined
+  /** Whether the purchases that the import adds must still be delivered. */
+  readonly undelivered?: boolean | undefined
   /** Called while the file is sent. `total` is missing for a stream. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }

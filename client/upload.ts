@@ -20,8 +20,9 @@ function readingFields({
   layout,
   skus,
   refundsOnly,
+  undelivered,
   ...others
-}: Pick<PurchaseFile, 'dryRun' | 'preset' | 'layout' | 'skus' | 'refundsOnly'>) {
+}: Pick<PurchaseFile, 'dryRun' | 'preset' | 'layout' | 'skus' | 'refundsOnly' | 'undelivered'>) {
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
   return {
@@ -30,6 +31,7 @@ function readingFields({
     ...(layout !== undefined && { layout: JSON.stringify(layout) }),
     ...(skus !== undefined && { skus }),
     ...(refundsOnly && { refunds_only: 'true' }),
+    ...(undelivered && { undelivered: 'true' }),
   }
 }
 

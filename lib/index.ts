@@ -42,7 +42,7 @@ export {
   type ItemValues,
   type NewItem,
 } from './domain/item.ts'
-export type { OrderKey, Refunded, Refunds } from './domain/order.ts'
+export type { Delivered, Deliveries, OrderKey, Refunded, Refunds } from './domain/order.ts'
 export type {
   BuyerCount,
   Buyers,

@@ -202,6 +202,13 @@ export const operations = [
     repeat: 'always',
     errors: ['purchase_not_found', 'store_inactive'],
   }),
+  op('purchases.deliver', 'POST /stores/:store_id/deliveries', 'deliverPurchases', 'Deliveries', {
+    summary: 'Deliver a purchase, or all purchases of an order, once',
+    description:
+      'Grant the items whose `outcome` is `delivered`: only one call gets it. If no purchase has the `transaction_id`, it stands for all purchases whose ids begin with it and a `/`.',
+    body: 'OrderKey',
+    errors: ['purchase_not_found', 'store_inactive'],
+  }),
   op('purchases.owned', 'GET /stores/:store_id/owned', 'listOwned', 'OwnedPage', {
     summary: 'List the items that a user owns',
     query: 'OwnedQuery',

@@ -60,6 +60,7 @@ export const purchasesImport = command({
       field: 'refundsOnly',
       help: 'only advance the statuses of stored purchases, and compare only the ids',
     },
+    undelivered: { help: 'the added purchases must still be delivered' },
     'skus-template': {
       value: 'FILE',
       help: 'import nothing; write the unknown SKUs to this new file, to fill in for --skus',

@@ -65,6 +65,19 @@ export const purchaseCommands = [
   }),
 
   command({
+    name: 'purchases deliver',
+    summary: 'Deliver a purchase, or all purchases of an order: "delivered" only once',
+    example: 'tillkit purchases deliver GPA.3345-1234 --store main',
+    operand: 'ID',
+    options: STORE_OPTIONS,
+    async run({ till, account, input, operand: transaction_id, output }) {
+      const result = await till.purchases.deliver(account, { ...input, transaction_id })
+      if (output.json) return result
+      return output.table(result.deliveries, OUTCOME_COLUMNS)
+    },
+  }),
+
+  command({
     name: 'purchases list',
     summary: 'List the purchases of a store in order of import, or find some by id or order id',
     example: 'tillkit purchases list --store main --user player-1 --status refunded',
@@ -79,6 +92,7 @@ export const purchaseCommands = [
         value: 'ID',
         help: 'only the purchase with this id, or those of this order',
       },
+      undelivered: { help: 'only those that must still be delivered' },
       ...SELECTION_OPTIONS,
       ...PAGE_OPTIONS,
     },

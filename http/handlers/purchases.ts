@@ -68,6 +68,7 @@ async function importForm(
       preset: fields.get('preset'),
       layout: parseJson(fields, 'layout') as LayoutFile | undefined,
       skus: fields.get('skus'),
+      undelivered: parseFlag(fields, 'undelivered'),
       refundsOnly: parseFlag(fields, 'refunds_only'),
     }
     const request = { store_id, file, fileName, dryRun, ...reading, ...more }

@@ -119,6 +119,13 @@ export function createManagedSchemas() {
       outcome: { enum: ['added', 'updated', 'skipped'] },
       'purchase?': ref('Purchase'),
     }),
+    Delivered: record<lib.Delivered>({
+      transaction_id: text,
+      sku: text,
+      quantity: count,
+      outcome: { enum: ['delivered', 'already', 'pending', 'refunded'] },
+    }),
+    Deliveries: record<lib.Deliveries>({ deliveries: listOf('Delivered') }),
     Refunded: record<lib.Refunded>({
       transaction_id: text,
       sku: text,

@@ -58,6 +58,11 @@ export const importParts = {
       `A CSV file of up to ${MAX_SKUS_BYTES / 1024} KiB that maps the SKUs of the vendor to ` +
       'items. Its columns are `vendor_sku` and `item`.',
   },
+  undelivered: {
+    type: 'boolean',
+    default: false,
+    description: '`true`: the purchases that the import adds must still be delivered.',
+  },
   refunds_only: {
     type: 'boolean',
     default: false,

@@ -53,6 +53,7 @@ export const ACTIONS = {
     event: 'purchases.refunded',
     refunds: 'purchases.refunded',
   },
+  'purchases.deliver': { effect: 'nothing' },
   'imports.undo': { effect: 'nothing', event: 'purchases.undone', data: 'import' },
   'tokens.issue': { effect: 'nothing' },
   'tokens.revoke': { effect: 'tokens' },

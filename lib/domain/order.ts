@@ -32,6 +32,22 @@ export interface Refunded {
   readonly outcome: 'refunded' | 'already'
 }
 
+export interface Deliveries {
+  /** One entry for each purchase, sorted by `transaction_id`. */
+  readonly deliveries: readonly Delivered[]
+}
+
+export interface Delivered {
+  readonly transaction_id: string
+  readonly sku: string
+  readonly quantity: number
+  /**
+   * `delivered`: give the item to the player now. `already`: it was delivered before. `pending` and
+   * `refunded` (or cancelled): it must not be delivered.
+   */
+  readonly outcome: 'delivered' | 'already' | 'pending' | 'refunded'
+}
+
 /**
  * The first text after `order/`, and the first after all texts that begin with it. Between them are
  * the ids of the purchases of an order.

@@ -155,7 +155,10 @@ export interface PurchaseSelection extends InputOf<typeof selectionFields> {
 }
 
 /** Selects the purchases that a storage lists. Times are Unix milliseconds. */
-export interface PurchaseFilter extends ParsedOf<typeof selectionFields> {}
+export interface PurchaseFilter extends ParsedOf<typeof selectionFields> {
+  /** Whether to leave out delivered purchases, and those that count as delivered. */
+  readonly undelivered?: boolean | undefined
+}
 
 export const purchaseListFields = {
   /** The store. Required without a `transaction_id`. */
@@ -168,6 +171,11 @@ export const purchaseListFields = {
   /** Whether the purchase that was imported last comes first. */
   newest_first: optional(
     note('Whether the purchase that was imported last comes first.', boolean),
+    () => false,
+  ),
+  /** Whether to list only the purchases that must still be delivered. */
+  undelivered: optional(
+    note('Whether to list only the purchases that must still be delivered.', boolean),
     () => false,
   ),
   ...selectionFields,

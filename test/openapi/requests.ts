@@ -57,6 +57,7 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
     createStore: { store_id: 'new' },
     addStore: { store_id: 'newer' },
     addItem: { name: 'axe' },
+    deliverPurchases: { transaction_id: 'R-0' },
     refundPurchases: { transaction_id: 'R-0' },
   }
   const values: { [field: string]: unknown } = { ...ids, ...others[id] }

@@ -94,7 +94,7 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
   },
   404: {
     ask: ({ send }, operation) =>
-      operation.id === 'refundPurchases'
+      ['refundPurchases', 'deliverPurchases'].includes(operation.id)
         ? send(operation, { json: { transaction_id: 'unknown' } })
         : send(operation, {}, 'unknown'),
   },

@@ -35,6 +35,7 @@ const OTHERS = `
   INSERT INTO imports (import_id, store, owner) SELECT 'imp_o' || seq, seq, NULL FROM stores;
   INSERT INTO purchases (store, import, seq, purchased_at, item, quantity, status, transaction_id)
     SELECT store, seq, n, 0, 1, 1, 0, 'tx_' || n FROM imports, generate_series(100, 109) n;
+  INSERT INTO deliveries SELECT store, transaction_id, nullif(seq % 10, 0) FROM purchases;
   INSERT INTO purchase_changes (store, purchase, status)
     SELECT store, seq, 1 FROM purchases WHERE store > 100;
   INSERT INTO status_changes (store, import, purchase, before, after)
@@ -94,6 +95,9 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findItemByName(MAIN, 'gold')
   await storage.listOwned(MAIN, 'u', { limit: 10 }, 0)
   await storage.findTransactions({ account_id: 'acc_1' }, 'tx_1', {}, { limit: 10 })
+  await storage.listPurchases(MAIN, { undelivered: true }, { limit: 10 })
+  await storage.deliverOrder(MAIN, 'tx_1')
+  await storage.refundOrder(MAIN, 'rec_refund', 'tx_1')
   await storage.findWatermark('prj_1', 'u')
   await storage.listUserWatermarks({ project_id: 'prj_1', user_id: 'u' })
   await storage.findIdempotencyRecord('acc_1', 'k')

@@ -32,6 +32,8 @@ const importFields = {
   fileName: optional(fileName, () => ''),
   /** Whether to check everything but store nothing. */
   dryRun: optional(boolean),
+  /** Whether the purchases that the import adds must still be delivered. */
+  undelivered: optional(boolean, () => false),
   ...layoutFields,
   onProgress: optional(
     unchecked<(progress: { readonly bytes: number; readonly rows: number }) => void>(),
@@ -61,7 +63,7 @@ export async function importFile(
   assertCallOptions(options)
   const { storage, now } = context
   const { store_id, maxMistakes, onMistake, signal, ...parsed } = parseObject(request, importFields)
-  const { file, fileName: file_name, dryRun, onProgress, ...choice } = parsed
+  const { file, fileName: file_name, dryRun, undelivered, onProgress, ...choice } = parsed
   assertLayoutChoice(choice)
   const store = await getNamedStore(storage, caller, store_id)
   const { account_id, is_sandbox } = store
@@ -85,6 +87,7 @@ export async function importFile(
       await running.abort()
     } else {
       const about = { import_id, store, authority }
+      if (undelivered) await running.markUndelivered()
       await commit(context, caller, running, about, { ...summary, ...read, file_name }, options)
     }
     return { import_id, ...summary }

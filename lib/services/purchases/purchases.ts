@@ -1,7 +1,7 @@
 import { formatPurchase, PURCHASE_HEADER } from '../../csv/export.ts'
 import type { Account } from '../../domain/account.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
-import type { OrderKey, Refunds } from '../../domain/order.ts'
+import type { Deliveries, OrderKey, Refunds } from '../../domain/order.ts'
 import type { OwnedPage, Purchase, RecordedPurchase, StatusChange } from '../../domain/purchase.ts'
 import type { PurchaseInput } from '../../domain/purchase-input.ts'
 import {
@@ -20,6 +20,7 @@ import { type Page, pagesOf, type Storage } from '../../storage/port.ts'
 import { assertAccount, type Caller, getNamedStore, verified } from '../access.ts'
 import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
+import { deliverOrder } from './deliver.ts'
 import { type ImportRequest, type ImportResult, importFile } from './file-import.ts'
 import { createOverview, type Overview, type ReportOptions, signalOf } from './overview.ts'
 import { listOwned } from './owned.ts'
@@ -47,6 +48,13 @@ export interface Purchases extends Overview {
    * `record` for a running import that has one of the purchases.
    */
   refund(account: Account, order: OrderKey, options?: CallOptions): Promise<Refunds>
+  /**
+   * Notes that the game delivers a purchase, or the purchases of an order: call it before you grant
+   * the items, and grant those whose outcome is `delivered`. Of several calls, also of two servers at
+   * once, only one gets `delivered`. Purchases of imported files count as delivered, unless the import
+   * had `undelivered`. Takes the same ids as `refund`, and throws the same errors.
+   */
+  deliver(account: Account, order: OrderKey, options?: CallOptions): Promise<Deliveries>
   /**
    * One page of what a user owns, in order of SKU: purchases with the status `purchased` that have
    * not expired. A session may ask for its own user with the scope `items:read`, if the account
@@ -93,12 +101,14 @@ export function createPurchases(context: Context): Purchases {
     import: (caller, request, options) => importFile(context, caller, request, options),
     record: (account, input, options) => recordPurchase(context, account, input, options),
     refund: (account, order, options) => refundOrder(context, account, order, options),
+    deliver: (account, order, options) => deliverOrder(context, account, order, options),
     owned: (caller, query) => listOwned(context, caller, query),
 
     async list(account, query) {
       assertAccount(account)
-      const { store_id, transaction_id, limit, cursor, newest_first, ...filter } =
+      const { store_id, transaction_id, limit, cursor, newest_first, ...given } =
         parsePurchaseQuery(query)
+      const filter = given.undelivered ? { ...given, status: given.status ?? DELIVERABLE } : given
       const { account_id } = account
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       if (transaction_id !== undefined) {
@@ -161,6 +171,8 @@ export function createPurchases(context: Context): Purchases {
   }
   return purchases
 }
+
+const DELIVERABLE = 'purchased'
 
 /** The page size of `all` and `export`. Reading such a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250

@@ -1,10 +1,11 @@
-import { COPIED_TABLES, type CopyDialect } from '../sql/copy.ts'
+import { COPIED_TABLES, type CopyDialect, isKeptDelivery } from '../sql/copy.ts'
 import type { Database } from './connection.ts'
 import { copyCell } from './copy-protocol.ts'
 
 export function copyDialect(db: Database): CopyDialect {
   return {
     tables: {
+      deliveries: { where: isKeptDelivery('p.store = r.store AND p.seq = r.purchase') },
       status_changes: {
         compared: `(SELECT p.transaction_id FROM purchases p
           WHERE p.store = r.store AND p.seq = r.purchase)`,

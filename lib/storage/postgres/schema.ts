@@ -139,4 +139,13 @@ const OWN = `
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
 `
 
-export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, steps: [] }
+const ADD_DELIVERIES = `
+  CREATE TABLE deliveries (
+    store integer NOT NULL,
+    transaction_id text COLLATE "C" NOT NULL,
+    purchase bigint,
+    PRIMARY KEY (store, transaction_id)
+  );
+  CREATE INDEX deliveries_waiting ON deliveries (store, purchase) WHERE purchase IS NOT NULL;`
+
+export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, steps: [ADD_DELIVERIES] }

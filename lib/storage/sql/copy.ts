@@ -54,6 +54,13 @@ export interface CopiedTable {
 const isKept = (column: string) =>
   `(SELECT i.owner IS NULL AND i.undone_at IS NULL FROM imports i WHERE i.seq = r.${column})`
 
+/** Whether a purchase was delivered, or the one that waits is kept. */
+export function isKeptDelivery(isPurchase: string): string {
+  return `(r.purchase IS NULL OR EXISTS (
+    SELECT 1 FROM purchases p JOIN imports i ON i.seq = p.import
+    WHERE ${isPurchase} AND i.owner IS NULL AND i.undone_at IS NULL))`
+}
+
 /** The tables that are copied, in the order of their foreign keys. */
 export const COPIED_TABLES: readonly CopiedTable[] = [
   numbered(ACCOUNTS),
@@ -109,6 +116,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     name: 'erased_purchases',
     columns: { store: 'integer', ...typesOf(ERASED_PURCHASES) },
     key: ['store', 'transaction_id'],
+  },
+  {
+    name: 'deliveries',
+    columns: { store: 'integer', transaction_id: 'text', purchase: 'number' },
+    key: ['store', 'transaction_id'],
+    where: isKeptDelivery('p.seq = r.purchase'),
   },
   numbered(SIGNING_KEYS),
   { name: 'key_check', kind: 'key_checks', columns: { id: 'integer', value: 'text' }, key: ['id'] },

@@ -15,7 +15,7 @@ export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): bool
  * table of purchases, `t` that of items and `i` that of imports.
  */
 export function conditionsAfter(
-  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
+  { user_id, sku, status, import_id, from, to, undelivered }: PurchaseFilter,
   statusColumn: string,
 ): Query {
   const all = [
@@ -28,7 +28,10 @@ export function conditionsAfter(
   ]
   const given = all.filter(({ value }) => value !== undefined)
   return {
-    sql: given.map(({ sql }) => `AND ${sql} ?`).join(' '),
+    sql: given.map(({ sql }) => `AND ${sql} ?`).join(' ') + (undelivered ? IS_WAITING : ''),
     values: given.map(({ value }) => value as string | number),
   }
 }
+
+const IS_WAITING = `
+  AND EXISTS (SELECT 1 FROM deliveries w WHERE w.store = i.store AND w.purchase = p.seq)`

@@ -5,6 +5,7 @@ import { type CopyDialect, copyMethods } from './copy.ts'
 import type { Sql } from './dialect.ts'
 import { itemMethods, type OwnItemMethods } from './items.ts'
 import { projectMethods } from './projects.ts'
+import { undeliveredMarker } from './purchases/deliveries.ts'
 import { erasureMethod } from './purchases/erasure.ts'
 import { type ImportDialect, importLeases } from './purchases/imports.ts'
 import { orderMethods } from './purchases/orders.ts'
@@ -29,6 +30,7 @@ export interface OwnParts {
 export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy }: OwnParts) {
   const leases = importLeases(sql, imports)
   const { clearAbandoned, insertImport } = leases
+  const markUndelivered = undeliveredMarker(sql)
   const methods = {
     ...accountMethods(sql),
     ...projectMethods(sql),
@@ -52,7 +54,9 @@ export function sqlMethods(sql: Sql, { items, purchases, imports, records, copy 
     /** Starts an import. Resolves to undefined while another import into the same store runs. */
     async openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined> {
       const lease = await insertImport(store, import_id)
-      return lease && imports.createImport(lease, leases)
+      if (!lease) return undefined
+      const running = imports.createImport(lease, leases)
+      return { ...running, markUndelivered: () => markUndelivered(lease) }
     },
     undoImport: undoMethod(sql, imports, leases),
     /**

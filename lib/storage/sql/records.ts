@@ -128,6 +128,8 @@ export interface PurchaseImport {
   advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<RowOutcomes>
+  /** Marks the rows as not delivered. Call `finish` first. */
+  markUndelivered(): Promise<void>
   /** Lets reads see all rows. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all added rows. */

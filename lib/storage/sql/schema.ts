@@ -216,6 +216,16 @@ export function sharedTables(dialect: SchemaDialect): string {
     PRIMARY KEY (store, transaction_id)
   ${keyedEnd};
 
+  -- The purchases that the game delivers. "purchase" is the "seq" of one that is not delivered yet,
+  -- and null once it is delivered. A purchase of an imported file has no row: it counts as delivered.
+  CREATE TABLE deliveries (
+    store ${integer} NOT NULL,
+    transaction_id ${text} NOT NULL,
+    purchase ${bigint},
+    PRIMARY KEY (store, transaction_id)
+  ${keyedEnd};
+  CREATE INDEX deliveries_waiting ON deliveries (store, purchase) WHERE purchase IS NOT NULL;
+
   CREATE TABLE signing_keys (
     ${seq}, ${columns(SIGNING_KEYS)},
     UNIQUE (kid)

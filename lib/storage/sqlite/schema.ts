@@ -109,7 +109,16 @@ const TRIGGERS = `
 /** Creates the triggers last, because each makes the statements after it slower. */
 const create = sharedTables(DIALECT) + OWN_TABLES + TRIGGERS
 
-export const SCHEMA: Schema = { create, steps: [] }
+const ADD_DELIVERIES = `
+  CREATE TABLE deliveries (
+    store INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL,
+    purchase INTEGER,
+    PRIMARY KEY (store, transaction_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX deliveries_waiting ON deliveries (store, purchase) WHERE purchase IS NOT NULL;`
+
+export const SCHEMA: Schema = { create, steps: [ADD_DELIVERIES] }
 
 function configTriggers(table: string, column: string): string {
   const length = (row: string) => `length(CAST(${row}.${column} AS BLOB))`

@@ -19,7 +19,7 @@ export function createImport(
   db: Database,
   lease: NewImport,
   { keepLease, clearImport }: Leases,
-): PurchaseImport {
+): Omit<PurchaseImport, 'markUndelivered'> {
   const rowWriter = createRowWriter(db, lease, lease.first)
   const release = keepLease(lease)
 

@@ -53,7 +53,11 @@ const FIND_ROWS = `
       AND p.seq <= coalesce(i.last_purchase, ${Number.MAX_SAFE_INTEGER})) p
   WHERE i.seq = ?`
 const DELETE_PURCHASES = `
-  DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
+  WITH gone AS (
+    DELETE FROM purchases WHERE store = $1 AND seq >= $2 AND seq < $3 AND import = $4
+    RETURNING seq)
+  DELETE FROM deliveries WHERE store = $1 AND purchase >= $2 AND purchase < $3
+    AND purchase IN (SELECT seq FROM gone)`
 const DELETE_CHANGES = `
   DELETE FROM purchase_changes WHERE store = (SELECT store FROM imports WHERE seq = ?)`
 const DELETE_STATUS_CHANGES = 'DELETE FROM status_changes WHERE import = ?'

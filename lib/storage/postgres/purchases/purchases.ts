@@ -38,12 +38,14 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
   listed(columns, { account_id, store_id }, filter, { first, last, order }) {
     const within = withinImport(filter)
     const conditions = conditionsAfter(filter, 'p.status')
+    const isWaiting = filter.undelivered && filter.user_id === undefined
     return {
       sql: `SELECT ${columns}
-        FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-        WHERE ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}`,
+        FROM ${isWaiting ? WAITING : ''} purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+        WHERE ${isWaiting ? IS_WAITING : ''} ${OF_STORE} AND i.undone_at IS NULL AND ${IN_SPAN} ${within.sql} ${conditions.sql}`,
       order: `ORDER BY p.seq ${order}`,
       values: [
+        ...(isWaiting ? [account_id, store_id, first, last] : []),
         account_id,
         store_id,
         account_id,
@@ -73,6 +75,13 @@ const WITHIN_IMPORT = `
 const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
     AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)`
+
+// Names the columns of the partial index, which the planner would not use otherwise.
+const WAITING = 'deliveries d CROSS JOIN'
+const IS_WAITING = `
+  d.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
+    AND d.purchase >= CAST(? AS bigint) AND d.purchase <= CAST(? AS bigint)
+    AND p.store = d.store AND p.seq = d.purchase AND`
 
 const IN_SPAN = 'p.seq >= CAST(? AS bigint) AND p.seq <= CAST(? AS bigint)'
 

@@ -2,6 +2,7 @@ import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase
 import { lockAuthority, lockOf, verifyAuthority } from '../../sql/authority.ts'
 import { numberOf } from '../../sql/columns.ts'
 import { find, run, type Value } from '../../sql/program.ts'
+import { IS_DELIVERABLE, IS_PURCHASED, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
 import type { RecordDialect } from '../../sql/purchases/record.ts'
 import { isBeingUndone } from '../../sql/purchases/undo.ts'
 import { purchaseColumns } from '../../sql/tables.ts'
@@ -47,12 +48,7 @@ export const recordDialect = (): RecordDialect => ({
   },
   *changeStatus(store, updated, purchase, status) {
     yield* run(RECORD_CHANGE, updated, status, store, purchase)
-    yield* run(
-      'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?',
-      status,
-      store,
-      purchase,
-    )
+    yield* run(SET_STATUS, status, store, purchase)
   },
 })
 
@@ -71,7 +67,8 @@ const DETAILS = 'JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.it
 const FIND_TRANSACTION = `${FOUND}
   FROM purchases p ${DETAILS} WHERE p.store = ? AND p.transaction_id = ?`
 
-const FIND_ORDER = `${FOUND}
+const FIND_ORDER = `${FOUND},
+  EXISTS (SELECT 1 FROM deliveries d WHERE d.store = s.seq AND d.purchase = p.seq) AS is_waiting
   FROM stores s ${STATUS_CHANGES.joinOrder} ${DETAILS}
   WHERE s.seq = ? ORDER BY p.transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}`
 
@@ -90,5 +87,13 @@ const NEXT_PURCHASE = `
   RETURNING last_purchase`
 
 const NAMES = COLUMNS.split(', ')
+// One statement, because each is a round trip.
 const INSERT = `
-  INSERT INTO purchases (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()})`
+  WITH added AS (
+    INSERT INTO purchases (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()}) RETURNING *)
+  INSERT INTO deliveries AS d (store, transaction_id, purchase)
+  SELECT store, transaction_id, seq FROM added WHERE ${IS_DELIVERABLE} ${UNLESS_DELIVERED}`
+const SET_STATUS = `
+  WITH changed AS (UPDATE purchases SET status = ? WHERE store = ? AND seq = ? RETURNING *)
+  INSERT INTO deliveries (store, transaction_id, purchase)
+  SELECT store, transaction_id, seq FROM changed WHERE ${IS_PURCHASED} ON CONFLICT DO NOTHING`

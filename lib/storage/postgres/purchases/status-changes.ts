@@ -22,6 +22,7 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
   findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
+  isOfStore: 'p.store = s.seq AND',
   joinOrder: `
     JOIN LATERAL (
       SELECT * FROM purchases WHERE store = s.seq AND transaction_id = ?

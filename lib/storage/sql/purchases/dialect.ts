@@ -26,6 +26,8 @@ export interface StatusChangeDialect {
    * or, if the store has none, the first 1,000 of the order. See `orderValues`.
    */
   readonly joinOrder: string
+  /** Ends with AND, or is empty: the condition that purchases `p` are numbered within store `s`. */
+  readonly isOfStore: 'p.store = s.seq AND' | ''
 }
 
 /** The most purchases of an order that `joinOrder` finds. */

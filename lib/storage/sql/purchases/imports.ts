@@ -55,7 +55,7 @@ export interface ImportDialect {
   deleteSlice(lease: Lease, from: number, last: number): Promise<number | undefined>
   /** Further statements that delete parts of an import. Their parameter is its `seq`. */
   readonly deletions: readonly string[]
-  createImport(started: NewImport, leases: Leases): PurchaseImport
+  createImport(started: NewImport, leases: Leases): Omit<PurchaseImport, 'markUndelivered'>
   /** Prepares the commit of an undo. */
   prepareUndo?(lease: Lease, undone: number): Promise<void>
   /** Restores the statuses that an import changed, and ends the lease of the undo. */

@@ -1,4 +1,4 @@
-import { isOneOrder } from '../../../domain/order.ts'
+import { type Delivered, isOneOrder } from '../../../domain/order.ts'
 import {
   isLater,
   PURCHASE_STATUSES,
@@ -30,6 +30,8 @@ export function orderMethods(
 ) {
   const insertImport = importInsertion(imports)
   const noteRepeat = repeatNote(sql)
+  const markDelivered = `
+    UPDATE deliveries SET purchase = NULL WHERE store = ? AND transaction_id IN ${sql.each.text}`
 
   /**
    * Runs a program with the purchases that a transaction id stands for. Locks their store, so that
@@ -85,7 +87,31 @@ export function orderMethods(
     })
   }
 
+  function* deliver(store: number, found: readonly Found[], options: WriteOptions) {
+    const outcomes = found.map(({ row, purchase }): Delivered => {
+      const { transaction_id, sku, quantity, status } = purchase
+      const outcome = REFUSALS[status] ?? (row.is_waiting ? 'delivered' : 'already')
+      return { transaction_id, sku, quantity, outcome }
+    })
+    const delivered = outcomes.filter(({ outcome }) => outcome === 'delivered')
+    if (delivered.length > 0) {
+      yield* run(
+        markDelivered,
+        store,
+        delivered.map((each) => each.transaction_id),
+      )
+      yield* recordWrite(sql, options)
+    }
+    return outcomes
+  }
+
   return {
+    /**
+     * Notes that the purchases are delivered which a transaction id stands for, as in `refundOrder`.
+     * Leaves out those that are pending, refunded or cancelled, and those that were delivered before.
+     */
+    deliverOrder: (key: StoreKey, transaction_id: string, options: WriteOptions = {}) =>
+      changeOrder(key, transaction_id, options, (store, found) => deliver(store, found, options)),
     /**
      * Refunds the purchase with a transaction id or, if the store has none, those of the order, whose
      * ids begin with the id and a slash. The import that holds the changes has an `import_id` that
@@ -104,4 +130,10 @@ export function orderMethods(
   }
 }
 
+/** Why a purchase with a status is not delivered. */
+const REFUSALS: { readonly [S in PurchaseStatus]?: Delivered['outcome'] } = {
+  pending: 'pending',
+  refunded: 'refunded',
+  cancelled: 'refunded',
+}
 const REFUNDED: PurchaseStatus = 'refunded'

@@ -11,7 +11,7 @@ import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, findRecord, lengthOf, listBySeq, recordPage } from '../pages.ts'
-import { all, type Program, type Query, some } from '../program.ts'
+import { all, find, type Program, type Query, some } from '../program.ts'
 import type {
   FilteredPage,
   MostGroups,
@@ -117,9 +117,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   ): Program<RecordPage<Purchase>> {
     const { after, limit, examine = EXAMINED, newestFirst } = page
     const span = spanAfter(after, newestFirst)
-    const last = isScan(filter)
-      ? yield* dialect.lastExamined(store, filter, span, examine)
-      : undefined
+    const last = yield* lastExamined(store, filter, span, examine)
     const end = last !== undefined && { [newestFirst ? 'first' : 'last']: last }
     const selected = `p.seq AS place, ${columns}, ${lengthOf('p.metadata')}`
     const listed = dialect.listed(selected, store, filter, { ...span, ...end })
@@ -134,6 +132,14 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     const query = sql.pageOfText(`${listed.sql} ${listed.order} LIMIT ?`, span.order)
     const found = yield* some(take, query, ...listed.values, limit + 1)
     return { ...(last !== undefined && { next: last }), ...found }
+  }
+
+  function* lastExamined(store: StoreKey, filter: PurchaseFilter, span: Span, examine: number) {
+    if (!isScan(filter)) return undefined
+    if (!filter.undelivered) return yield* dialect.lastExamined(store, filter, span, examine)
+    const { account_id, store_id } = store
+    const values = [account_id, store_id, span.first, span.last, examine - 1]
+    return (yield* find(lastWaiting(span.order), ...values))?.seq as string | undefined
   }
 
   function* findTransactions(
@@ -257,6 +263,13 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     },
   }
 }
+
+/** Finds the last purchase that a page of purchases to deliver may examine. */
+const lastWaiting = (order: Span['order']) => `
+  SELECT CAST(purchase AS text) AS seq FROM deliveries
+  WHERE store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
+    AND purchase >= CAST(? AS bigint) AND purchase <= CAST(? AS bigint)
+  ORDER BY purchase ${order} LIMIT 1 OFFSET ?`
 
 /** A number for each purchase that `joinOrder` finds, in the order of the stores, then of the ids. */
 const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}

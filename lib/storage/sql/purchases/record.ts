@@ -23,12 +23,13 @@ export interface RecordDialect {
    */
   readonly findTransaction: string
   /**
-   * Finds the same of the purchases that a transaction id stands for: at most 101. The parameters
-   * are those of `joinOrder`, then the store.
+   * Finds the same of the purchases that a transaction id stands for: at most 101. `is_waiting`: the
+   * purchase is not delivered yet. The parameters are those of `joinOrder`, then the store.
    */
   readonly findOrder: string
   /** Takes the next `seq` of a purchase, unless a running import has reserved it for its rows. */
   nextPurchase(store: number): Program<number | undefined>
+  /** Inserts a purchase, which is not delivered yet. */
   insertRow(
     store: number,
     added: number,
@@ -36,7 +37,10 @@ export interface RecordDialect {
     row: NewPurchase,
     item: number,
   ): Program<void>
-  /** Records the previous status of a purchase for an undo, and sets the new one. */
+  /**
+   * Records the previous status of a purchase for an undo, and sets the new one. One that is now
+   * `purchased` is not delivered yet.
+   */
   changeStatus(store: number, updated: number, purchase: number, status: number): Program<void>
 }
 

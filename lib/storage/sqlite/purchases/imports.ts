@@ -47,7 +47,7 @@ export function createImport(
   db: Connection,
   lease: NewImport,
   { keepLease, clearImport }: Leases,
-): PurchaseImport {
+): Omit<PurchaseImport, 'markUndelivered'> {
   const { import: seq, store } = lease
   const entriesOf = createEntries(DIALECT, store)
   const rowWriter = createRowWriter(db, lease, lease.first)

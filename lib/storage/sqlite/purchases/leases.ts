@@ -82,6 +82,7 @@ function deleteRows(db: Connection, lease: Lease, from: number, last: number, mo
   const { store } = lease
   const end = performance.now() + SLICE_MS
   const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
+  const hasWaiting = db.find(FIND_WAITING, store, from)
   const rows = db.all(FIND_PURCHASES, from, last, most) as unknown as FoundRow[]
   let read: number | undefined
   for (const { seq, transaction_id, user_id, import: owner } of rows) {
@@ -91,6 +92,7 @@ function deleteRows(db: Connection, lease: Lease, from: number, last: number, mo
     if (hasErased && db.run(KEEP_ERASED, ...key, seq) === 1) db.run(MARK_DELETED, ...key)
     else db.run(DELETE_TRANSACTION, ...key, seq)
     if (user_id !== null) db.run(DELETE_USER_ENTRY, userKey(store, user_id), seq)
+    if (hasWaiting) db.run('DELETE FROM deliveries WHERE store = ? AND purchase = ?', store, seq)
     db.run('DELETE FROM purchases WHERE seq = ?', seq)
     if (performance.now() > end) break
   }
@@ -104,6 +106,7 @@ interface FoundRow {
   readonly user_id: string | null
 }
 
+const FIND_WAITING = 'SELECT 1 FROM deliveries WHERE store = ? AND purchase >= ? LIMIT 1'
 const FIND_PURCHASES = `
   SELECT seq, import, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ?
   ORDER BY seq LIMIT ?`

@@ -55,7 +55,10 @@ export function purchaseDialect(db: Connection): PurchaseDialect {
     },
     listed(columns, store, { user_id, ...filter }, span) {
       const seq = seqOfStore(db, store)
-      if (user_id === undefined) return purchasesOfStore(columns, seq, span, filter, DETAILS)
+      if (user_id === undefined) {
+        const list = filter.undelivered ? undelivered : purchasesOfStore
+        return list(columns, seq, span, filter, DETAILS)
+      }
       return purchasesOfUser(columns, seq, user_id, span, filter)
     },
   }
@@ -86,6 +89,25 @@ function purchasesOfStore(
         AND i.last_purchase <= coalesce(${LAST_IMPORT}, ?) ${sql}`,
     order: `ORDER BY i.last_purchase ${order}, i.seq ${order}, p.seq ${order}`,
     values: [low, high, store, low, store, high, high, ...values],
+  }
+}
+
+/** Reads the purchases that are not delivered yet by their index. */
+function undelivered(
+  columns: string,
+  store: number,
+  { first, last, order }: Span,
+  filter: PurchaseFilter,
+  details: string,
+): Listing {
+  const { sql, values } = conditionsAfter(filter, STATUS)
+  return {
+    sql: `SELECT ${columns.replace('p.seq', 'd.purchase')} FROM deliveries d
+      CROSS JOIN purchases p ON p.seq = d.purchase
+      CROSS JOIN imports i ON i.seq = p.import
+      ${details} AND d.store = ? AND d.purchase BETWEEN ? AND ? ${sql}`,
+    order: `ORDER BY 1 ${order}`,
+    values: [store, Number(first), Number(last), ...values],
   }
 }
 

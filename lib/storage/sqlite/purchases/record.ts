@@ -1,6 +1,7 @@
 import { MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { find, type Program, run } from '../../sql/program.ts'
+import { IS_DELIVERABLE, IS_PURCHASED, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
 import { entryOf } from '../../sql/purchases/entries.ts'
 import type { RecordDialect } from '../../sql/purchases/record.ts'
 import { isBeingUndone } from '../../sql/purchases/undo.ts'
@@ -26,13 +27,23 @@ export function recordDialect(db: Connection): RecordDialect {
     *insertRow(store, added, seq, row, item) {
       insertRows(db, added, seq, [entryOf(row, item)])
       yield* run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
+      yield* run(AWAIT_DELIVERY, store, seq)
       if (row.user_id === undefined) return
       const user = userKey(store, row.user_id)
       yield* run('INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING', user, seq)
     },
-    changeStatus: (_store, ...change) => changeStatus(...change),
+    *changeStatus(store, updated, purchase, status) {
+      yield* changeStatus(updated, purchase, status)
+      yield* run(AWAIT_PURCHASED, store, purchase)
+    },
   }
 }
+
+const INSERT_WAITING = `
+  INSERT INTO deliveries AS d (store, transaction_id, purchase)
+  SELECT ?, transaction_id, seq FROM purchases WHERE seq = ?`
+const AWAIT_DELIVERY = `${INSERT_WAITING} AND ${IS_DELIVERABLE} ${UNLESS_DELIVERED}`
+const AWAIT_PURCHASED = `${INSERT_WAITING} AND ${IS_PURCHASED} ON CONFLICT DO NOTHING`
 
 const FOUND = `
   SELECT ${purchaseColumns(STATUS)}, p.import, c.import AS changed_by,
@@ -45,7 +56,8 @@ const FIND_TRANSACTION = `${FOUND}
   FROM transactions tr JOIN purchases p ON p.seq = tr.purchase ${DETAILS}
   WHERE tr.store = ? AND tr.transaction_id = ?`
 
-const FIND_ORDER = `${FOUND}
+const FIND_ORDER = `${FOUND},
+  EXISTS (SELECT 1 FROM deliveries d WHERE d.store = s.seq AND d.purchase = p.seq) AS is_waiting
   FROM stores s ${STATUS_CHANGES.joinOrder} ${DETAILS}
   WHERE s.seq = ? ORDER BY p.transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}`
 

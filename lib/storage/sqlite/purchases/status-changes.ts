@@ -28,6 +28,7 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,
+  isOfStore: '',
   joinOrder: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id IN (
       SELECT ? UNION ALL SELECT transaction_id FROM (
