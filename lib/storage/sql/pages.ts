@@ -17,7 +17,13 @@ export const EXAMINED = 10_000
 export const PAGE_TEXT = 1024 ** 2
 
 /**
- * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. If more rows follow,
+ * The same for projects and stores. Their configuration is parsed and formatted: 1 MiB of short
+ * values would block the event loop for 60 ms.
+ */
+const CONFIG_TEXT = 256 * 1024
+
+/**
+ * Takes rows until there are `limit` of them or their text reaches `mostText`. If more rows follow,
  * `next` is the cursor of the last row taken. Reads at most one row more than it takes.
  */
 export function fillPage<R>(
@@ -25,11 +31,12 @@ export function fillPage<R>(
   limit: number,
   textOf: (row: R) => number,
   cursorOf: (row: R) => unknown = (row) => (row as { readonly id?: unknown }).id,
+  mostText = PAGE_TEXT,
 ): { readonly taken: R[]; readonly next?: string } {
   const taken: R[] = []
   let text = 0
   for (const row of rows) {
-    if (taken.length === limit || text >= PAGE_TEXT) {
+    if (taken.length === limit || text >= mostText) {
       return { taken, next: String(cursorOf(taken.at(-1) as R)) }
     }
     taken.push(row)
@@ -38,14 +45,18 @@ export function fillPage<R>(
   return { taken }
 }
 
+interface PageLimits extends Page {
+  readonly mostText?: number | undefined
+}
+
 /** Makes a page of records from rows. Ends it early if they have a column `text`: see `lengthOf`. */
 export function recordPage<T>(
   rows: Iterable<Row>,
-  { limit }: Page,
+  { limit, mostText }: PageLimits,
   record: (row: Row) => T,
   cursorOf: (row: Row) => unknown,
 ): RecordPage<T> {
-  const { taken, next } = fillPage(rows, limit, ({ text }) => Number(text ?? 0), cursorOf)
+  const { taken, next } = fillPage(rows, limit, ({ text }) => Number(text ?? 0), cursorOf, mostText)
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 
@@ -73,16 +84,17 @@ export function lengthOf(json: string): string {
 export function* listBySeq<R>(
   { read }: Pick<Table<R>, 'read'>,
   sql: string,
-  { limit, after = '0' }: Page,
+  { limit, after = '0', mostText }: PageLimits,
   ...owner: readonly string[]
 ): Program<RecordPage<R>> {
-  const take = (rows: Iterable<Row>) => recordPage(rows, { limit }, read, ({ seq }) => seq)
+  const take = (rows: Iterable<Row>) =>
+    recordPage(rows, { limit, mostText }, read, ({ seq }) => seq)
   return yield* some(take, sql, ...owner, after, limit + 1)
 }
 
-/** A page of at most as many projects or stores as the database should send. */
-export function mostConfigured({ mostConfigured }: Dialect, page: Page): Page {
-  return { ...page, limit: Math.min(page.limit, mostConfigured) }
+/** The limits of a page of projects or stores: see `CONFIG_TEXT` and `mostConfigured`. */
+export function limitsOfConfigured({ mostConfigured }: Dialect, page: Page): PageLimits {
+  return { ...page, limit: Math.min(page.limit, mostConfigured), mostText: CONFIG_TEXT }
 }
 
 export function* findRecord<R>(

@@ -1,7 +1,7 @@
 import type { Project } from '../../domain/project.ts'
 import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
+import { findRecord, lengthOf, limitsOfConfigured, listBySeq, pageOf } from './pages.ts'
 import { insert, run } from './program.ts'
 import type { AuthorizedChange, Changed, Page, WriteOptions } from './records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from './tables.ts'
@@ -32,7 +32,7 @@ export function projectMethods(sql: Sql) {
       read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
-      read(listBySeq(PROJECTS, PAGE_OF_PROJECTS, mostConfigured(sql, page), id)),
+      read(listBySeq(PROJECTS, PAGE_OF_PROJECTS, limitsOfConfigured(sql, page), id)),
     /** Replaces a project by the result of `change`: see `changeRecord`. */
     updateProject: (
       id: string,

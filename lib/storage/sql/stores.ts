@@ -1,7 +1,7 @@
 import type { Store } from '../../domain/store.ts'
 import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, lengthOf, listBySeq, mostConfigured, pageOf } from './pages.ts'
+import { findRecord, lengthOf, limitsOfConfigured, listBySeq, pageOf } from './pages.ts'
 import { run } from './program.ts'
 import type { AuthorizedChange, Changed, Page, StoreKey, WriteOptions } from './records.ts'
 import { STORE_CHANGES, STORE_SUMMARIES, STORES } from './tables.ts'
@@ -20,7 +20,7 @@ export function storeMethods(sql: Sql) {
         : read(findRecord(STORES.read, FIND_STORE_OF_PROJECT, account_id, store_id, project_id)),
     /** Lists the stores of a project in order of creation. A page of large configs ends early. */
     listStores: (id: string, page: Page) =>
-      read(listBySeq(STORES, PAGE_OF_STORES, mostConfigured(sql, page), id)),
+      read(listBySeq(STORES, PAGE_OF_STORES, limitsOfConfigured(sql, page), id)),
     /** Lists the stores of a project like `listStores`, but without reading their configurations. */
     listStoreSummaries: (id: string, page: Page) =>
       read(listBySeq(STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, id)),
