@@ -8,6 +8,8 @@ export const DAY_MS = 24 * 60 * 60_000
 /** The number of currencies for which an overview has figures by period. */
 export const MOST_CHARTS = 5
 export const MOST_PERIODS = 10_000
+/** The number of currencies that an overview lists. */
+export const MOST_CURRENCIES = 50
 
 export type Period = (typeof PERIODS)[number]
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../lib/domain/query.ts'
 import { SUMMARY_KEYS, type SummaryKey } from '../../lib/domain/summary.ts'
@@ -123,6 +124,47 @@ test('the sums of a summary are exact beyond 2^63', async (storage) => {
 })
 
 const FROM = Date.parse('2024-03-04')
+
+test('many groups of a summary are read in several turns of the event loop', async (storage) => {
+  const letter = (i: number) => String.fromCharCode(65 + (i % 26))
+  const rows = Array.from({ length: 4_500 }, (_, i) => {
+    const currency = letter(i) + letter(i / 26) + letter(i / 676)
+    return newRow(i + 2, { user_id: undefined, price: 1, currency })
+  })
+  await importRows(storage, MAIN, 'imp_1', rows)
+  let turns = 0
+  let isOver = false
+  const answer = storage.summarizePurchases(MAIN, {}, []).finally(() => {
+    isOver = true
+  })
+  for (; !isOver; turns++) await setImmediate()
+
+  assert.equal((await answer).length, 4_500)
+  assert.ok(turns >= 4, String(turns))
+})
+
+test('a storage reads only the currencies that an overview lists', async (storage) => {
+  const code = (i: number) => `X${String.fromCharCode(65 + (i % 26), 65 + i / 26)}`
+  const rows = Array.from({ length: 120 }, (_, i) =>
+    newRow(i + 2, { price: 2, currency: code(i % 60), status: i < 61 ? 'purchased' : 'refunded' }),
+  )
+  await importRows(storage, MAIN, 'imp_1', rows)
+
+  const totals = await storage.readTotals(MAIN, {}, 'month')
+  const { currencies, currency_count, purchased, pending, refunded, cancelled } = totals
+  assert.deepEqual([currencies.length, currency_count], [50, 60])
+  assert.deepEqual([purchased, pending, refunded, cancelled], [61, 0, 59, 0])
+  assert.deepEqual(
+    currencies.slice(0, 3).map(({ currency, revenue }) => [currency, revenue]),
+    [
+      ['XAA', '4'],
+      ['XAB', '2'],
+      ['XAC', '2'],
+    ],
+  )
+  const none = await storage.readTotals(SIDE, {}, 'month')
+  assert.deepEqual([none.currency_count, none.purchased, none.currencies], [0, 0, []])
+})
 
 test('buyers are new since their first purchase in a currency', async (storage) => {
   const [old, recent] = [at('2024-03-03T23:59:59.999Z'), at('2024-03-04')]

@@ -7,7 +7,6 @@ import {
   MOST_PERIODS,
   type OverviewQuery,
   overviewFields,
-  type Period,
   type PurchaseOverview,
 } from '../../domain/overview.ts'
 import { assertAccount, getNamedStore } from '../access.ts'
@@ -47,7 +46,6 @@ export function signalOf({ signal, ...others }: ReportOptions = {}): AbortSignal
 
 /** The default of `from`: earlier than any purchase. */
 const FIRST = Date.UTC(100, 0)
-const MOST_CURRENCIES = 50
 
 export function createOverview({ storage, longCalls }: Context): Overview {
   return {
@@ -58,7 +56,9 @@ export function createOverview({ storage, longCalls }: Context): Overview {
       const store = await getNamedStore(storage, account, store_id)
       const read = () => storage.readTotals(store, times, by, signal)
       const totals = await longCalls.run(store.account_id, read, { signal })
-      return overviewOf(totals, by)
+      if (totals.periods.length <= MOST_PERIODS) return totals
+      const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
+      throw invalidField('by', 'too_many', message)
     },
 
     async buyers(account, query, options) {
@@ -70,27 +70,5 @@ export function createOverview({ storage, longCalls }: Context): Overview {
       const buyers = await longCalls.run(store.account_id, count, { signal })
       return { buyers }
     },
-  }
-}
-
-function overviewOf(
-  { currencies, periods, items }: Pick<PurchaseOverview, 'currencies' | 'periods' | 'items'>,
-  by: Period,
-): PurchaseOverview {
-  if (periods.length > MOST_PERIODS) {
-    const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
-    throw invalidField('by', 'too_many', message)
-  }
-  const sum = (status: 'purchased' | 'pending' | 'refunded' | 'cancelled') =>
-    currencies.reduce((sum, total) => sum + total[status], 0)
-  return {
-    purchased: sum('purchased'),
-    pending: sum('pending'),
-    refunded: sum('refunded'),
-    cancelled: sum('cancelled'),
-    currency_count: currencies.length,
-    currencies: currencies.slice(0, MOST_CURRENCIES),
-    periods,
-    items,
   }
 }

@@ -29,7 +29,7 @@ import {
   storesWhere,
   storeTotals,
   summaryStatement,
-  totalOf,
+  totalsOfRows,
   totalsStatement,
 } from './summaries.ts'
 
@@ -239,7 +239,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       const queryOf = (wanted: StoresOfAccount) =>
         summaryStatement(dialect, wanted, filter, by, most)
       const rows = await sql.readLong(stores, queryOf, { user_id: filter.user_id, signal })
-      return rows.map(totalOf<PurchaseSummary>)
+      return totalsOfRows<PurchaseSummary>(rows)
     },
     /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
     async readTotals(
