@@ -6,6 +6,7 @@
 // Each file has a process of its own. The first line of a file may say how it runs:
 //   // run: early      it takes long, so it starts before the others
 //   // run: runtime    `--runtime` runs it
+//   // run: soak       `--soak` runs it, though no import shows it
 //   // run: named      only a word runs it
 import './test-tools.mjs'
 import { spawn } from 'node:child_process'
@@ -19,7 +20,11 @@ import { run } from 'node:test'
 import { compile, sources } from './compile.mjs'
 import { report } from './reporter.mjs'
 
+const OPTIONS = ['--soak', '--runtime']
+
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const unknown = process.argv.find((word) => word.startsWith('--') && !OPTIONS.includes(word))
+if (unknown) throw new TypeError(`${unknown} is not one of ${OPTIONS.join(', ')}`)
 const isSoak = process.argv.includes('--soak')
 const isRuntime = process.argv.includes('--runtime')
 if (isSoak) {
@@ -61,7 +66,7 @@ function readTest(file) {
     isEarly: schedule.includes('early'),
     isNamed: schedule.includes('named'),
     isRuntime: schedule.includes('runtime'),
-    isSoak: /support\/(databases|random|seeds|soak)\.ts/.test(text),
+    isSoak: schedule.includes('soak') || /support\/(databases|random|seeds|soak)\.ts/.test(text),
     usesPostgres: /startPostgres|testOnEach|allTargets|allPlaces/.test(text),
   }
 }

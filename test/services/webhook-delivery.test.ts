@@ -1,4 +1,4 @@
-// run: early
+// run: early, soak
 import assert from 'node:assert/strict'
 import { createTill, type OutgoingMessage } from '../../lib/index.ts'
 import {

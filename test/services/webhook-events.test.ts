@@ -1,4 +1,4 @@
-// run: early
+// run: early, soak
 import assert from 'node:assert/strict'
 import { bodies, OK, testHooks as test, typesOf, URL } from '../storage/fixtures/hooks.ts'
 import { fileOf } from '../support/till.ts'
