@@ -55,7 +55,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const isNew = !wasThere && existsSync(db)
   const till = createTill({ storage, ...config })
   try {
-    if (command.storesSecrets) await till.operations.assertSecretsOpen()
+    if (command.storesSecrets) await till.operator.assertSecretsOpen()
     assertChange(command, options)
     const account = await findAccount(command, options, till)
     const input = inputOf(command, options)

@@ -32,9 +32,9 @@ export async function findStartupWarnings(
 }
 
 /** The warning of a server without a master key. The database may have one nevertheless. */
-async function describeMissingKey({ operations }: Till): Promise<string> {
+async function describeMissingKey({ operator }: Till): Promise<string> {
   try {
-    await operations.requireMasterKey()
+    await operator.requireMasterKey()
     return 'Secrets are stored unencrypted: see TILLKIT_MASTER_KEY'
   } catch (error) {
     if (!(error instanceof TillError) || error.code !== 'master_key_mismatch') throw error

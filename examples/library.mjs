@@ -130,10 +130,10 @@ JSON.parse(document).purchases.length // → 1
 const erased = await till.users.erase(caller, user)
 erased.purchases // → 1
 
-// ## Operations
-await till.operations.ready()
-await till.operations.backup('backup.db')
-const { entries } = await till.operations.listAudit({ account_id: account.account_id, limit: 1 })
+// ## Operator
+await till.operator.ready()
+await till.operator.backup('backup.db')
+const { entries } = await till.operator.listAudit({ account_id: account.account_id, limit: 1 })
 entries[0].action // → 'account.create'
 
 const together = till.together()

@@ -35,7 +35,7 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
   const { changesOfProject, changesWindow: window } = limits
   const changeLimit = createRateLimit('project', changesOfProject, { window })
   const rateLimits = [keyLimit, addressLimit, changeLimit].filter((limit) => limit !== undefined)
-  const { poolState, nearQuotas } = till.operations
+  const { poolState, nearQuotas } = till.operator
   const { webhooks, poolMetrics } = options
   const gauges = { concurrency, memory: memory.requests, connections, rateLimits, webhooks }
   const metrics = options.metrics

@@ -150,7 +150,7 @@ export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
   FollowedAudit,
-  Operations,
+  Operator,
   Readiness,
   RotationOptions,
   SealedSecrets,

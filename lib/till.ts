@@ -4,7 +4,7 @@ import { type Catalogs, createCatalog } from './services/catalog/catalog.ts'
 import { createContext, type TillOptions } from './services/context.ts'
 import { createDataVersion } from './services/data-version.ts'
 import { createItems, type Items } from './services/items.ts'
-import { createOperations, type Operations } from './services/operator.ts'
+import { createOperator, type Operator } from './services/operator.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createImports, type Imports } from './services/purchases/imports.ts'
 import { createPurchases, type Purchases } from './services/purchases/purchases.ts'
@@ -42,7 +42,7 @@ export interface Till extends AsyncDisposable {
   readonly purchases: Purchases
   readonly imports: Imports
   readonly users: Users
-  readonly operations: Operations
+  readonly operator: Operator
   readonly webhooks: Webhooks
   /** The methods of the webhook sender. */
   readonly outbox: Outbox
@@ -99,7 +99,7 @@ export function createTill(options: TillOptions): Till {
     purchases: createPurchases(context),
     imports: createImports(context),
     users: createUsers(context),
-    operations: createOperations(context),
+    operator: createOperator(context),
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
     verify: (caller) => verifyCaller(context, caller),

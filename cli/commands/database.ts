@@ -34,8 +34,8 @@ export const databaseCommands = [
     },
     async run({ till, input: { follow, ...query }, output }) {
       const page = follow
-        ? await till.operations.followAudit(query)
-        : await till.operations.listAudit(query)
+        ? await till.operator.followAudit(query)
+        : await till.operator.listAudit(query)
       const columns = ['at', 'actor', 'action', 'subject', 'account_id', 'request_id']
       const narrowing = ['request_id', 'account_id', 'actor…', 'at…']
       const more = follow ? 'To continue: --follow' : undefined
@@ -58,7 +58,7 @@ export const databaseCommands = [
         line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
       const outcome = `the archive is not complete: repeat the command to continue ${out}`
       const archived = await interruptible(io, outcome, (signal) =>
-        till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
+        till.operator.archiveAudit({ before, file: out }, { onProgress, signal }),
       ).finally(line.end)
       return { archived, file: out }
     },
@@ -72,7 +72,7 @@ export const databaseCommands = [
     options: {},
     async run({ till, operand, output, db, io }) {
       createOutputFile(io, 'FILE', operand, databaseFiles(db))
-      await withElapsed(io.stderr, 'Copying', () => till.operations.backup(operand))
+      await withElapsed(io.stderr, 'Copying', () => till.operator.backup(operand))
       output.record({ backup: operand })
       const files = databaseFiles(db).map(formatValue).join(', ')
       output.line(
@@ -125,7 +125,7 @@ export const databaseCommands = [
     example: 'tillkit check --db till-backup.db',
     options: {},
     async run({ till, output, io }) {
-      const problems = await withElapsed(io.stderr, 'Checking', till.operations.check)
+      const problems = await withElapsed(io.stderr, 'Checking', till.operator.check)
       if (output.json) output.record({ sound: problems.length === 0, problems })
       if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
       output.line('The database is sound')

@@ -49,7 +49,7 @@ export const tokenCommands = [
       },
     },
     run: ({ till, options }) =>
-      till.operations.rotateSigningKeys({ drop: options['drop-others'] ? 'others' : 'unneeded' }),
+      till.operator.rotateSigningKeys({ drop: options['drop-others'] ? 'others' : 'unneeded' }),
   }),
 
   command({
@@ -58,7 +58,7 @@ export const tokenCommands = [
     example: 'tillkit keys list',
     options: {},
     async run({ till, output }) {
-      output.table(await till.operations.listSigningKeys(), ['kid', 'created_at'])
+      output.table(await till.operator.listSigningKeys(), ['kid', 'created_at'])
     },
   }),
 
@@ -69,7 +69,7 @@ export const tokenCommands = [
     options: {},
     async run({ till, config, output, io }) {
       if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
-      const result = await withElapsed(io.stderr, 'Sealing secrets', till.operations.sealSecrets)
+      const result = await withElapsed(io.stderr, 'Sealing secrets', till.operator.sealSecrets)
       output.record(result)
       if (result.unreadable > 0) {
         throw new CommandFailure(
@@ -94,12 +94,12 @@ export const tokenCommands = [
     async run({ till, options, config, output }) {
       // Without a master key, the command would list every encrypted secret as unreadable.
       if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
-      const { operations } = till
-      const found = await operations.listUnreadableSecrets()
+      const { operator } = till
+      const found = await operator.listUnreadableSecrets()
       const isConfirmed = options.confirm === found.length
       // Without unreadable secrets, only deletes a check value of the master key that nothing needs.
       const isDropping = isConfirmed || found.length === 0
-      const secrets = isDropping ? await operations.dropUnreadableSecrets() : found
+      const secrets = isDropping ? await operator.dropUnreadableSecrets() : found
       if (output.json) output.record({ dropped: isConfirmed, secrets })
       else output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], ['account_id'])
       if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)

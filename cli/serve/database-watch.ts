@@ -9,11 +9,11 @@ const INTERVAL_MS = 1_000
  * failed because of the database: nothing is checked before.
  */
 export function watchDatabase(
-  { operations }: Till,
+  { operator }: Till,
   log: (level: 'info' | 'error', message: string) => void,
 ): () => void {
   let isWatching = false
-  const findFailure = () => operations.ready().then(() => undefined, describeCause)
+  const findFailure = () => operator.ready().then(() => undefined, describeCause)
   const watch = async () => {
     const started = performance.now()
     const failure = await findFailure()

@@ -34,7 +34,7 @@ export async function runServer(invocation: ServeInvocation): Promise<void> {
   const { till, db, options, config, io } = invocation
   const { workers = 1, 'cors-origin': corsOrigins = [] } = options
   assertOptions(workers, db, corsOrigins)
-  if (config.masterKeys.length > 0 && !isWorker) await till.operations.requireMasterKey()
+  if (config.masterKeys.length > 0 && !isWorker) await till.operator.requireMasterKey()
   // V8 usually collects young objects in several threads. While an import keeps the processors
   // busy, the main thread waits for these threads. With one thread, the 90th percentile of the
   // pauses is about half as long.
@@ -180,7 +180,7 @@ async function logStart(
   const warnings = [...exposed, ...(await findStartupWarnings(till, db, config, host))]
   for (const message of warnings) log('warn', message)
   const hasKey = config.masterKeys.length > 0
-  const unsealed = hasKey ? await till.operations.listUnsealedSecrets() : []
+  const unsealed = hasKey ? await till.operator.listUnsealedSecrets() : []
   if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
   const unconfirmed = await till.outbox.countUnconfirmed()
   if (unconfirmed > 0) {

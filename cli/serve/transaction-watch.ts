@@ -8,12 +8,12 @@ const OLD_SECONDS = 60
  * Webhooks wait for it.
  */
 export function watchTransactions(
-  { operations }: Till,
+  { operator }: Till,
   log: (level: 'info' | 'warn', message: string) => void,
 ): void {
   let logged: string | undefined
   const look = async () => {
-    const { holder, seconds } = (await operations.openTransaction()) ?? { holder: '', seconds: 0 }
+    const { holder, seconds } = (await operator.openTransaction()) ?? { holder: '', seconds: 0 }
     if (logged !== undefined && holder !== logged) {
       log('info', `The transaction of ${logged} has ended`)
       logged = undefined

@@ -23,7 +23,7 @@ export async function ready({ till, context }: OperatorCall) {
     const headers = { 'retry-after': '1' }
     throw new TransportFault('stopping', 'Send no more requests to this server', headers)
   }
-  await inTime(till.operations.ready())
+  await inTime(till.operator.ready())
   return { body: { status: 'ok' } }
 }
 
@@ -36,12 +36,12 @@ export async function metrics({ till, context }: OperatorCall) {
 }
 
 /** The metrics of the storage. Only the worker that answers the scrape measures them. */
-async function storageMetrics({ operations, outbox }: Till): Promise<MetricValues> {
+async function storageMetrics({ operator, outbox }: Till): Promise<MetricValues> {
   const started = performance.now()
-  const ready = await inTime(operations.ready()).catch(() => undefined)
+  const ready = await inTime(operator.ready()).catch(() => undefined)
   const seconds = (performance.now() - started) / 1000
-  const size = ready && (await inTime(operations.size()).catch(() => undefined))
-  const open = ready && (await inTime(operations.openTransaction()).then(ageOf, () => undefined))
+  const size = ready && (await inTime(operator.size()).catch(() => undefined))
+  const open = ready && (await inTime(operator.openTransaction()).then(ageOf, () => undefined))
   const backlog = ready && (await inTime(outbox.backlog()).catch(() => undefined))
   return {
     tillkit_storage_up: ready ? 1 : 0,

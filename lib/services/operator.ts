@@ -39,7 +39,7 @@ import {
 import { renewEndpoint } from './webhooks/endpoints.ts'
 
 /** The operator's methods. They take no caller. */
-export interface Operations {
+export interface Operator {
   /** Resolves if the storage answers, else throws `storage_unavailable`. */
   ready(): Promise<Readiness>
   /** The storage's size on disk in bytes; undefined for a storage in memory. */
@@ -147,7 +147,7 @@ export interface RotationOptions extends CallOptions {
   readonly drop?: 'unneeded' | 'others'
 }
 
-export function createOperations(context: Context): Operations {
+export function createOperator(context: Context): Operator {
   const { storage, keyring, sealer } = context
 
   /** Yields all accounts. Each is followed by its projects, and each project by its stores. */
@@ -183,7 +183,7 @@ export function createOperations(context: Context): Operations {
     throw new TypeError('what no master key opens can not be told without one: see masterKeys')
   }
 
-  const operations: Operations = {
+  const operator: Operator = {
     async ready() {
       try {
         const started = context.now()
@@ -220,7 +220,7 @@ export function createOperations(context: Context): Operations {
       return { entries: shown, next: position, isLast: entries.length < limit }
     },
 
-    allAudit: (query) => listAll((page) => operations.listAudit({ ...query, ...page }), 'entries'),
+    allAudit: (query) => listAll((page) => operator.listAudit({ ...query, ...page }), 'entries'),
 
     async archiveAudit(archive, { onProgress, signal, ...options } = {}) {
       const { before, file } = parseObject(archive, archiveFields)
@@ -282,7 +282,7 @@ export function createOperations(context: Context): Operations {
         }
       }
       if (sealer.isOn && unreadable === 0) {
-        await operations.requireMasterKey()
+        await operator.requireMasterKey()
         await replaceKeyCheck(sealer.checkValues)
       }
       const { digestPrefix } = sealer
@@ -317,7 +317,7 @@ export function createOperations(context: Context): Operations {
       return dropped
     },
   }
-  return operations
+  return operator
 }
 
 const ARCHIVED_AFTER_MS = 3_600_000

@@ -13,8 +13,8 @@ test('a transaction that stays open is logged once after 60 s, and when it has e
   let open: OpenTransaction | undefined
   const log: string[] = []
   const till = memoryTill()
-  const operations = { ...till.operations, openTransaction: async () => open }
-  watchTransactions({ ...till, operations }, (level, message) => log.push(`${level} ${message}`))
+  const operator = { ...till.operator, openTransaction: async () => open }
+  watchTransactions({ ...till, operator }, (level, message) => log.push(`${level} ${message}`))
   const look = async (holder: string, seconds: number) => {
     open = holder === '' ? undefined : { holder, seconds }
     t.mock.timers.tick(5_000)

@@ -84,7 +84,7 @@ async function assertSound({ db }: ShopFile, items: number) {
   assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
   const till = createTill({ storage: await openSqliteStorage(db) })
   let entries = 0
-  for await (const { action } of till.operations.allAudit({})) {
+  for await (const { action } of till.operator.allAudit({})) {
     if (action === 'item.create') entries++
   }
   await till.close()

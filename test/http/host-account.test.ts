@@ -57,7 +57,7 @@ for (const kind of ['createHandler', 'createFetchHandler']) {
     const created = await send(POST, { ...withCookie('studio'), json: itemOf('potion') })
     assert.equal(created.status, 200, created.text)
     assert.equal(log[0]?.account_id, account.account_id)
-    const [entry] = (await collect(till.operations.allAudit({}))).slice(-1)
+    const [entry] = (await collect(till.operator.allAudit({}))).slice(-1)
     assert.deepEqual([entry?.action, entry?.actor], ['item.create', 'operator'])
 
     const foreign = await send(POST, { ...withCookie('stranger'), json: itemOf('theirs') })

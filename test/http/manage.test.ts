@@ -83,7 +83,7 @@ test('the summary of a foreign store is refused like that of an unknown one', as
 
 test('HEAD is answered like GET, and writes no audit entry', async (t) => {
   const { till, asOwn, own } = await startManaged(t)
-  const count = async () => (await till.operations.listAudit({ limit: 1000 })).entries.length
+  const count = async () => (await till.operator.listAudit({ limit: 1000 })).entries.length
   const before = await count()
   for (const operation of MANAGED.filter(({ method }) => method === 'GET')) {
     const { line } = exampleOf(operation, own)

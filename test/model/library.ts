@@ -144,7 +144,7 @@ export function createLibraryRunner(till: Till): Runner {
       return (await till.users.erase(who, { ...user, delete: deletes })).purchases
     },
     listAudit: (page) =>
-      pagesOf((cursor) => till.operations.listAudit({ ...page, cursor }), shownEntries),
+      pagesOf((cursor) => till.operator.listAudit({ ...page, cursor }), shownEntries),
     listOwnAudit: (page) =>
       pagesOf((cursor) => till.accounts.listAudit(who, { ...page, cursor }), shownEntries),
 

@@ -54,7 +54,7 @@ async function compare(
         const expected = await reference(action)
         assert.deepEqual(await library(action), expected, JSON.stringify(action))
       }
-      assert.deepEqual(await till.operations.check(), [])
+      assert.deepEqual(await till.operator.check(), [])
     } finally {
       await till.close()
       for (const end of ends.reverse()) await end()

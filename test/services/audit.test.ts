@@ -128,8 +128,8 @@ describe('the audit log', () => {
     // The same secret as before, which is encrypted now.
     await sealing.projects.update(account, { id: project.id, config })
     await sealing.projects.update(account, { id: project.id, config })
-    await sealing.operations.sealSecrets(OPTIONS)
-    await sealing.operations.sealSecrets(OPTIONS)
+    await sealing.operator.sealSecrets(OPTIONS)
+    await sealing.operator.sealSecrets(OPTIONS)
 
     const added = (await entriesOf(till)).slice(before.length)
     assert.deepEqual(
@@ -161,17 +161,17 @@ describe('the audit log', () => {
     const at = formatInstant(NOW + 1)
     const invalid = { code: 'invalid_request' }
     for (const change of [{ before: '' }, { file: '' }, { out: 'x' }, { before: '2030-01-01' }]) {
-      const refused = till.operations.archiveAudit({ before: '2024-01-01', file, ...change })
+      const refused = till.operator.archiveAudit({ before: '2024-01-01', file, ...change })
       await assert.rejects(refused, invalid)
     }
 
     clock.pass(3_600_000)
-    const young = till.operations.archiveAudit({ before: at, file })
+    const young = till.operator.archiveAudit({ before: at, file })
     await assert.rejects(young, { ...invalid, message: /one hour ago/ })
     assert.deepEqual(await entriesOf(till), before)
     clock.pass(1)
-    const archived = await till.operations.archiveAudit({ before: at, file }, OPTIONS)
-    const again = await till.operations.archiveAudit({ before: at, file }, OPTIONS)
+    const archived = await till.operator.archiveAudit({ before: at, file }, OPTIONS)
+    const again = await till.operator.archiveAudit({ before: at, file }, OPTIONS)
 
     assert.deepEqual([archived, again], [before.length, 0])
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
@@ -217,7 +217,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
     clock.pass(2 * 3_600_000)
     await createShop(till)
     const archive = { before: formatInstant(NOW + 1), file: join(folder, 'audit.jsonl') }
-    assert.equal(await till.operations.archiveAudit(archive), 4)
+    assert.equal(await till.operator.archiveAudit(archive), 4)
     const before = await entriesOf(till)
     const db = await openSqliteDriver(path, driver)
     t.after(() => db.close())
@@ -242,5 +242,5 @@ async function setUp(options: Partial<TillOptions> = {}) {
 }
 
 function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {
-  return collect(till.operations.allAudit({ account_id }))
+  return collect(till.operator.allAudit({ account_id }))
 }

@@ -28,7 +28,7 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   const stores = main({ name: 'gold', price: '599' } as never, GEM)
 
   const planned = await plan(stores)
-  const { entries } = await till.operations.listAudit({})
+  const { entries } = await till.operator.listAudit({})
   assert.deepEqual(await apply(stores), planned)
 
   const [update, create] = planned.changes
@@ -42,7 +42,7 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
       ['gem', 99, ''],
     ],
   )
-  const added = (await till.operations.listAudit({})).entries.slice(entries.length)
+  const added = (await till.operator.listAudit({})).entries.slice(entries.length)
   const price = { old: 499, new: 599 }
   const goldData = { name: 'gold', version: 2, changed: ['price'], price }
   assert.deepEqual(
@@ -54,7 +54,7 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
     ],
   )
   assert.deepEqual((await apply(stores)).changes, [])
-  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
+  assert.equal((await till.operator.listAudit({})).entries.length, entries.length + 3)
 })
 
 testOnce('an exported catalog has no differences, also when it is read byte by byte', async () => {

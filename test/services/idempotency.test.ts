@@ -164,7 +164,7 @@ describe('an idempotency record', () => {
     const first = await createPayment(shop)
     const plain = await fingerprintIn(place, shop.account)
     assert.ok(place.bytes().includes(plain))
-    const seal = async ({ till }: Shop) => (await till.operations.sealSecrets()).idempotency_records
+    const seal = async ({ till }: Shop) => (await till.operator.sealSecrets()).idempotency_records
 
     const sealed = await on([OLDER])
     assert.deepEqual(await createPayment(sealed), first)
@@ -214,7 +214,7 @@ async function everything({ till, account }: Shop) {
   const items = await Promise.all(
     stores.map(({ store_id }) => till.items.list(account, { store_id })),
   )
-  const { entries: audit } = await till.operations.listAudit({ account_id: account.account_id })
+  const { entries: audit } = await till.operator.listAudit({ account_id: account.account_id })
   return { projects, stores, items, audit }
 }
 

@@ -18,7 +18,7 @@ async function setUp() {
     undo: (import_id: string, force = false) => till.imports.undo(account, { import_id, force }),
     ids: async () =>
       pluck(await collect(till.purchases.all(account, MAIN)), 'transaction_id').join(),
-    entries: () => collect(till.operations.allAudit({ account_id })),
+    entries: () => collect(till.operator.allAudit({ account_id })),
   }
 }
 

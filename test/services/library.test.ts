@@ -30,7 +30,7 @@ test('an unknown option of a call, a handler or a server is a TypeError', async 
   await assert.rejects(till.accounts.addKey(account, options), TypeError)
   const request = { store_id: 'main', file: fileOf('') }
   await assert.rejects(till.purchases.import(account, request, options), TypeError)
-  await assert.rejects(till.operations.rotateSigningKeys({ keep: 'all' } as never), TypeError)
+  await assert.rejects(till.operator.rotateSigningKeys({ keep: 'all' } as never), TypeError)
   assert.equal((await till.projects.list(account)).projects.length, 1)
 
   const rateLimits = { rateLimits: 5 } as never

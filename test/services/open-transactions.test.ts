@@ -17,7 +17,7 @@ async function openShop(t: TestContext) {
   const { account, project_id } = await createShop(till)
   const config = { webhook_url: 'https://hooks.example.com/' }
   await till.projects.update(account, { id: project_id, config })
-  const follow = async (cursor?: string) => till.operations.followAudit({ cursor })
+  const follow = async (cursor?: string) => till.operator.followAudit({ cursor })
   const change = () => till.webhooks.test(account, project_id)
   const claim = async () => (await till.outbox.claim()).messages.length
   return { url, till, account, follow, change, claim }
@@ -40,7 +40,7 @@ test('a transaction in another database of the server holds back no webhook and 
   assert.equal(await claim(), 1)
   const { entries } = await follow()
   assert.equal(entries.at(-1)?.action, 'webhooks.test')
-  assert.equal(await till.operations.openTransaction(), undefined)
+  assert.equal(await till.operator.openTransaction(), undefined)
   await other.end()
 })
 
@@ -67,14 +67,14 @@ test('a transaction in the same database holds webhooks back until it ends, and 
 
   assert.equal(await claim(), 0)
   assert.deepEqual((await follow(before)).entries, [])
-  const found = await till.operations.openTransaction()
+  const found = await till.operator.openTransaction()
   assert.equal(found?.holder, `process ${pid} (postgres.js)`)
   assert.ok(found.seconds >= 0 && found.seconds < 30, String(found.seconds))
 
   await end()
   assert.equal(await claim(), 1)
   assert.equal((await follow(before)).entries.length, 1)
-  assert.equal(await till.operations.openTransaction(), undefined)
+  assert.equal(await till.operator.openTransaction(), undefined)
 })
 
 test('entries that a transaction commits late are received, also beside other databases', async (t) => {
@@ -107,7 +107,7 @@ test('a prepared transaction counts only in its own database', async (t) => {
   const endOwn = await prepare(url, 'own')
   await change()
   assert.equal(await claim(), 0)
-  const found = await till.operations.openTransaction()
+  const found = await till.operator.openTransaction()
   assert.equal(found?.holder, 'prepared transaction own')
 
   await endOwn()
@@ -134,12 +134,12 @@ test('a role that sees no details of other sessions tells their databases apart,
   await till.accounts.create({ name: 'First' })
   await openTransaction(t, OTHER)
   await till.accounts.create({ name: 'Second' })
-  assert.equal(await till.operations.openTransaction(), undefined)
+  assert.equal(await till.operator.openTransaction(), undefined)
 
   const { pid } = await openTransaction(t, admin)
   await till.accounts.create({ name: 'Third' })
-  const first = await till.operations.openTransaction()
-  const second = await till.operations.openTransaction()
+  const first = await till.operator.openTransaction()
+  const second = await till.operator.openTransaction()
 
   assert.equal(first?.holder, `process ${pid} (postgres.js)`)
   assert.ok(second && first && second.seconds > first.seconds && second.seconds < 30)

@@ -101,7 +101,7 @@ testOnce('a wrong or misspelt field of a query is refused by its name', async ()
     ...[0, 1001, 1.5, Number.NaN].map((n): Row => [list, { limit: n }, 'limit invalid', limit]),
     [list, { cursor: 'x' }, 'cursor invalid'],
     [list, { user: 'ann' }, 'user unknown'],
-    [till.operations.listAudit, { account: 'acc_1' }, 'account unknown'],
+    [till.operator.listAudit, { account: 'acc_1' }, 'account unknown'],
     [load, { dry_run: true }, 'dry_run unknown'],
     [sum, { store_id: 'other' }, 'store_id unknown'],
     [sum, { by: ['year'] }, 'by invalid'],

@@ -31,7 +31,7 @@ test('recording a purchase follows the rules of a file, and a repeated call chan
   assert.deepEqual(refunded, { outcome: 'updated', purchase: changed })
   const { purchases } = await till.purchases.list(account, MAIN)
   assert.deepEqual(purchases, [changed])
-  const { entries } = await till.operations.listAudit({})
+  const { entries } = await till.operator.listAudit({})
   const recorded = entries.filter(({ action }) => action === 'purchases.record')
   assert.deepEqual(
     recorded.map(({ subject, data: { import_id: _, ...rest } = {} }) => [subject, rest]),

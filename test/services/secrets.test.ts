@@ -96,7 +96,7 @@ test('a change replaces the whole configuration of a store except the secrets th
     assert.equal(place.bytes().includes('api_2'), masterKeys.length === 0)
     const stranger = await place.till({ masterKeys: [STRANGE] })
     const left = masterKeys.length === 0 ? [] : ['api_key']
-    assert.deepEqual(pluck(await stranger.operations.listUnreadableSecrets(), 'field'), left)
+    assert.deepEqual(pluck(await stranger.operator.listUnreadableSecrets(), 'field'), left)
   }
 })
 
@@ -112,14 +112,14 @@ describe('a database file', () => {
     assert.ok([...SECRETS, 'whs_removed'].every((secret) => place.bytes().includes(secret)))
 
     const till = await place.till({ masterKeys: [OLD] })
-    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(3, 0))
+    assert.deepEqual(await till.operator.sealSecrets(), sealedOf(3, 0))
 
     const changed = { webhook_secret: 'whs_changed' }
     await till.projects.update(account, { id: project.id, config: changed })
     await till.projects.update(account, { id: project.id, config: { other: 1 } })
     const absent = [...SECRETS, 'whs_removed', 'whs_changed']
     assertAbsent(place, absent)
-    assert.deepEqual(await clear.operations.check(), [])
+    assert.deepEqual(await clear.operator.check(), [])
     assert.equal((await clear.projects.get(account, project.id)).id, project.id)
     for (const each of [clear, till]) await each.close()
     assertAbsent(place, absent)
@@ -136,8 +136,8 @@ describe('a database file', () => {
     await both.projects.update(account, { id: project.id, config: { other: 1 } })
     const secret = (await storage.findProject(project.id))?.config.webhook_secret
     assert.equal(opener.open(secret as Sealed, `${project.id}/webhook_secret`), 'whs_of_project')
-    assert.deepEqual(await both.operations.sealSecrets(), sealedOf(3, 0))
-    assert.deepEqual(await both.operations.sealSecrets(), sealedOf(0, 0))
+    assert.deepEqual(await both.operator.sealSecrets(), sealedOf(3, 0))
+    assert.deepEqual(await both.operator.sealSecrets(), sealedOf(0, 0))
 
     const store = await storage.findStore(account.account_id, 'iap')
     const iap = `${account.account_id}/iap`
@@ -164,7 +164,7 @@ describe('a database file', () => {
     const till = await place.till({ masterKeys: [NEW] })
     const both = await place.till({ masterKeys: [NEW, STRANGE] })
     const keyless = await place.till()
-    const opens = ({ operations }: Till) => operations.assertSecretsOpen()
+    const opens = ({ operator }: Till) => operator.assertSecretsOpen()
     const create = (on: Till, store_id: string, store_type: StoreType, store_config: JsonObject) =>
       on.stores.create(account, { project_id, store_id, store_type, store_config })
     await create(both, 'readable', 'web', { webhook_secret: 'whs_kept', a: 'USD' })
@@ -178,7 +178,7 @@ describe('a database file', () => {
       { account_id, project_id, store_id: 'both', field: 'api_key' },
     ]
 
-    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 6))
+    assert.deepEqual(await till.operator.sealSecrets(), sealedOf(0, 6))
     const changed = await till.projects.update(account, { id: project_id, config: { a: 1 } })
     assert.deepEqual(changed.config, { a: 1 })
     await till.sessions.init(project.public_key, { user_id: 'ann' })
@@ -186,15 +186,15 @@ describe('a database file', () => {
     for (const each of [till, keyless]) {
       await assert.rejects(opens(each), { code: 'master_key_mismatch' })
     }
-    assert.deepEqual(await till.operations.listUnreadableSecrets(), lost)
-    assert.deepEqual(await both.operations.listUnreadableSecrets(), [])
-    await assert.rejects(keyless.operations.listUnreadableSecrets(), TypeError)
-    await assert.rejects(keyless.operations.dropUnreadableSecrets(), TypeError)
-    assert.deepEqual(await both.operations.dropUnreadableSecrets(), [])
-    assert.deepEqual(await till.operations.dropUnreadableSecrets({ requestId: 'r-1' }), lost)
+    assert.deepEqual(await till.operator.listUnreadableSecrets(), lost)
+    assert.deepEqual(await both.operator.listUnreadableSecrets(), [])
+    await assert.rejects(keyless.operator.listUnreadableSecrets(), TypeError)
+    await assert.rejects(keyless.operator.dropUnreadableSecrets(), TypeError)
+    assert.deepEqual(await both.operator.dropUnreadableSecrets(), [])
+    assert.deepEqual(await till.operator.dropUnreadableSecrets({ requestId: 'r-1' }), lost)
 
     await opens(till)
-    assert.deepEqual(await till.operations.listUnreadableSecrets(), [])
+    assert.deepEqual(await till.operator.listUnreadableSecrets(), [])
     const storage = await place.storage()
     const kept = await storage.findStore(account_id, 'readable')
     const where = `${account_id}/readable/webhook_secret`
@@ -204,7 +204,7 @@ describe('a database file', () => {
     assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, {
       provider: 'p',
     })
-    const { entries } = await till.operations.listAudit({ account_id })
+    const { entries } = await till.operator.listAudit({ account_id })
     const drops = entries.filter(({ action }) => action === 'secrets.drop')
     assert.deepEqual(
       drops.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
@@ -223,7 +223,7 @@ describe('a database file', () => {
     const made = await till.stores.create(account, { ...web, store_config })
     assert.deepEqual(made.store_config, store_config)
 
-    await till.operations.sealSecrets()
+    await till.operator.sealSecrets()
 
     const storage = await place.storage()
     const kept = await storage.findStore(account.account_id, 'odd')
@@ -237,7 +237,7 @@ describe('a database file', () => {
     await createSecrets(till)
     const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
 
-    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 5))
+    assert.deepEqual(await till.operator.sealSecrets(), sealedOf(0, 5))
     const storage = await place.storage()
     const kept = await storage.findProject(project.id)
     const [store] = await all((page) => storage.listStores(project.id, page))
@@ -268,7 +268,7 @@ describe('the check value of the master key', () => {
       catalog: { stores: [{ store_id: 'main', store_config: hook }] },
       env: { HOOK: 'whs_of_catalog' },
     }
-    await (await open([OLD])).operations.requireMasterKey()
+    await (await open([OLD])).operator.requireMasterKey()
 
     for (const till of [keyless, await open([NEW])]) {
       for (const write of [
@@ -283,10 +283,10 @@ describe('the check value of the master key', () => {
       await till.projects.update(account, { id, config: { other: 1 } })
     }
     // A key that never sealed anything does not replace the value.
-    await assert.rejects((await open([NEW])).operations.sealSecrets(), MISMATCH)
-    await keyless.operations.sealSecrets()
-    await assert.rejects((await open([NEW])).operations.requireMasterKey(), MISMATCH)
-    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), [])
+    await assert.rejects((await open([NEW])).operator.sealSecrets(), MISMATCH)
+    await keyless.operator.sealSecrets()
+    await assert.rejects((await open([NEW])).operator.requireMasterKey(), MISMATCH)
+    assert.deepEqual(await keyless.operator.listUnsealedSecrets(), [])
     await (await open([OLD])).projects.update(account, { id, config })
   })
 
@@ -296,7 +296,7 @@ describe('the check value of the master key', () => {
     const { account, account_id, project_id: id } = await createShop(keyless)
     await keyless.projects.update(account, { id, config })
     const unsealed = [{ account_id, project_id: id, field: 'webhook_secret' }]
-    assert.deepEqual(await keyless.operations.listUnsealedSecrets(), unsealed)
+    assert.deepEqual(await keyless.operator.listUnsealedSecrets(), unsealed)
     const change = { store_id: 'main', store_config: { webhook_secret: 'whs_second' } }
 
     await (await open([OLD])).stores.update(account, change)
@@ -314,21 +314,21 @@ describe('the check value of the master key', () => {
       till.projects.update(account, { id, config: { webhook_secret } })
 
     await set(old, 'a')
-    await both.operations.requireMasterKey()
+    await both.operator.requireMasterKey()
     for (const till of [both, old]) await set(till, 'b')
     await assert.rejects(set(renewed, 'c'), MISMATCH)
-    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+    await assert.rejects(renewed.operator.requireMasterKey(), MISMATCH)
 
-    assert.equal((await both.operations.sealSecrets()).sealed, 1)
+    assert.equal((await both.operator.sealSecrets()).sealed, 1)
     await set(renewed, 'd')
     await assert.rejects(set(old, 'e'), MISMATCH)
 
-    await renewed.operations.dropUnreadableSecrets() // drops nothing
-    await assert.rejects(old.operations.requireMasterKey(), MISMATCH)
-    assert.equal((await old.operations.dropUnreadableSecrets()).length, 1)
+    await renewed.operator.dropUnreadableSecrets() // drops nothing
+    await assert.rejects(old.operator.requireMasterKey(), MISMATCH)
+    assert.equal((await old.operator.dropUnreadableSecrets()).length, 1)
     await set(await open([]), 'plain')
-    await old.operations.requireMasterKey()
-    await assert.rejects(renewed.operations.requireMasterKey(), MISMATCH)
+    await old.operator.requireMasterKey()
+    await assert.rejects(renewed.operator.requireMasterKey(), MISMATCH)
   })
 })
 

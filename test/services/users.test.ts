@@ -103,7 +103,7 @@ test('an erasure keeps amounts, and removes the user everywhere', async () => {
   assert.deepEqual(await summarize(), [{ ...before, buyers: 1 }])
   const [first] = await list()
   assert.deepEqual([first?.user_id, first?.metadata], [undefined, {}])
-  const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
+  const entries = await collect(till.operator.allAudit({ account_id: account.account_id }))
   assert.doesNotMatch(JSON.stringify(entries), /player-77\b/)
   const named = entries.filter(({ subject }) => subject === `${project_id}/${pseudonym}`)
   assert.deepEqual(pluck(named, 'action'), ['tokens.revoke', 'tokens.revoke', 'users.erase'])
@@ -196,7 +196,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
       assert.equal(findBytes(path, USER), 0)
       assert.equal(findBytes(`${path}-wal`, USER), 0)
       assert.equal(statSync(`${path}-wal`).size, 0)
-      assert.deepEqual(await till.operations.check(), [])
+      assert.deepEqual(await till.operator.check(), [])
     }
   })
 

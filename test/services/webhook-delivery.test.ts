@@ -371,7 +371,7 @@ test('a request is read again as it was sent, without erased users', async (hook
   await till.webhooks.pause(account, endpoint_id)
   hooks.clock.pass(40 * DAY)
   await hooks.archive(t, DAY)
-  const left = await collect(till.operations.allAudit({}))
+  const left = await collect(till.operator.allAudit({}))
   assert.ok(left.every(({ action }) => action !== 'item.create'))
   for (const message of sent) assert.equal((await read(message)).body, undefined)
   for (const webhook_id of ['msg_1_x', 'msg_999_1', 'other']) {

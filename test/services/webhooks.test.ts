@@ -367,7 +367,7 @@ testOnEach('the audit log can be read on from its last page', async () => {
   const actions: string[] = []
   let cursor: string | undefined
   const follow = async () => {
-    const page = await till.operations.followAudit({ account_id: account.account_id, cursor })
+    const page = await till.operator.followAudit({ account_id: account.account_id, cursor })
     actions.push(...page.entries.map(({ action }) => action))
     cursor = page.next
   }

@@ -77,7 +77,7 @@ test('a copy is refused when the target has own records or keys, and does not ch
   await copyStorage(source, target)
   await createShop(createTill({ storage: target }), 'Late')
   await createShop(createTill({ storage: source }), 'Later')
-  await createTill({ storage: keyed }).operations.rotateSigningKeys()
+  await createTill({ storage: keyed }).operator.rotateSigningKeys()
   const before = await target.listAudit(undefined, { limit: 1000 })
 
   for (const [from, to] of [

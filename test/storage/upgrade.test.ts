@@ -272,7 +272,7 @@ R-2,gold,2026-01-06T00:00:00Z,,kim
       assert.deepEqual(statuses, ['T-3 purchased', 'R-1 purchased', 'T-6 purchased'])
       const eve = await till.purchases.owned(account, { ...main, user_id: 'eve' })
       assert.deepEqual(eve.owned, []) // an import names no erased user
-      assert.deepEqual(await till.operations.check(), [])
+      assert.deepEqual(await till.operator.check(), [])
     })
   })
 }
