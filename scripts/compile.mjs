@@ -19,9 +19,9 @@ import { build } from 'esbuild'
 const STARTED = [
   'cli/serve/webhook-thread.ts',
   'lib/storage/sqlite/reader.ts',
-  'test/hostile/probe.ts',
-  'test/storage/fixtures/heap.ts',
-  'test/storage/fixtures/worker.ts',
+  'test/support/hostile/probe.ts',
+  'test/support/storage/heap.ts',
+  'test/support/storage/worker.ts',
   'test/support/run-cluster.ts',
 ]
 

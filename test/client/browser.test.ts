@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import type { Client, createClient, TillError } from '../../client/index.ts'
-import { openTab, skip } from '../console/support.ts'
+import { openTab, skip } from '../support/console/browser.ts'
 import { listenOn } from '../support/listen.ts'
 import { serveShop } from '../support/server.ts'
 

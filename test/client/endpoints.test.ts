@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient, TillError } from '../../client/index.ts'
 import { routes } from '../../http/routes.ts'
+import { start } from '../support/client/shop.ts'
 import { pluck } from '../support/collect.ts'
 import { startServer } from '../support/server.ts'
-import { start } from './shop.ts'
 
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
 

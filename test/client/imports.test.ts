@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createReadStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { start } from '../support/client/shop.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { start } from './shop.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at'
 const row = (id: number) => `T-${id},gold,2026-01-31T12:00:00Z`

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { start } from '../support/client/shop.ts'
 import { pluck } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { start } from './shop.ts'
 
 const ITEM = { store_id: 'main', display_name: 'Sword', price: '499', type: 'consumable' } as const
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createClient } from '../../client/index.ts'
+import { type Faulty, start } from '../support/client/shop.ts'
 import { createSignal } from '../support/server.ts'
-import { type Faulty, start } from './shop.ts'
 
 const HOUR = 3_600_000
 const TOKEN = 'POST /identity/auth/token'

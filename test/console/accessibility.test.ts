@@ -6,7 +6,14 @@ import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { createDemoStores, importDemoSales } from '../../cli/serve/demo.ts'
 import { BUNDLE_ID } from '../../cli/serve/demo-shop.ts'
-import { assertNoComplaints, goTo, openTab, serveConsole, signIn, skip } from './support.ts'
+import {
+  assertNoComplaints,
+  goTo,
+  openTab,
+  serveConsole,
+  signIn,
+  skip,
+} from '../support/console/browser.ts'
 
 /** The folder for screenshots of all pages; none are taken without it. */
 const folder = process.env.TILLKIT_SCREENSHOTS

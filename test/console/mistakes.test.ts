@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Dialog } from 'playwright-core'
-import { createSignal } from '../support/server.ts'
-import { fileOf } from '../support/till.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
@@ -14,7 +12,9 @@ import {
   serveConsole,
   signIn,
   skip,
-} from './support.ts'
+} from '../support/console/browser.ts'
+import { createSignal } from '../support/server.ts'
+import { fileOf } from '../support/till.ts'
 
 test('mistakes and accidents cost nobody money or work', { skip }, async (t) => {
   const server = await serveConsole(t)

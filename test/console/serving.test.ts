@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { formatMoney, toDecimal, toMinor } from '../../console/format.ts'
+import { serveConsole } from '../support/console/browser.ts'
 import { assertProblem, createClient, startServer } from '../support/server.ts'
-import { serveConsole } from './support.ts'
 
 test('without the option, neither the console nor its API exists', async (t) => {
   const { send } = await startServer(t)

@@ -5,9 +5,6 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { startReceiver } from '../support/receiver.ts'
-import { soakOnly } from '../support/soak.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
@@ -18,7 +15,10 @@ import {
   serveConsole,
   signIn,
   skip,
-} from './support.ts'
+} from '../support/console/browser.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { soakOnly } from '../support/soak.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency\n'
 const ROW = (id: string, sku = 'gold') => `${id},${sku},2026-01-31T12:00:00Z,player-1,499,USD\n`

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { exponentOf } from '../../lib/domain/currency.ts'
+import { readWith } from '../support/csv/layouts.ts'
 import { read, shortOf } from '../support/purchase-file.ts'
-import { readWith } from './layouts.ts'
 
 const AT = '2026-05-01T10:00:00Z'
 const COLUMNS = { transaction_id: 'id', sku: 'sku', purchased_at: 'at', price: 'price' }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseSkus } from '../../lib/csv/skus.ts'
 import { trimBlanks } from '../../lib/domain/blanks.ts'
+import { readWith } from '../support/csv/layouts.ts'
 import { read, shortOf } from '../support/purchase-file.ts'
-import { readWith } from './layouts.ts'
 
 const AT = '2026-05-01T10:00:00Z'
 const BLANKS = [' ', '\t', '\u00a0', '\u2007', '\u202f', '\ufeff']

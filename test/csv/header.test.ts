@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatErrorReport } from '../../lib/csv/error-report.ts'
 import { collect } from '../support/collect.ts'
+import { readWith } from '../support/csv/layouts.ts'
 import { read, shortOf } from '../support/purchase-file.ts'
-import { readWith } from './layouts.ts'
 
 const AT = '2026-05-01T10:00:00Z'
 const LAYOUT = { columns: { transaction_id: 'Order No', sku: 'Item', purchased_at: 'When' } }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { parseLayoutChoice, readWith } from '../support/csv/layouts.ts'
 import { shortOf } from '../support/purchase-file.ts'
 import { failureOf } from '../support/till.ts'
-import { parseLayoutChoice, readWith } from './layouts.ts'
 
 const PAYMENTS = {
   columns: {

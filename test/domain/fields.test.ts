@@ -22,8 +22,8 @@ import {
   webhookUrl,
 } from '../../lib/domain/webhook-settings.ts'
 import type { ErrorDetail, TillError } from '../../lib/errors.ts'
+import { problemsOf, shown } from '../support/domain/problems.ts'
 import { character, fc } from '../support/seeds.ts'
-import { problemsOf, shown } from './problems.ts'
 
 describe('parseObject', () => {
   const fields = { name: required(text(1, 5)), size: optional(oneOf(['s', 'm'])) }

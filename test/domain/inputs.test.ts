@@ -32,7 +32,7 @@ import {
   parseStoreId,
   STORE_TYPES,
 } from '../../lib/domain/store.ts'
-import { problemsOf, shown } from './problems.ts'
+import { problemsOf, shown } from '../support/domain/problems.ts'
 
 const ITEM = {
   ...{ store_id: 'main', name: 'gold', display_name: 'Gold', price: '499' },

@@ -6,8 +6,8 @@ import { after, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { listen, load, useApi } from '../support/frameworks/host.ts'
 import { createClient, type Send } from '../support/server.ts'
-import { listen, load, useApi } from './host.ts'
 
 /** A copy of the package, with the frameworks that only the tests install. */
 const folder = temporaryFolder({ after })

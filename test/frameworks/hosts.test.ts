@@ -7,8 +7,15 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { createHandler, type RequestHandler } from '../../http/index.ts'
 import { pluck } from '../support/collect.ts'
+import {
+  createExpress,
+  createHost,
+  listen,
+  load,
+  NEW_ITEM,
+  useApi,
+} from '../support/frameworks/host.ts'
 import { assertProblem, connectTo, createClient, rawRequest } from '../support/server.ts'
-import { createExpress, createHost, listen, load, NEW_ITEM, useApi } from './host.ts'
 
 const LIST = '/api/v1/items?store_id=main&limit=1'
 

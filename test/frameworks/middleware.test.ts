@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
 import { pluck } from '../support/collect.ts'
-import { assertProblem } from '../support/server.ts'
 import {
   createExpress,
   createHost,
@@ -11,7 +10,8 @@ import {
   type Middleware,
   NEW_ITEM,
   useApi,
-} from './host.ts'
+} from '../support/frameworks/host.ts'
+import { assertProblem } from '../support/server.ts'
 
 const PAGE = 'GET /shop/api/v1/items?store_id=main&limit=1'
 

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
+import {
+  createExpress,
+  createHost,
+  listen,
+  load,
+  type Middleware,
+  NEW_ITEM,
+} from '../support/frameworks/host.ts'
 import { assertProblem, importForm } from '../support/server.ts'
-import { createExpress, createHost, listen, load, type Middleware, NEW_ITEM } from './host.ts'
 
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
 

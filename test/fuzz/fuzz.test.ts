@@ -1,7 +1,7 @@
 import { test } from 'node:test'
+import { fuzzServer } from '../support/fuzz/run.ts'
 import { SEED } from '../support/seeds.ts'
 import { allTargets } from '../support/targets.ts'
-import { fuzzServer } from './run.ts'
 
 for (const target of await allTargets()) {
   test(`generated requests get a correct answer, with ${target.name}`, {

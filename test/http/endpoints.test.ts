@@ -7,8 +7,8 @@ import { type ChangedCall, type Row, runRow, type Tools } from '../../conformanc
 import { conformanceRows, toolsOf } from '../../conformance/table.ts'
 import { createWorld, type World } from '../../conformance/world.ts'
 import type { Till } from '../../lib/index.ts'
-import { assertDocumented } from '../openapi/answers.ts'
-import { operationOf, requestOf } from '../openapi/requests.ts'
+import { assertDocumented } from '../support/openapi/answers.ts'
+import { operationOf, requestOf } from '../support/openapi/requests.ts'
 import {
   assertProblem,
   rawRequest,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { etagOf } from '../../lib/index.ts'
-import { type Operation, operations } from '../openapi/document.ts'
-import { createManagedShop, exampleOf, knownValues } from '../openapi/requests.ts'
+import { type Operation, operations } from '../support/openapi/document.ts'
+import { createManagedShop, exampleOf, knownValues } from '../support/openapi/requests.ts'
 import {
   assertProblem,
   createSignal,

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTill, DEFAULT_QUOTAS, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { newPath } from '../storage/fixtures/places.ts'
-import { newStore } from '../storage/fixtures/records.ts'
 import { serveHere, serveProcess, tillkit } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { createClient, serveShop } from '../support/server.ts'
+import { newPath } from '../support/storage/places.ts'
+import { newStore } from '../support/storage/records.ts'
 import { createShop } from '../support/till.ts'
 
 test('a create or change over a quota is 400 and names the quota; an idempotent repeat is not counted', async (t) => {

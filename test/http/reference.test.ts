@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ServeOptions } from '../../http/index.ts'
-import { openTab, serveConsole, skip } from '../console/support.ts'
-import { operations } from '../openapi/document.ts'
+import { openTab, serveConsole, skip } from '../support/console/browser.ts'
+import { operations } from '../support/openapi/document.ts'
 import { assertProblem, createClient } from '../support/server.ts'
 
 /** Serves the built reference page, and returns a client. */

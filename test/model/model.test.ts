@@ -1,9 +1,9 @@
 // run: early, runtime
 import { test } from 'node:test'
+import { compareWithMemory, compareWithModel } from '../support/model/run.ts'
 import { SEED } from '../support/seeds.ts'
 import { soakOnly } from '../support/soak.ts'
 import { allTargets } from '../support/targets.ts'
-import { compareWithMemory, compareWithModel } from './run.ts'
 
 /** More in memory, where they are cheaper. `npm run soak` runs other ones. */
 const SEQUENCES: { readonly [storage: string]: number } = { memory: soakOnly ? 25 : 100 }

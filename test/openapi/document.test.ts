@@ -8,8 +8,14 @@ import { createOpenApi } from '../../http/index.ts'
 import { manageRoutes } from '../../http/manage/routes.ts'
 import { metricsRoute, routes } from '../../http/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
+import {
+  document,
+  mistakesOf,
+  operations,
+  resolve,
+  type Schema,
+} from '../support/openapi/document.ts'
 import { startServer } from '../support/server.ts'
-import { document, mistakesOf, operations, resolve, type Schema } from './document.ts'
 
 test('the document is valid OpenAPI 3.1', async () => {
   const { valid, errors } = await new Validator().validate(structuredClone({ ...document }))

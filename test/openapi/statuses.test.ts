@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { TillError } from '../../lib/index.ts'
+import { assertDocumented } from '../support/openapi/answers.ts'
+import { type Operation, operations, type Schema } from '../support/openapi/document.ts'
+import { createManagedShop, exampleOf, knownValues, SECRET } from '../support/openapi/requests.ts'
 import {
   type Parts,
   type ProblemBody,
@@ -8,9 +11,6 @@ import {
   startServer,
   type TestServerOptions,
 } from '../support/server.ts'
-import { assertDocumented } from './answers.ts'
-import { type Operation, operations, type Schema } from './document.ts'
-import { createManagedShop, exampleOf, knownValues, SECRET } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
 async function start(t: TestContext, { options, ...rest }: TestServerOptions) {

@@ -15,8 +15,15 @@ import { collect } from '../support/collect.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import {
+  file,
+  importBy,
+  type KeyedShop,
+  REQUEST_ID,
+  WRITES,
+  type Write,
+} from '../support/services/writes.ts'
 import { createClock, createShop, NOW, openStorage } from '../support/till.ts'
-import { file, importBy, type KeyedShop, REQUEST_ID, WRITES, type Write } from './writes.ts'
 
 const OPTIONS = { requestId: REQUEST_ID }
 const byKey = ({ key }: KeyedShop) => `key:${key.key_id}`

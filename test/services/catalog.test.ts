@@ -325,7 +325,7 @@ testOnce('a bad spreadsheet is refused with its lines, and a good one is applied
 
 testOnce("Google Play's product file is read unchanged", async () => {
   const { apply } = await setup()
-  const play = readFileSync('test/services/fixtures/google-play-products.csv')
+  const play = readFileSync('test/support/services/google-play-products.csv')
   const file = await readCatalog([play], { store_id: 'main', currency: 'USD' })
 
   const { changes } = await apply(undefined, { ...file, type: 'consumable' })

@@ -6,8 +6,8 @@ import { takeInventory } from '../../lib/storage/copy.ts'
 import type { KeyedAccount } from '../../lib/storage/port.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { createSignal } from '../support/server.ts'
+import { newGame, SILVER, WRITES, type Write } from '../support/services/writes.ts'
 import { createShop, fileOf, openStorage } from '../support/till.ts'
-import { newGame, SILVER, WRITES, type Write } from './writes.ts'
 
 type Verb = keyof Storage
 

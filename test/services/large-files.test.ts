@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
-import { newPath } from '../storage/fixtures/places.ts'
 import { openSqlite } from '../support/sqlite.ts'
+import { newPath } from '../support/storage/places.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 test('an import yields to the event loop also while all SKUs are unknown', async (t) => {

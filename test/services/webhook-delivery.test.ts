@@ -1,6 +1,9 @@
 // run: early, soak
 import assert from 'node:assert/strict'
 import { createTill, type OutgoingMessage } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { importRefunds } from '../support/refunds.ts'
 import {
   bodies,
   DAY,
@@ -10,10 +13,7 @@ import {
   testHooks as test,
   typesOf,
   URL,
-} from '../storage/fixtures/hooks.ts'
-import { collect } from '../support/collect.ts'
-import { eventuallyHolds } from '../support/eventually.ts'
-import { importRefunds } from '../support/refunds.ts'
+} from '../support/storage/hooks.ts'
 import { createShop } from '../support/till.ts'
 
 const DOWN = { status: 503, answer: 'busy' }

@@ -1,6 +1,6 @@
 // run: early, soak
 import assert from 'node:assert/strict'
-import { bodies, OK, testHooks as test, typesOf, URL } from '../storage/fixtures/hooks.ts'
+import { bodies, OK, testHooks as test, typesOf, URL } from '../support/storage/hooks.ts'
 import { fileOf } from '../support/till.ts'
 
 const OTHER_URL = 'https://evil.example.com/'

@@ -1,8 +1,8 @@
 // Sends random requests and operations to every storage in rounds, until FUZZ_SECONDS are over. Each
 // round has its own seed. FUZZ_SEED sets the first one.
 import { type TestContext, test } from 'node:test'
-import { fuzzServer } from '../fuzz/run.ts'
-import { compareWithMemory, compareWithModel } from '../model/run.ts'
+import { fuzzServer } from '../support/fuzz/run.ts'
+import { compareWithMemory, compareWithModel } from '../support/model/run.ts'
 import { SEED } from '../support/random.ts'
 import { soakOnly } from '../support/soak.ts'
 import { allTargets, type Target } from '../support/targets.ts'

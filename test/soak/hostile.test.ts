@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { type Attack, type HostileInput, inputs } from '../hostile/inputs.ts'
-import { createTarget, type Server, startServer } from '../hostile/target.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type Attack, type HostileInput, inputs } from '../support/hostile/inputs.ts'
+import { createTarget, type Server, startServer } from '../support/hostile/target.ts'
 import { connectTo } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 
@@ -57,7 +57,7 @@ async function measure(t: TestContext, input: HostileInput): Promise<string[]> {
   for (const size of [smallSize, largeSize]) await input.prepare?.(target, size)
   await target.close()
   const server = await startServer(t, db)
-  const probe = new Worker(new URL('../hostile/probe.ts', import.meta.url), {
+  const probe = new Worker(new URL('../support/hostile/probe.ts', import.meta.url), {
     workerData: server.url,
   })
   const statuses = new Set<number>()

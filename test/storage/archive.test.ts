@@ -18,8 +18,8 @@ import type { AuditEntry } from '../../lib/domain/audit.ts'
 import { createMemoryStorage, type Storage } from '../../lib/index.ts'
 import { testOnEach } from '../support/databases.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { auditOf, newEntry } from '../support/storage/writes.ts'
 import { openStorage } from '../support/till.ts'
-import { auditOf, newEntry } from './fixtures/writes.ts'
 
 const NOBODY = 65_534
 const DAYS = [1, 2, 3, 4, 5, 6].map((day) => `2024-01-0${day}T00:00:00.000Z`)

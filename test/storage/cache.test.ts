@@ -10,11 +10,11 @@ import { bePatient } from '../support/clock.ts'
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
+import { newPath, open } from '../support/storage/places.ts'
+import { insertStores, MAIN, newItem, newStore } from '../support/storage/records.ts'
+import { findStale, insertLine, READS_PER_ROUND, takeStep } from '../support/storage/steps.ts'
+import { newEntry } from '../support/storage/writes.ts'
 import { startWorker } from '../support/worker.ts'
-import { newPath, open } from './fixtures/places.ts'
-import { insertStores, MAIN, newItem, newStore } from './fixtures/records.ts'
-import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
-import { newEntry } from './fixtures/writes.ts'
 
 /** Reads during writes. */
 const READS = soakOnly ? 600 : 20_000
@@ -298,7 +298,7 @@ test('the cache stays within its memory limit for every shape of record', {
   skip: soakOnly,
 }, async (t) => {
   const shapes = ['text', 'objects', 'arrays', 'keys', 'doubles', 'small', 'pages', 'unknown']
-  const child = fork(new URL('./fixtures/heap.ts', import.meta.url), shapes, {
+  const child = fork(new URL('../support/storage/heap.ts', import.meta.url), shapes, {
     execArgv: ['--expose-gc'],
   })
   t.after(() => child.kill())

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { newPlace, type Place, type Row } from '../support/place.ts'
+import { fill, HEADER } from '../support/storage/everything.ts'
+import { purchasesIn } from '../support/storage/imports.ts'
+import { MAIN } from '../support/storage/records.ts'
 import { createShop, fileOf } from '../support/till.ts'
-import { fill, HEADER } from './fixtures/everything.ts'
-import { purchasesIn } from './fixtures/imports.ts'
-import { MAIN } from './fixtures/records.ts'
 
 const NEVER = '9999-01-01T00:00:00.000Z'
 

@@ -21,10 +21,10 @@ import { pragma, prototypeOf, raw, watchConnections } from '../support/connectio
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { importRows, openImport, transactions } from './fixtures/imports.ts'
-import { newPath, rowsIn } from './fixtures/places.ts'
-import { addRows, insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.ts'
-import { findStale, insertLine, takeStep } from './fixtures/steps.ts'
+import { importRows, openImport, transactions } from '../support/storage/imports.ts'
+import { newPath, rowsIn } from '../support/storage/places.ts'
+import { addRows, insertShops, itemsOf, MAIN, newItem, newRow } from '../support/storage/records.ts'
+import { findStale, insertLine, takeStep } from '../support/storage/steps.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 

@@ -7,8 +7,8 @@ import { createTill, type TillError } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { soakOnly } from '../support/soak.ts'
+import { AT, insertShops, newAccount } from '../support/storage/records.ts'
 import { startWorker } from '../support/worker.ts'
-import { AT, insertShops, newAccount } from './fixtures/records.ts'
 
 const server = await startPostgres()
 type Worker = ReturnType<typeof startWorker>

@@ -10,8 +10,8 @@ import {
   purchasesIn,
   statuses,
   transactions,
-} from './fixtures/imports.ts'
-import { addRows, insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+} from '../support/storage/imports.ts'
+import { addRows, insertShops, MAIN, newRow, SIDE } from '../support/storage/records.ts'
 
 const outcome = (counts: Partial<RowOutcomes>) => {
   return { added: 0, skipped: 0, updated: 0, conflicts: [], ...counts }

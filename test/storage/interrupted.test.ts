@@ -10,10 +10,16 @@ import { testOnEach as test } from '../support/databases.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { newPlace, type Place } from '../support/place.ts'
 import { soakOnly } from '../support/soak.ts'
+import {
+  DETAILS,
+  importRows,
+  openImport,
+  statuses,
+  transactions,
+} from '../support/storage/imports.ts'
+import { expire, rowsIn } from '../support/storage/places.ts'
+import { addRows, insertShops, MAIN, newItem, newRow } from '../support/storage/records.ts'
 import { startWorker } from '../support/worker.ts'
-import { DETAILS, importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
-import { expire, rowsIn } from './fixtures/places.ts'
-import { addRows, insertShops, MAIN, newItem, newRow } from './fixtures/records.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const NO_ROWS = [0, 0, 0]

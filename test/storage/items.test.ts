@@ -8,7 +8,6 @@ import type {
 } from '../../lib/storage/port.ts'
 import { catalogPages } from '../../lib/storage/sql/lists.ts'
 import { testsOn } from '../support/databases.ts'
-import { openStorage } from '../support/till.ts'
 import {
   FOREIGN,
   insertShops,
@@ -17,7 +16,8 @@ import {
   newItem,
   newStore,
   SIDE,
-} from './fixtures/records.ts'
+} from '../support/storage/records.ts'
+import { openStorage } from '../support/till.ts'
 
 const setPrice = (storage: Storage, name: string, price: number) =>
   storage.updateItem(`itm_${name}`, (item) => ({

@@ -5,9 +5,9 @@ import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumOutcomes } from '../../lib/storage/sql/purchases/row-outcomes.ts'
 import { soakOnly } from '../support/soak.ts'
-import { openImport, purchaseOf, purchasesIn } from './fixtures/imports.ts'
-import { newPath, open } from './fixtures/places.ts'
-import { insertShops, MAIN, newRow } from './fixtures/records.ts'
+import { openImport, purchaseOf, purchasesIn } from '../support/storage/imports.ts'
+import { newPath, open } from '../support/storage/places.ts'
+import { insertShops, MAIN, newRow } from '../support/storage/records.ts'
 
 /** More rows than a block has, and those before it that are indexed at once. */
 const UNORDERED = soakOnly ? 44_000 : 64_000

@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
-import { insertProjects } from './fixtures/records.ts'
+import { insertProjects } from '../support/storage/records.ts'
 
 const server = await startPostgres()
 const skip = pgbouncerPath === undefined && 'pgbouncer is not installed'

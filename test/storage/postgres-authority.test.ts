@@ -6,9 +6,9 @@ import type { Authority } from '../../lib/domain/authority.ts'
 import type { Storage } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
-import { openImport } from './fixtures/imports.ts'
-import { AT, insertShops, MAIN, newItem, newRow } from './fixtures/records.ts'
-import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
+import { openImport } from '../support/storage/imports.ts'
+import { AT, insertShops, MAIN, newItem, newRow } from '../support/storage/records.ts'
+import { auditOf, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
 
 const server = await startPostgres()
 

@@ -11,9 +11,9 @@ import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/p
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
+import { AT, insertProjects } from '../support/storage/records.ts'
+import { findStale, insertLine, READS_PER_ROUND, takeStep } from '../support/storage/steps.ts'
 import { createShop } from '../support/till.ts'
-import { AT, insertProjects } from './fixtures/records.ts'
-import { findStale, insertLine, READS_PER_ROUND, takeStep } from './fixtures/steps.ts'
 
 const server = await startPostgres()
 const random = createRandom()

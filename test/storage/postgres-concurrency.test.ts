@@ -7,8 +7,8 @@ import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createRandom } from '../support/random.ts'
 import { soakOnly } from '../support/soak.ts'
-import { openImport, purchasesIn } from './fixtures/imports.ts'
-import { insertShops, MAIN, newRow } from './fixtures/records.ts'
+import { openImport, purchasesIn } from '../support/storage/imports.ts'
+import { insertShops, MAIN, newRow } from '../support/storage/records.ts'
 
 // Recordings, imports, undos and erasures run at once on two servers, in one store. Each writes down
 // what the storage has acknowledged. In the end, the store must contain exactly that.

@@ -7,8 +7,15 @@ import type { PurchaseImport } from '../../lib/storage/port.ts'
 import { sumOutcomes } from '../../lib/storage/sql/purchases/row-outcomes.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
-import { importRows, openImport, purchasesIn, transactions } from './fixtures/imports.ts'
-import { addRows, insertShops, MAIN, newItem, newRow, newStore } from './fixtures/records.ts'
+import { importRows, openImport, purchasesIn, transactions } from '../support/storage/imports.ts'
+import {
+  addRows,
+  insertShops,
+  MAIN,
+  newItem,
+  newRow,
+  newStore,
+} from '../support/storage/records.ts'
 
 const server = await startPostgres()
 const BLOCK = 10_000

@@ -4,10 +4,10 @@ import { type TestContext, test } from 'node:test'
 import { createTill, type Storage } from '../../lib/index.ts'
 import { catalogPages } from '../../lib/storage/sql/lists.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { fill } from '../support/storage/everything.ts'
+import { insertShops, MAIN, newItem, newProject, newStore } from '../support/storage/records.ts'
+import { newEntry } from '../support/storage/writes.ts'
 import { createShop } from '../support/till.ts'
-import { fill } from './fixtures/everything.ts'
-import { insertShops, MAIN, newItem, newProject, newStore } from './fixtures/records.ts'
-import { newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres()
 

@@ -5,8 +5,8 @@ import type { PostgresOptions, Storage } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
-import { importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
-import { addRows, insertShops, MAIN, newRow } from './fixtures/records.ts'
+import { importRows, openImport, statuses, transactions } from '../support/storage/imports.ts'
+import { addRows, insertShops, MAIN, newRow } from '../support/storage/records.ts'
 
 const server = await startPostgres()
 const GAP = 2 ** 16

@@ -10,7 +10,7 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { drivenBy, openPostgres, PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { soakOnly } from '../support/soak.ts'
-import { openImport, purchasesIn } from './fixtures/imports.ts'
+import { openImport, purchasesIn } from '../support/storage/imports.ts'
 import {
   AT,
   addRows,
@@ -24,8 +24,8 @@ import {
   newKey,
   newRow,
   newStore,
-} from './fixtures/records.ts'
-import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
+} from '../support/storage/records.ts'
+import { auditOf, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
 
 const server = await startPostgres({ restarts: !soakOnly })
 

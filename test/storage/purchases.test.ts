@@ -7,8 +7,16 @@ import type { Page } from '../../lib/storage/port.ts'
 import { pagesOf } from '../../lib/storage/sql/lists.ts'
 import { collect } from '../support/collect.ts'
 import { testsOn } from '../support/databases.ts'
-import { DETAILS, importRows } from './fixtures/imports.ts'
-import { FOREIGN, insertShops, MAIN, newItem, newRow, newStore, SIDE } from './fixtures/records.ts'
+import { DETAILS, importRows } from '../support/storage/imports.ts'
+import {
+  FOREIGN,
+  insertShops,
+  MAIN,
+  newItem,
+  newRow,
+  newStore,
+  SIDE,
+} from '../support/storage/records.ts'
 
 const ACCOUNT = { account_id: 'acc_1' }
 const LARGEST = Number.MAX_SAFE_INTEGER

@@ -7,9 +7,8 @@ import { createWriteQueue } from '../../lib/storage/sqlite/queue.ts'
 import { bePatient, hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { soakOnly } from '../support/soak.ts'
-import { startWorker } from '../support/worker.ts'
-import { importRows, transactions } from './fixtures/imports.ts'
-import { newPath, open, openShops } from './fixtures/places.ts'
+import { importRows, transactions } from '../support/storage/imports.ts'
+import { newPath, open, openShops } from '../support/storage/places.ts'
 import {
   insertShops,
   itemsOf,
@@ -19,7 +18,8 @@ import {
   newKey,
   newRow,
   newStore,
-} from './fixtures/records.ts'
+} from '../support/storage/records.ts'
+import { startWorker } from '../support/worker.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 /** The writes of each of three processes. */

@@ -15,8 +15,8 @@ import {
   newKey,
   newProject,
   newStore,
-} from './fixtures/records.ts'
-import { newEntry } from './fixtures/writes.ts'
+} from '../support/storage/records.ts'
+import { newEntry } from '../support/storage/writes.ts'
 
 const ODD = 'line\nline\ttab Stüdio 日本 \u{1F600} \u2028 \u007f \\ "quoted" \''
 /** Compares the order of keys too, and treats `__proto__` as a normal key. */

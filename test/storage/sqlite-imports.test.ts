@@ -9,9 +9,14 @@ import { userKey } from '../../lib/storage/sqlite/user-key.ts'
 import { hurry } from '../support/clock.ts'
 import { raw, watchConnections } from '../support/connections.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { startWorker } from '../support/worker.ts'
-import { DETAILS, importRows, openImport, statuses, transactions } from './fixtures/imports.ts'
-import { createSchema, newPath, open, openShops } from './fixtures/places.ts'
+import {
+  DETAILS,
+  importRows,
+  openImport,
+  statuses,
+  transactions,
+} from '../support/storage/imports.ts'
+import { createSchema, newPath, open, openShops } from '../support/storage/places.ts'
 import {
   AT,
   addRows,
@@ -21,7 +26,8 @@ import {
   newItem,
   newRow,
   SIDE,
-} from './fixtures/records.ts'
+} from '../support/storage/records.ts'
+import { startWorker } from '../support/worker.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const LONG = 'x'.repeat(200)

@@ -9,11 +9,11 @@ import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { importRows } from '../support/storage/imports.ts'
+import { NEWEST, newPath, open } from '../support/storage/places.ts'
+import { insertShops, MAIN, newItem, newRow, SIDE } from '../support/storage/records.ts'
+import { LATER, newIdempotencyRecord } from '../support/storage/writes.ts'
 import { threadsOf } from '../support/threads.ts'
-import { importRows } from './fixtures/imports.ts'
-import { NEWEST, newPath, open } from './fixtures/places.ts'
-import { insertShops, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
-import { LATER, newIdempotencyRecord } from './fixtures/writes.ts'
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 /** `PRAGMA synchronous=FULL`, as SQLite returns it. */

@@ -10,7 +10,7 @@ import { openSqliteStorage, type PostgresOptions, type Storage } from '../../lib
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
-import { MAIN } from './fixtures/records.ts'
+import { MAIN } from '../support/storage/records.ts'
 
 type Prepare = SqliteDriver['prepare']
 

@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { Storage, UndoOutcome } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
-import { DETAILS, importRows, openImport, purchasesIn } from './fixtures/imports.ts'
-import { addRows, insertShops, MAIN, newRow } from './fixtures/records.ts'
+import { DETAILS, importRows, openImport, purchasesIn } from '../support/storage/imports.ts'
+import { addRows, insertShops, MAIN, newRow } from '../support/storage/records.ts'
 
 const UNDONE_AT = '2026-02-03T04:05:06.789Z'
 

@@ -17,14 +17,14 @@ import { pragma, raw } from '../support/connections.ts'
 import { smallDisk } from '../support/disk.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { answersOf } from '../support/storage/answers.ts'
+import { newPath } from '../support/storage/places.ts'
 import { fileOf } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
-import { answersOf } from './fixtures/answers.ts'
-import { newPath } from './fixtures/places.ts'
 
-// fixtures/schema-30.mjs made these databases with the first version of the schema.
+// support/storage/schema-30.mjs made these databases with the first version of the schema.
 const fixture = (name: string) =>
-  readFileSync(join('test/storage/fixtures', `schema-30.${name}`), 'utf8')
+  readFileSync(join('test/support/storage', `schema-30.${name}`), 'utf8')
 
 /** These tables have rows only in a transaction, or in an unfinished copy. */
 const EMPTY_TABLES = ['audit_archive', 'audit_pseudonym', 'unfinished_copy']

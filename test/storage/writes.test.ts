@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import { takeInventory } from '../../lib/storage/copy.ts'
 import type { Storage, WriteOptions } from '../../lib/storage/port.ts'
 import { testsOn } from '../support/databases.ts'
-import { AT, insertShops, newItem, newStore } from './fixtures/records.ts'
-import { auditOf, LATER, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
+import { AT, insertShops, newItem, newStore } from '../support/storage/records.ts'
+import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
 
 const test = testsOn(insertShops)
 

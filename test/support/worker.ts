@@ -3,12 +3,12 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
-import type { methods } from '../storage/fixtures/worker.ts'
 import { eventuallyHolds } from './eventually.ts'
+import type { methods } from './storage/worker.ts'
 
-/** A process that works on a storage; see storage/fixtures/worker.ts. */
+/** A process that works on a storage; see storage/worker.ts. */
 export function startWorker(t: TestContext) {
-  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url))
+  const child = fork(new URL('./storage/worker.ts', import.meta.url))
   const gone = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
 

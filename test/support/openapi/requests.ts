@@ -1,8 +1,8 @@
-import type { Call } from '../../conformance/client.ts'
-import { CREDENTIALS, endpointOf } from '../../conformance/endpoints.ts'
-import type { Till } from '../../lib/index.ts'
-import type { Parts } from '../support/server.ts'
-import { createShop, fileOf } from '../support/till.ts'
+import type { Call } from '../../../conformance/client.ts'
+import { CREDENTIALS, endpointOf } from '../../../conformance/endpoints.ts'
+import type { Till } from '../../../lib/index.ts'
+import type { Parts } from '../server.ts'
+import { createShop, fileOf } from '../till.ts'
 import { type Operation, operations } from './document.ts'
 
 type Shop = Awaited<ReturnType<typeof createManagedShop>>

@@ -1,4 +1,4 @@
-import { fc } from '../support/seeds.ts'
+import { fc } from '../seeds.ts'
 
 /** Names a record made so far by its position. The index wraps around; -1 is the latest. */
 type Index = number

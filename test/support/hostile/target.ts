@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { serveProcess } from '../support/cli.ts'
-import { createShop } from '../support/till.ts'
+import { createTill, openSqliteStorage } from '../../../lib/index.ts'
+import { serveProcess } from '../cli.ts'
+import { createShop } from '../till.ts'
 
 /** The shop that a hostile input is sent to. */
 export type Target = Awaited<ReturnType<typeof createTarget>>

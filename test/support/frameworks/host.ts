@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import type { HandlerOptions, LogEntry } from '../../http/index.ts'
-import { createHandler } from '../../http/index.ts'
-import type { Till } from '../../lib/index.ts'
-import { listenOn } from '../support/listen.ts'
-import { assertProblem, createClient, importForm, type Send } from '../support/server.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import type { HandlerOptions, LogEntry } from '../../../http/index.ts'
+import { createHandler } from '../../../http/index.ts'
+import type { Till } from '../../../lib/index.ts'
+import { listenOn } from '../listen.ts'
+import { assertProblem, createClient, importForm, type Send } from '../server.ts'
+import { createShop, memoryTill } from '../till.ts'
 
 /** A middleware of Express, which most frameworks can use. */
 export type Middleware = (

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { finished } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
-import { type ClientOptions, createClient } from '../../client/index.ts'
-import { listenOn } from '../support/listen.ts'
-import { serveShop, type TestServerOptions } from '../support/server.ts'
+import { type ClientOptions, createClient } from '../../../client/index.ts'
+import { listenOn } from '../listen.ts'
+import { serveShop, type TestServerOptions } from '../server.ts'
 
 /**
  * How a request fails. `refused`: the connection breaks before the server gets the request. `lost`:

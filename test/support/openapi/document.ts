@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { createOpenApi } from '../../http/index.ts'
+import { createOpenApi } from '../../../http/index.ts'
 
 export interface Schema {
   readonly [keyword: string]: unknown

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Reply } from '../support/server.ts'
+import type { Reply } from '../server.ts'
 import { type document, mistakesOf, type Operation, type Response, resolve } from './document.ts'
 
 /** Headers of HTTP itself, and headers with the same meaning in every answer. */

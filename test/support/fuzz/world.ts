@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
-import type { Till } from '../../lib/index.ts'
+import type { Till } from '../../../lib/index.ts'
 import { createManagedShop } from '../openapi/requests.ts'
-import { createShop } from '../support/till.ts'
+import { createShop } from '../till.ts'
 
 export type World = Awaited<ReturnType<typeof createWorld>>
 

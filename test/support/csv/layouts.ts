@@ -1,7 +1,7 @@
-import type { LayoutOptions } from '../../lib/csv/layout.ts'
-import { assertLayoutChoice, layoutFields } from '../../lib/csv/options.ts'
-import { parseObject } from '../../lib/domain/fields.ts'
-import { read } from '../support/purchase-file.ts'
+import type { LayoutOptions } from '../../../lib/csv/layout.ts'
+import { assertLayoutChoice, layoutFields } from '../../../lib/csv/options.ts'
+import { parseObject } from '../../../lib/domain/fields.ts'
+import { read } from '../purchase-file.ts'
 
 /** Parses the options of an import as the library does. */
 export const parseLayoutChoice = (input: object) => {

@@ -10,8 +10,8 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core'
-import type { ServeOptions } from '../../http/index.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import type { ServeOptions } from '../../../http/index.ts'
+import { temporaryFolder } from '../folder.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const executablePath = CHROMIUM.find(existsSync)
@@ -20,8 +20,8 @@ export const skip = executablePath === undefined && 'Chromium is not installed'
 /** Serves the built console on a SQLite file, and sends webhooks. */
 export async function serveConsole(t: TestContext, options: ServeOptions = {}) {
   const load = (path: string) => import(pathToFileURL(resolve(path)).href)
-  const lib: typeof import('../../lib/index.ts') = await load('dist/lib/index.js')
-  const http: typeof import('../../http/index.ts') = await load('dist/http/index.js')
+  const lib: typeof import('../../../lib/index.ts') = await load('dist/lib/index.js')
+  const http: typeof import('../../../http/index.ts') = await load('dist/http/index.js')
   const storage = await lib.openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const till = lib.createTill({ storage })
   const account = await till.accounts.create({ name: 'Ember Studio' })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { TillError } from '../../lib/errors.ts'
+import { TillError } from '../../../lib/errors.ts'
 
 /**
  * The errors of a parse function as `field: code`, or the message for an error without fields.

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose'
-import type { AuditEntry, Session } from '../../lib/index.ts'
-import { type KeyedAccount, pseudonymOf, type Storage } from '../../lib/storage/port.ts'
-import { collect } from '../support/collect.ts'
-import { fileOf, type Shop } from '../support/till.ts'
+import type { AuditEntry, Session } from '../../../lib/index.ts'
+import { type KeyedAccount, pseudonymOf, type Storage } from '../../../lib/storage/port.ts'
+import { collect } from '../collect.ts'
+import { fileOf, type Shop } from '../till.ts'
 
 export const REQUEST_ID = 'request-1'
 const OPTIONS = { requestId: REQUEST_ID }

@@ -1,10 +1,10 @@
-import { CREDENTIALS, endpointOf } from '../../conformance/endpoints.ts'
-import { conformanceRows } from '../../conformance/table.ts'
-import { createWorld } from '../../conformance/world.ts'
+import { CREDENTIALS, endpointOf } from '../../../conformance/endpoints.ts'
+import { conformanceRows } from '../../../conformance/table.ts'
+import { createWorld } from '../../../conformance/world.ts'
 import { type Operation, operations } from '../openapi/document.ts'
 import { exampleOf, operationOf, requestOf } from '../openapi/requests.ts'
-import { fc } from '../support/seeds.ts'
-import { createClient, inChunks, type Parts, type Send } from '../support/server.ts'
+import { fc } from '../seeds.ts'
+import { createClient, inChunks, type Parts, type Send } from '../server.ts'
 import type { World } from './world.ts'
 
 export type Header = readonly [name: string, value: string]

@@ -7,9 +7,9 @@ import {
   type Store,
   type Till,
   TillError,
-} from '../../lib/index.ts'
-import { collect } from '../support/collect.ts'
-import { fileOf } from '../support/till.ts'
+} from '../../../lib/index.ts'
+import { collect } from '../collect.ts'
+import { fileOf } from '../till.ts'
 import type { Action, Caller, Handlers, Row } from './actions.ts'
 
 /** The outcome of an action, without ids, so that outcomes can be compared. */
