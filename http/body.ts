@@ -144,13 +144,22 @@ export async function receiveBody(
     let received = 0
     let isSettled = false
     let isPaused = false
-    const settle = (error?: unknown) => {
+    const stop = () => {
       isSettled = true
       clearTimeout(timer)
-      stream.off('data', onData).off('end', settle).off('error', settle).off('close', onClose)
-      if (!error) return resolve()
+      stream.off('data', onData).off('end', onEnd).off('error', fail).off('close', onClose)
+    }
+    const fail = (error: unknown) => {
+      if (isSettled) return
+      stop()
       stream.pause() // the rest waits until the caller discards it
       reject(error)
+    }
+    const resume = () => {
+      if (isSettled) return
+      isPaused = false
+      timer.refresh()
+      stream.resume()
     }
     const onData = (chunk: Buffer) => {
       received += chunk.length
@@ -158,31 +167,25 @@ export async function receiveBody(
       try {
         assertSize(received, bytes)
         const taking = take(chunk)
-        if (taking) pauseFor(taking)
+        if (!taking) return
+        isPaused = true
+        stream.pause()
+        taking.then(resume, fail)
       } catch (error) {
-        settle(error)
+        fail(error)
       }
     }
-    const pauseFor = async (taking: Promise<void>) => {
-      isPaused = true
-      stream.pause()
-      try {
-        await taking
-        isPaused = false
-        if (isSettled) return
-        timer.refresh()
-        stream.resume()
-      } catch (error) {
-        if (!isSettled) settle(error)
-      }
+    const onEnd = () => {
+      stop()
+      resolve()
     }
-    const onClose = () => settle(hangUpError(stream))
+    const onClose = () => fail(hangUpError(stream))
     const onTimeout = () => {
-      if (!isPaused)
-        settle(new TransportFault('request_timeout', 'The body took too long to arrive'))
+      if (isPaused) return
+      fail(new TransportFault('request_timeout', 'The body took too long to arrive'))
     }
     const timer = setTimeout(onTimeout, timeout)
-    stream.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
+    stream.on('data', onData).on('end', onEnd).on('error', fail).on('close', onClose)
   })
 }
 

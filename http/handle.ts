@@ -126,6 +126,21 @@ export function createListener(
     if (record) recordOutcome(exchange, record, failure)
   }
 
+  /** Sends a cached answer if the data has not changed since, else runs the request. */
+  const checkAndAnswer = (exchange: NodeExchange, known: CacheableRead) => {
+    const account = known.caller.account_id
+    reads.acquire(account) // the read counts in the concurrency limit during the check
+    repeated?.check((isCurrent) => {
+      reads.release(account)
+      if (!isCurrent) return run(exchange)
+      try {
+        answerAgain(exchange, known)
+      } catch {
+        exchange.request.socket.destroy?.()
+      }
+    })
+  }
+
   const start = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', ignore) // the error means that the client reset the connection
     const create = () =>
@@ -133,21 +148,8 @@ export function createListener(
     if (!response.socket) return startPipelined(request.socket, response, () => run(create()))
     const exchange = create()
     const known = isRead(exchange) ? repeated?.find(exchange) : undefined
-    if (!repeated || !known || !reads.hasRoom(known.caller.account_id)) {
-      return run(exchange)
-    }
-    const account = known.caller.account_id
-    // The read counts in the concurrency limit while the server checks its cached answer.
-    reads.acquire(account)
-    repeated.check((isCurrent) => {
-      reads.release(account)
-      if (!isCurrent) return run(exchange)
-      try {
-        answerAgain(exchange, known)
-      } catch {
-        request.socket.destroy?.()
-      }
-    })
+    if (known && reads.hasRoom(known.caller.account_id)) checkAndAnswer(exchange, known)
+    else run(exchange)
   }
   return { has, start }
 }
