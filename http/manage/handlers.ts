@@ -1,24 +1,30 @@
 import {
+  type BuyersQuery,
   type CallOptions,
   type CatalogPlan,
+  type CatalogRequest,
+  type ItemQuery,
   type KeyedAccount,
+  type ListQuery,
   MAX_PAGE,
   type NewAccountKey,
+  type OverviewQuery,
   type SummaryQuery,
   type Till,
+  type WebhookLogQuery,
+  type WebhookQuery,
 } from '../../lib/index.ts'
 import type { operations } from '../../lib/operations.ts'
 
-/** The input of an operation: the caller and the parsed request. */
-export interface ManageCall {
+/** A call of an operation: the caller and the parsed request. */
+export interface ManageCall<Input> {
   readonly till: Till
   readonly caller: KeyedAccount
   /**
    * The path parameters, and the documented fields of the query or body; for an operation that
-   * takes only an id, the id. The type is `never`, which every method accepts as its input. The
-   * library validates the fields.
+   * takes only an id, the id. The library validates the fields.
    */
-  readonly input: never
+  readonly input: Input
   readonly options: CallOptions
   /** Aborted when the client has gone; only for reports. */
   readonly signal: AbortSignal | undefined
@@ -30,7 +36,8 @@ type LibraryMethod = {
   [N in keyof Till & string]: `${N}.${keyof Till[N] & string}`
 }[keyof Till & string]
 
-export type Handler = (call: ManageCall) => Promise<object> | AsyncIterable<string>
+/** Each handler states the type of its input: that of the library's method. */
+export type Handler = (call: ManageCall<never>) => Promise<object> | AsyncIterable<string>
 
 /** Requires a handler for each operation that the library does not have under the same name. */
 type Handlers = {
@@ -47,46 +54,48 @@ const MAX_ENDPOINTS = 20
 /** The operations that do more than call the library's method of the same name. */
 export const handlers: Handlers = {
   'account.get': async ({ caller: { key_id: _, ...account } }) => account,
-  'keys.list': async ({ till, caller, input }) => {
+  'keys.list': async ({ till, caller, input }: ManageCall<ListQuery>) => {
     const { keys, ...next } = await till.accounts.pageOfKeys(caller, input)
     const shown = keys.map((key) => ({ ...key, current: key.key_id === caller.key_id }))
     return { keys: shown, ...next }
   },
-  'keys.add': ({ till, caller, input, options }) =>
-    till.accounts.addKey(caller, { ...options, ...(input as NewAccountKey) }),
-  'keys.revoke': async ({ till, caller, input: key_id, options }) => {
+  'keys.add': ({ till, caller, input, options }: ManageCall<NewAccountKey>) =>
+    till.accounts.addKey(caller, { ...options, ...input }),
+  'keys.revoke': async ({ till, caller, input: key_id, options }: ManageCall<string>) => {
     await till.accounts.revokeKey(caller, key_id, options)
     return { key_id }
   },
-  'audit.list': ({ till, caller, input }) => till.accounts.listAudit(caller, input),
+  'audit.list': ({ till, caller, input }: ManageCall<ListQuery>) =>
+    till.accounts.listAudit(caller, input),
 
-  'items.list': async ({ till, caller, input }) => {
+  'items.list': async ({ till, caller, input }: ManageCall<ItemQuery>) => {
     const { revision: _, ...page } = await till.items.list(caller, input)
     return page
   },
-  'catalog.export': ({ till, caller, input: project_id }) =>
+  'catalog.export': ({ till, caller, input: project_id }: ManageCall<string>) =>
     till.catalog.export(caller, { project_id }),
-  'catalog.plan': async ({ till, caller, input }) =>
+  'catalog.plan': async ({ till, caller, input }: ManageCall<CatalogRequest>) =>
     showPlan(await till.catalog.plan(caller, input)),
-  'catalog.apply': async ({ till, caller, input, options }) =>
+  'catalog.apply': async ({ till, caller, input, options }: ManageCall<CatalogRequest>) =>
     showPlan(await till.catalog.apply(caller, input, options)),
-  'purchases.overview': ({ till, caller, input, signal }) =>
+  'purchases.overview': ({ till, caller, input, signal }: ManageCall<OverviewQuery>) =>
     till.purchases.overview(caller, input, { signal }),
-  'purchases.buyers': ({ till, caller, input, signal }) =>
+  'purchases.buyers': ({ till, caller, input, signal }: ManageCall<BuyersQuery>) =>
     till.purchases.buyers(caller, input, { signal }),
-  'purchases.summarize': async ({ till, caller, input, signal }) => {
-    const query = { ...(input as SummaryQuery), maxGroups: MAX_GROUPS }
+  'purchases.summarize': async ({ till, caller, input, signal }: ManageCall<SummaryQuery>) => {
+    const query = { ...input, maxGroups: MAX_GROUPS }
     return { summaries: await till.purchases.summarize(caller, query, { signal }) }
   },
-  'webhooks.list': ({ till, caller, input }) => {
-    const { limit = MAX_ENDPOINTS } = input as { readonly limit?: string }
+  'webhooks.list': ({ till, caller, input }: ManageCall<WebhookQuery>) => {
+    const { limit = MAX_ENDPOINTS } = input
     const isLarge = Number(limit) > MAX_ENDPOINTS && Number(limit) <= MAX_PAGE
     return till.webhooks.list(caller, {
-      ...(input as object),
+      ...input,
       limit: isLarge ? MAX_ENDPOINTS : limit,
     })
   },
-  'webhooks.deliveries': ({ till, caller, input }) => till.webhooks.log(caller, input),
+  'webhooks.deliveries': ({ till, caller, input }: ManageCall<WebhookLogQuery>) =>
+    till.webhooks.log(caller, input),
 }
 
 /** A catalog plan with only its first changes. Its counts include all changes. */
