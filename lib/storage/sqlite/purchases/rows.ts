@@ -21,19 +21,18 @@ export function insertRows(
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
     const sent = rows.slice(start, start + ROWS_A_STATEMENT)
     const stored = sent.map(valuesOf)
-    const shared = stored[0] as SqliteValue[]
-    let varying = sent.length < ROWS_A_STATEMENT ? ALL : 0
-    for (const each of stored) {
-      for (let i = 0; i < COLUMNS.length; i++) if (each[i] !== shared[i]) varying |= 1 << i
-    }
+    const [example = []] = stored
+    const varies = (place: number) => stored.some((values) => values[place] !== example[place])
+    const varying = sent.length < ROWS_A_STATEMENT ? PLACES : PLACES.filter(varies)
+    const shared = PLACES.filter((place) => !varying.includes(place))
     const values: SqliteValue[] = [seq]
-    pushValues(values, shared, ~varying)
+    pushValues(values, example, shared)
     values.push(first + start)
     for (const [i, { transaction_id, sku, purchased_at }] of sent.entries()) {
       values.push(transaction_id, sku, purchased_at)
       pushValues(values, stored[i] as SqliteValue[], varying)
     }
-    db.run(insertionOf(sent.length * (ALL + 1) + varying), ...values)
+    db.run(insertionOf([sent.length, ...varying].join()), ...values)
   }
 }
 
@@ -41,7 +40,7 @@ export function insertRows(
 // storing it: with five such columns, an insertion takes 0.7 of the time (bench/). A statement with
 // fewer rows binds every value, which limits the number of different statements.
 const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata', 'expires_at']
-const ALL = 2 ** COLUMNS.length - 1
+const PLACES = [...COLUMNS.keys()]
 
 /** The values of `COLUMNS`. */
 function valuesOf(row: Entry): SqliteValue[] {
@@ -58,17 +57,20 @@ function valuesOf(row: Entry): SqliteValue[] {
   ]
 }
 
-function pushValues(values: SqliteValue[], row: readonly SqliteValue[], columns: number): void {
-  for (let i = 0; i < COLUMNS.length; i++) if (columns & (1 << i)) values.push(row[i] ?? null)
+function pushValues(
+  values: SqliteValue[],
+  row: readonly SqliteValue[],
+  places: readonly number[],
+): void {
+  for (const place of places) values.push(row[place] ?? null)
 }
 
-/** The statement for the key `rows * (ALL + 1) + varying`. */
-const insertionOf = memoize((key: number) => {
-  const varying = key & ALL
-  const rows = key >> COLUMNS.length
-  let place = 4
-  const selected = COLUMNS.map((_, i) => (varying & (1 << i) ? `column${++place}` : '?'))
-  const row = `${', ?'.repeat(place - 1)})`
+/** The statement for a key of the number of rows, and the places of the columns that vary. */
+const insertionOf = memoize((key: string) => {
+  const [rows = 0, ...varying] = key.split(',').map(Number)
+  const selected = COLUMNS.map(() => '?')
+  for (const [i, place] of varying.entries()) selected[place] = `column${5 + i}`
+  const row = `${', ?'.repeat(3 + varying.length)})`
   // If `seq` is NULL, SQLite uses the number after that of the previous row.
   const values = [`(?${row}`, ...Array(rows - 1).fill(`(NULL${row}`)]
   return `INSERT OR FAIL INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
