@@ -54,13 +54,13 @@ function afterEarlierAnswers(connections: Connections, socket: Socket, act: () =
   }
 }
 
-function answer(fault: TransportFault, socket: Socket, { record, limits }: ServerContext): void {
+function answer(fault: TransportFault, socket: Socket, { observe, limits }: ServerContext): void {
   if (!socket.writable) return
   const request_id = randomUUID()
   const reply = problemReply(fault, request_id)
   socket.end(format(reply))
   const client = connectionAddress(socket)
-  record?.({ method: '', route: undefined, request_id, client }, { status: reply.status, ms: 0 })
+  observe?.({ method: '', route: undefined, request_id, client }, { status: reply.status, ms: 0 })
   // Closes the connection even if the client never closes its side.
   setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }

@@ -35,7 +35,7 @@ export function createFetchHandler(
   options: HandlerOptions<Request> = {},
 ): FetchHandler {
   const context = createServerContext(till, options)
-  const { limits, trustProxy, basePath, record } = context
+  const { limits, trustProxy, basePath, observe } = context
   const { has, respond } = createCore(till, context)
 
   const handler = async (request: Request, info: FetchInfo = {}): Promise<Response> => {
@@ -54,7 +54,7 @@ export function createFetchHandler(
       const isHangUp = failure !== undefined && (isCut || failure === exchange.hangUp)
       const isFault = failure !== undefined && !isHangUp && (status === 500 || hasCause(failure))
       const ms = performance.now() - started
-      record?.(exchange, { status: isHangUp ? 499 : status, ms, failure, isFault })
+      observe?.(exchange, { status: isHangUp ? 499 : status, ms, failure, isFault })
     }
 
     let reply: Reply

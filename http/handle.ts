@@ -15,7 +15,7 @@ import {
   type Target,
   targetOf,
 } from './head.ts'
-import { hasCause, type Recorder } from './log.ts'
+import { hasCause, type Observer } from './log.ts'
 import type { HandlerOptions } from './options.ts'
 import { createPipelining } from './pipelining.ts'
 import { type CacheableRead, createRepeatedReads } from './repeated-reads.ts'
@@ -69,14 +69,14 @@ export function createListener(
   context: ServerContext,
   read: (request: IncomingMessage) => RequestHeaders,
 ) {
-  const { limits, record, concurrency } = context
+  const { limits, observe, concurrency } = context
   const { reads } = concurrency
   const startPipelined = createPipelining(limits.pipelined)
   const { has, respond, repeat } = createCore(till, context)
   const repeated = till.dataVersion && createRepeatedReads(till.dataVersion)
 
   const answer = async (exchange: NodeExchange) => {
-    const remember = isRead(exchange) ? repeated?.recorder(exchange) : undefined
+    const remember = isRead(exchange) ? repeated?.startRead(exchange) : undefined
     try {
       assertHost(exchange.request, exchange.headers)
       const reply = await respond(exchange, remember)
@@ -123,7 +123,7 @@ export function createListener(
 
   const finish = (exchange: NodeExchange, failure: unknown) => {
     discardRest(exchange.request, exchange.answer, limits)
-    if (record) recordOutcome(exchange, record, failure)
+    if (observe) observeOutcome(exchange, observe, failure)
   }
 
   /** Sends a cached answer if the data has not changed since, else runs the request. */
@@ -189,7 +189,7 @@ class NodeExchange implements Exchange {
     request: IncomingMessage,
     response: ServerResponse,
     headers: RequestHeaders,
-    { trustProxy, basePath, record }: ServerContext,
+    { trustProxy, basePath, observe }: ServerContext,
     together: Together,
   ) {
     this.request = request
@@ -200,7 +200,7 @@ class NodeExchange implements Exchange {
     this.request_id = requestIdOf(headers)
     this.client = forwardedAddress(headers, trustProxy) ?? connectionAddress(request.socket)
     this.url = 'originalUrl' in request ? undefined : request.url
-    this.started = record ? performance.now() : 0
+    this.started = observe ? performance.now() : 0
     this.#basePath = basePath
   }
 
@@ -243,7 +243,7 @@ class NodeExchange implements Exchange {
 }
 
 /** Logs a request, and counts it in the metrics. `failure` is the thrown value. */
-function recordOutcome(exchange: NodeExchange, record: NonNullable<Recorder>, failure: unknown) {
+function observeOutcome(exchange: NodeExchange, observe: NonNullable<Observer>, failure: unknown) {
   const { request, answer: response, started } = exchange
   // The credential was revoked while the answer was sent.
   const isRevoked = failure instanceof TillError && failure.kind === 'unauthenticated'
@@ -253,7 +253,7 @@ function recordOutcome(exchange: NodeExchange, record: NonNullable<Recorder>, fa
   // The socket is destroyed if the client disconnected, or if an internal error cut off an answer.
   const statusWhenClosed = isFault ? 500 : 499
   const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
-  record(exchange, { status, ms: performance.now() - started, failure, isFault })
+  observe(exchange, { status, ms: performance.now() - started, failure, isFault })
 }
 
 /** Whether the request or its socket emitted this error, because the client disconnected. */

@@ -43,7 +43,7 @@ export interface LogOptions {
 }
 
 /** The facts of a request for the log and the metrics. The method is '' if Node could not parse it. */
-type Recorded = Pick<Exchange, 'method' | 'route' | 'request_id' | 'client'> &
+type Observed = Pick<Exchange, 'method' | 'route' | 'request_id' | 'client'> &
   Partial<Pick<Exchange, 'account_id' | 'project_id'>>
 
 /** The outcome of a request. Handling it took `ms` milliseconds. */
@@ -60,9 +60,9 @@ interface Outcome {
  * A function that logs a request and counts it in the metrics. Undefined when both are disabled;
  * requests are then not even timed.
  */
-export type Recorder = ((request: Recorded, outcome: Outcome) => void) | undefined
+export type Observer = ((request: Observed, outcome: Outcome) => void) | undefined
 
-export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Metrics): Recorder {
+export function createObserver({ log, logOnlyErrors }: LogOptions, metrics?: Metrics): Observer {
   if (!log && !metrics) return undefined
   return (request, outcome) => {
     const { method, route, account_id } = request
@@ -91,7 +91,7 @@ function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
   }
 }
 
-function entryOf(request: Recorded, { status, ms, failure, isFault }: Outcome): LogEntry {
+function entryOf(request: Observed, { status, ms, failure, isFault }: Outcome): LogEntry {
   const { method, request_id, client, account_id, project_id } = request
   const route = request.route?.path ?? null
   // Assigns the optional fields one by one: object spread takes 0.5 µs more (bench/read).

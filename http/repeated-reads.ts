@@ -76,10 +76,10 @@ export function createRepeatedReads(version: DataVersion) {
     },
 
     /**
-     * Returns the function that caches the answer of a request. Call `recorder` before the first
-     * read, because it notes the current version of the data.
+     * Returns the function that caches the answer of a request. Call it before the first read,
+     * because it notes the current version of the data.
      */
-    recorder({ headers: { authorization }, url }: ReadRequest) {
+    startRead({ headers: { authorization }, url }: ReadRequest) {
       const before = version.current()
       return (read: CacheableRead): void => {
         const { caller, answer } = read

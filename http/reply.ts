@@ -141,10 +141,10 @@ function writeHead(
     response.writeHead(status, headers as string[])
     return
   }
-  const record: { [name: string]: string | number } = {}
+  const fields: { [name: string]: string | number } = {}
   for (let i = 0; i < headers.length; i += 2)
-    record[headers[i] as string] = headers[i + 1] as string
-  response.writeHead(status, record)
+    fields[headers[i] as string] = headers[i + 1] as string
+  response.writeHead(status, fields)
 }
 
 /**

@@ -4,7 +4,7 @@ import { createCors } from './cors.ts'
 import { createHostAccount } from './host-account.ts'
 import { createConcurrencyLimits, createMemoryBudget } from './in-flight.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
-import { createRecorder } from './log.ts'
+import { createObserver } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { assertOptions, type HandlerOptions } from './options.ts'
 import { createRateLimit } from './rate-limit.ts'
@@ -63,7 +63,7 @@ export function createServerContext<Request>(till: Till, options: HandlerOptions
     manage: Boolean(options.manage || options.console),
     /** Whether to serve the browser console. */
     console: options.console ?? false,
-    record: createRecorder(options, metrics),
+    observe: createObserver(options, metrics),
   }
 }
 

@@ -9,9 +9,9 @@ import { operations } from '../../lib/operations.ts'
 import {
   count,
   importParts,
+  objectOf,
   type Properties,
   page,
-  record,
   ref,
   text,
   time,
@@ -39,35 +39,35 @@ export function createManagedSchemas() {
     ...withoutPathFields(createManageSchemas()),
     ManagedImportForm: importForm,
 
-    Account: record<Omit<lib.Account, 'id' | 'project_id'>>({
+    Account: objectOf<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,
       name: text,
       created_at: time,
     }),
-    AccountKey: record<lib.AccountKeyInfo & { readonly current: boolean }>({
+    AccountKey: objectOf<lib.AccountKeyInfo & { readonly current: boolean }>({
       ...accountKey,
       'revoked_at?': time,
       'last_used_on?': day,
       current: flag,
     }),
     AccountKeyPage: page('keys', 'AccountKey'),
-    NewAccountKey: record({ ...accountKey, account_key: text }),
-    RevokedAccountKey: record({ key_id: text }),
-    ManagedProject: record<WithSecrets<lib.Project>>({
+    NewAccountKey: objectOf({ ...accountKey, account_key: text }),
+    RevokedAccountKey: objectOf({ key_id: text }),
+    ManagedProject: objectOf<WithSecrets<lib.Project>>({
       ...project,
       account_id,
       created_at: time,
       'secrets?': secrets,
     }),
     ManagedProjectPage: page('projects', 'ManagedProject'),
-    ManagedStore: record<WithSecrets<lib.Store>>({
+    ManagedStore: objectOf<WithSecrets<lib.Store>>({
       ...records.store,
       account_id,
       created_at: time,
       'secrets?': secrets,
     }),
     ManagedStorePage: page('stores', 'ManagedStore'),
-    ManagedItem: record<lib.Item>({
+    ManagedItem: objectOf<lib.Item>({
       ...records.item,
       account_id,
       project_id,
@@ -76,7 +76,7 @@ export function createManagedSchemas() {
       'archived_at?': time,
     }),
     ManagedItemPage: page('items', 'ManagedItem'),
-    AuditEntry: record<lib.AuditEntry>({
+    AuditEntry: objectOf<lib.AuditEntry>({
       at: time,
       actor: text,
       action: text,
@@ -89,7 +89,7 @@ export function createManagedSchemas() {
     }),
     AuditPage: page('entries', 'AuditEntry'),
     CatalogFile: { ...object, description: 'A catalog: see docs/catalog.md.' },
-    CatalogPlan: record<lib.CatalogPlan>({
+    CatalogPlan: objectOf<lib.CatalogPlan>({
       project_id: text,
       digest: text,
       created: count,
@@ -105,74 +105,74 @@ export function createManagedSchemas() {
         description: 'The first 1,000 changes at most.',
       },
     }),
-    Purchase: record<lib.Purchase>(purchase),
+    Purchase: objectOf<lib.Purchase>(purchase),
     PurchasePage: page('purchases', 'Purchase'),
-    StatusChange: record<lib.StatusChange>({
+    StatusChange: objectOf<lib.StatusChange>({
       import_id: text,
       created_at: time,
       'file_name?': text,
       before: text,
       after: text,
     }),
-    StatusChangeList: record({ changes: listOf('StatusChange') }),
-    RecordedPurchase: record<lib.RecordedPurchase>({
+    StatusChangeList: objectOf({ changes: listOf('StatusChange') }),
+    RecordedPurchase: objectOf<lib.RecordedPurchase>({
       outcome: { enum: ['added', 'updated', 'skipped'] },
       'purchase?': ref('Purchase'),
     }),
-    Delivered: record<lib.Delivered>({
+    Delivered: objectOf<lib.Delivered>({
       transaction_id: text,
       sku: text,
       quantity: count,
       outcome: { enum: ['delivered', 'already', 'pending', 'refunded'] },
     }),
-    Deliveries: record<lib.Deliveries>({ deliveries: listOf('Delivered') }),
-    Refunded: record<lib.Refunded>({
+    Deliveries: objectOf<lib.Deliveries>({ deliveries: listOf('Delivered') }),
+    Refunded: objectOf<lib.Refunded>({
       transaction_id: text,
       sku: text,
       quantity: count,
       outcome: { enum: ['refunded', 'already'] },
     }),
-    Refunds: record<lib.Refunds>({ refunds: listOf('Refunded') }),
-    PurchaseSummary: record<lib.PurchaseSummary>({
+    Refunds: objectOf<lib.Refunds>({ refunds: listOf('Refunded') }),
+    PurchaseSummary: objectOf<lib.PurchaseSummary>({
       ...periods,
       'sku?': text,
       'store_id?': text,
       ...amounts,
       buyers: count,
     }),
-    PurchaseTotal: record<Omit<lib.PurchaseTotal, 'store_id'>>({
+    PurchaseTotal: objectOf<Omit<lib.PurchaseTotal, 'store_id'>>({
       ...periods,
       'sku?': text,
       ...amounts,
     }),
-    ItemTotal: record<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>({
+    ItemTotal: objectOf<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>({
       'sku?': text,
       display_name: text,
       ...amounts,
     }),
-    PurchaseOverview: record<lib.PurchaseOverview>({
+    PurchaseOverview: objectOf<lib.PurchaseOverview>({
       ...statuses,
       currency_count: count,
       currencies: listOf('PurchaseTotal'),
       periods: listOf('PurchaseTotal'),
       items: listOf('ItemTotal'),
     }),
-    BuyerCount: record<lib.BuyerCount>({ currency: text, new: count, returning: count }),
-    Buyers: record<lib.Buyers>({ buyers: listOf('BuyerCount') }),
-    PurchaseSummaryList: record({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
-    ImportTotal: record<lib.ImportTotal>({
+    BuyerCount: objectOf<lib.BuyerCount>({ currency: text, new: count, returning: count }),
+    Buyers: objectOf<lib.Buyers>({ buyers: listOf('BuyerCount') }),
+    PurchaseSummaryList: objectOf({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
+    ImportTotal: objectOf<lib.ImportTotal>({
       status: text,
       currency: text,
       rows: { ...count, description: 'Rows of the file. A purchase and its refund are two rows.' },
       total: digits,
     }),
-    PassedOver: record<lib.PassedOverCount>({ reason: text, 'app?': text, rows: count }),
-    UnequalCount: record<lib.UnequalCount>({
+    PassedOver: objectOf<lib.PassedOverCount>({ reason: text, 'app?': text, rows: count }),
+    UnequalCount: objectOf<lib.UnequalCount>({
       field: { enum: UNEQUAL_FIELDS },
       stored: { enum: ['missing', 'different'] },
       rows: count,
     }),
-    ManagedImport: record<Omit<lib.ImportResult, 'import_id'> & { readonly import_id?: string }>({
+    ManagedImport: objectOf<Omit<lib.ImportResult, 'import_id'> & { readonly import_id?: string }>({
       'import_id?': text,
       layout: text,
       ...counts,
@@ -186,7 +186,7 @@ export function createManagedSchemas() {
       'fitting_preset?': { ...text, description: 'The preset that fits the header of the file.' },
     }),
     ImportRecord: {
-      ...record<Required<lib.ImportRecord>>({
+      ...objectOf<Required<lib.ImportRecord>>({
         import_id: text,
         store_id: text,
         created_at: time,
@@ -205,8 +205,8 @@ export function createManagedSchemas() {
     },
     ImportPage: page('imports', 'ImportRecord'),
     UserExport: { ...object, description: 'All records about the user.' },
-    ErasedUser: record<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
-    WebhookEndpoint: record<lib.WebhookEndpoint>({
+    ErasedUser: objectOf<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
+    WebhookEndpoint: objectOf<lib.WebhookEndpoint>({
       endpoint_id: text,
       project_id: text,
       store_id: text,
@@ -221,10 +221,10 @@ export function createManagedSchemas() {
       lag: count,
       lag_seconds: count,
       'failing_since?': time,
-      'last_failure?': record<lib.WebhookFailure>({ at: time, 'status?': count, 'error?': text }),
+      'last_failure?': objectOf<lib.WebhookFailure>({ at: time, 'status?': count, 'error?': text }),
     }),
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
-    WebhookDelivery: record<lib.WebhookDelivery>({
+    WebhookDelivery: objectOf<lib.WebhookDelivery>({
       endpoint_id: text,
       webhook_id: text,
       type: text,
@@ -238,7 +238,7 @@ export function createManagedSchemas() {
       'answer?': text,
       'duration_ms?': count,
     }),
-    WebhookRequest: record<lib.WebhookRequest>({
+    WebhookRequest: objectOf<lib.WebhookRequest>({
       endpoint_id: text,
       webhook_id: text,
       url: text,

@@ -5,10 +5,10 @@ import type { Problem } from '../problems.ts'
 import {
   count,
   importParts,
+  objectOf,
   type Properties,
   page,
   pick,
-  record,
   ref,
   text,
   time,
@@ -53,9 +53,9 @@ function createBodySchemas() {
       },
       required: ['file', 'store_id'],
     },
-    AccessToken: record<AccessTokenAnswer>({ access_token: jwt, ttl_seconds: count }),
-    Session: record<SessionAnswer>(session),
-    InitializedSession: record({
+    AccessToken: objectOf<AccessTokenAnswer>({ access_token: jwt, ttl_seconds: count }),
+    Session: objectOf<SessionAnswer>(session),
+    InitializedSession: objectOf({
       project: pick(project, ...answerFields.openedProject),
       session: ref('Session'),
       stores: {
@@ -65,9 +65,9 @@ function createBodySchemas() {
     }),
     CreatedItem: pick(item, ...answerFields.createdItem),
     Item: pick(item, ...answerFields.item),
-    ItemList: record({ items: { type: 'array', items: ref('Item') } }),
-    ImportResult: record({ ok: { const: true } }),
-    OwnedItem: record<OwnedItem>({
+    ItemList: objectOf({ items: { type: 'array', items: ref('Item') } }),
+    ImportResult: objectOf({ ok: { const: true } }),
+    OwnedItem: objectOf<OwnedItem>({
       sku: text,
       type: text,
       display_name: text,
@@ -83,7 +83,7 @@ function createBodySchemas() {
     CreatedProject: pick(project, ...answerFields.createdProject),
     Project: pick(project, ...answerFields.project),
     Store: pick(store, ...answerFields.store),
-    Health: record({ status: { const: 'ok' } }),
+    Health: objectOf({ status: { const: 'ok' } }),
     Text: text,
     Document: { type: 'object', additionalProperties: true, description: 'An OpenAPI document.' },
     Problem: problem,
@@ -104,7 +104,7 @@ export function fieldsOf(name: SchemaName): Types {
 
 const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
 
-const detail = record<ErrorDetail>({
+const detail = objectOf<ErrorDetail>({
   'field?': text,
   'line?': count,
   'column?': text,
@@ -113,7 +113,7 @@ const detail = record<ErrorDetail>({
 })
 
 const problem = {
-  ...record<Problem['body']>({
+  ...objectOf<Problem['body']>({
     type: { type: 'string', pattern: '^urn:tillkit:error:[a-z_]+$' },
     title: text,
     status: { type: 'integer', minimum: 400, maximum: 599 },

@@ -12,7 +12,7 @@ type Described<T> = {
 }
 
 /** The schema of an object with all fields of `T` and no others. */
-export function record<T = Properties>(described: Described<T>) {
+export function objectOf<T = Properties>(described: Described<T>) {
   const names = Object.keys(described)
   const entries = Object.entries(described).map(([name, schema]) => [name.replace('?', ''), schema])
   return {
@@ -25,7 +25,7 @@ export function record<T = Properties>(described: Described<T>) {
 
 /** Picks the named fields from `properties`. Returns the schema of an object with exactly these. */
 export function pick(properties: Properties, ...fields: readonly string[]) {
-  return record(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
+  return objectOf(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
 }
 
 /** A reference to a schema of the document. */
@@ -78,5 +78,5 @@ const next = {
 
 /** The schema of one page of a list. */
 export function page(name: string, schema: string) {
-  return record({ [name]: { type: 'array', items: ref(schema) }, 'next?': next })
+  return objectOf({ [name]: { type: 'array', items: ref(schema) }, 'next?': next })
 }

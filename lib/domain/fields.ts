@@ -149,8 +149,8 @@ export function isObject(value: unknown): value is JsonObject {
 
 /** Creates a rule from a check and its schema. */
 export function withSchema<T, I = T>(schema: JsonSchema, check: Check<T>): Rule<T, I> {
-  const copy: Check<T> = (value, field, problems) => check(value, field, problems)
-  return Object.assign(copy, { schema })
+  const rule: Check<T> = (value, field, problems) => check(value, field, problems)
+  return Object.assign(rule, { schema })
 }
 
 /** A rule for a value that a program passes on, such as a function. */

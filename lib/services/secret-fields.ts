@@ -117,12 +117,12 @@ export function withoutSecrets<T extends SecretHolder>(record: T): T {
   if (namesOfSecrets(record).length === 0) return record
   const known = shown.get(record) as T | undefined
   if (known) return known
-  const copy = mapSecrets(record, () => undefined)
-  if (!Object.isFrozen(record)) return copy
-  Object.freeze(copy)
-  Object.freeze(secretsOf(copy).config)
-  shown.set(record, copy)
-  return copy
+  const stripped = mapSecrets(record, () => undefined)
+  if (!Object.isFrozen(record)) return stripped
+  Object.freeze(stripped)
+  Object.freeze(secretsOf(stripped).config)
+  shown.set(record, stripped)
+  return stripped
 }
 
 /** Returns the record with only those secrets that this caller sent. */

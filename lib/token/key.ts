@@ -77,8 +77,8 @@ export function findKey(header: string, ring: readonly PreparedKey[]): PreparedK
 /** Caches a verified token. */
 export function remember(key: PreparedKey, { input, ...seen }: Seen): void {
   // A copy, because a slice would keep the whole text of the request in memory.
-  const copy = Buffer.from(input).toString('latin1')
-  key.seen.set(tailOf(copy), { input: copy, ...seen })
+  const kept = Buffer.from(input).toString('latin1')
+  key.seen.set(tailOf(kept), { input: kept, ...seen })
 }
 
 export function recall(input: string, ring: readonly PreparedKey[]): Seen | undefined {

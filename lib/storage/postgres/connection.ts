@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Client } from './client.ts'
-import { copyInto } from './copy-protocol.ts'
+import { sendLines } from './copy-protocol.ts'
 import {
   isConflict,
   isUnstorable,
@@ -26,7 +26,7 @@ export interface Transaction extends Connection {
   /** Runs SQL statements without values. */
   exec(sql: string): Promise<void>
   /** Runs a COPY of lines in PostgreSQL's text format into a table. */
-  copy(into: string, lines: Iterable<string>): Promise<void>
+  insertLines(into: string, lines: Iterable<string>): Promise<void>
 }
 
 export type Database = ReturnType<typeof databaseOn>
@@ -129,7 +129,7 @@ async function inTransaction<T>(
     ...verbsOn(send, send),
     notice: (isAudited) => notices.add(isAudited),
     exec: async (sql) => void (await exec(sql)),
-    copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
+    insertLines: (into, lines) => client.send((driver) => sendLines(driver, into, lines)),
   }
   // Does not rely on the default isolation level of the database. After the wait for a lock, a
   // statement must see the changes that other transactions have committed.

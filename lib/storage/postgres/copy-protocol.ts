@@ -5,7 +5,7 @@ import type { PostgresClient, PostgresQuery } from './drivers.ts'
 const CHUNK_CHARS = 64 * 1024
 
 /** Runs a COPY of lines in PostgreSQL's text format into a table. */
-export async function copyInto(
+export async function sendLines(
   driver: PostgresClient,
   into: string,
   lines: Iterable<string>,
@@ -45,7 +45,7 @@ function failureOf(query: PostgresQuery): Promise<never> {
 }
 
 /** Formats a cell in the text format (postgresql.org/docs/current/sql-copy.html, "Text Format"). */
-export function copyCell(text: string | null | undefined): string {
+export function formatCell(text: string | null | undefined): string {
   if (text === null || text === undefined) return '\\N'
   return SPECIAL.test(text) ? text.replace(EACH_SPECIAL, (special) => ESCAPES[special] ?? '') : text
 }

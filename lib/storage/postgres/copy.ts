@@ -1,6 +1,6 @@
 import { COPIED_TABLES, type CopyDialect, isKeptDelivery } from '../sql/copy.ts'
 import type { Database } from './connection.ts'
-import { copyCell } from './copy-protocol.ts'
+import { formatCell } from './copy-protocol.ts'
 
 export function copyDialect(db: Database): CopyDialect {
   return {
@@ -15,12 +15,12 @@ export function copyDialect(db: Database): CopyDialect {
     async insertRows({ name, columns }, rows) {
       const types = Object.values(columns)
       const cellOf = (type: string, text: string | null | undefined) =>
-        copyCell(type === 'bytea' ? `\\x${text}` : text)
+        formatCell(type === 'bytea' ? `\\x${text}` : text)
       const lines = rows.map(
         (row) => `${types.map((type, place) => cellOf(type, row[place])).join('\t')}\n`,
       )
       const into = `${name} (${Object.keys(columns).join(', ')})`
-      await db.transaction((tx) => tx.copy(into, lines))
+      await db.transaction((tx) => tx.insertLines(into, lines))
     },
     async readNumberBases() {
       const rows = await db.all(READ_BASES)
