@@ -1,7 +1,7 @@
 import type { CsvHandlers, CsvParser } from './interface.ts'
 import { createHeaderScan } from './line-reader.ts'
 import { MAX_HEADER_BYTES } from './messages.ts'
-import { createRecordReader } from './record-reader.ts'
+import { createRowReader } from './row-reader.ts'
 
 /** The number of lines among which the header is searched. */
 const SEARCHED_LINES = 50
@@ -71,7 +71,7 @@ function findHeader(bytes: Uint8Array, isHeader: (cells: readonly string[]) => b
       String.fromCharCode(...bytes.subarray(start, next).subarray(0, 3)),
     )
     if (!isEmpty) {
-      if (isHeader(readRecord(bytes.subarray(start, start + MAX_HEADER_BYTES)))) {
+      if (isHeader(readFirstRow(bytes.subarray(start, start + MAX_HEADER_BYTES)))) {
         return { start, line, above }
       }
       above++
@@ -81,8 +81,8 @@ function findHeader(bytes: Uint8Array, isHeader: (cells: readonly string[]) => b
   return { start: 0, line: 1, above: 0 }
 }
 
-/** Reads the cells of the first record. Returns no cells for a malformed one. */
-function readRecord(bytes: Uint8Array): readonly string[] {
+/** Reads the cells of the first row. Returns no cells for a malformed one. */
+function readFirstRow(bytes: Uint8Array): readonly string[] {
   const scan = createHeaderScan()
   scan.scan(bytes)
   const text = new TextDecoder().decode(bytes.subarray(0, scan.length))
@@ -94,6 +94,6 @@ function readRecord(bytes: Uint8Array): readonly string[] {
     row() {},
     error() {},
   }
-  createRecordReader(handlers, scan.delimiter(), MAX_HEADER_BYTES).push(text)
+  createRowReader(handlers, scan.delimiter(), MAX_HEADER_BYTES).push(text)
   return found
 }

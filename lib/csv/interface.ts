@@ -1,6 +1,6 @@
 import type { CsvErrorCode } from './messages.ts'
 
-/** A bad record. `line` is a physical line; the header is line 1. `message` never quotes a cell. */
+/** A bad row. `line` is a physical line; the header is line 1. `message` never quotes a cell. */
 export interface CsvError {
   line: number
   code: CsvErrorCode | 'unsupported_file'
@@ -8,8 +8,8 @@ export interface CsvError {
 }
 
 /**
- * Receives the records of a file in order. `line` is the physical line on which a record starts. A
- * bad record causes one call of `error`, and parsing goes on. A bad header causes one call of
+ * Receives the rows of a file in order. `line` is the physical line on which a row starts. A
+ * bad row causes one call of `error`, and parsing goes on. A bad header causes one call of
  * `error` instead of `header`, and ends the parse.
  */
 export interface CsvHandlers {

@@ -1,6 +1,6 @@
 import type { CsvParser } from './interface.ts'
 import { MAX_HEADER_BYTES } from './messages.ts'
-import type { RecordReader } from './record-reader.ts'
+import type { RowReader } from './row-reader.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -8,17 +8,17 @@ const QUOTE = 0x22
 
 /**
  * Splits a file after line ends (LF). No other UTF-8 character contains the byte LF, so the decoder
- * gets whole characters and the record reader gets whole lines.
+ * gets whole characters and the row reader gets whole lines.
  */
 export function createLineReader(
-  open: (delimiter: string) => RecordReader,
+  open: (delimiter: string) => RowReader,
   maxRowLength: number,
 ): CsvParser {
   // A code unit takes at most 3 bytes in UTF-8. A line of more than `maxBytes` is always too long.
   const maxBytes = 3 * maxRowLength
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   const header = createHeaderScan()
-  let records: RecordReader | undefined
+  let reader: RowReader | undefined
   let buffer = new Uint8Array()
   let held = 0
 
@@ -34,22 +34,22 @@ export function createLineReader(
 
   function flush(end: number) {
     const bytes = buffer.subarray(0, end)
-    records ??= open(header.delimiter())
+    reader ??= open(header.delimiter())
     const text = decoder.decode(bytes)
-    if (isWellFormed(bytes, text)) records.push(text)
-    else flushByLine(bytes, records)
+    if (isWellFormed(bytes, text)) reader.push(text)
+    else flushByLine(bytes, reader)
     buffer.copyWithin(0, end, held)
     held -= end
   }
 
-  /** Reads lines of invalid UTF-8 too, because their quotes show where a record ends. */
-  function flushByLine(bytes: Uint8Array, records: RecordReader) {
+  /** Reads lines of invalid UTF-8 too, because their quotes show where a row ends. */
+  function flushByLine(bytes: Uint8Array, reader: RowReader) {
     for (let at = 0, end = 0; at < bytes.length; at = end) {
       end = bytes.indexOf(LF, at) + 1 || bytes.length
       const line = bytes.subarray(at, end)
       const text = decoder.decode(line)
-      if (isWellFormed(line, text)) records.push(text)
-      else records.pushMalformed(text)
+      if (isWellFormed(line, text)) reader.push(text)
+      else reader.pushMalformed(text)
     }
   }
 
@@ -61,27 +61,27 @@ export function createLineReader(
     const head = buffer.subarray(0, MAX_HEADER_BYTES + 1)
     held = Math.max(head.lastIndexOf(LF), head.lastIndexOf(CR, -2)) + 1 // never between CR and LF
     flush(held)
-    records?.refuseHeader()
+    reader?.refuseHeader()
   }
 
   return {
     get isClosed() {
-      return records?.isClosed ?? false
+      return reader?.isClosed ?? false
     },
     push(chunk) {
-      if (records?.isClosed) return
+      if (reader?.isClosed) return
       const bytes = held > maxBytes ? fromLineEnd(chunk) : chunk
       const whole = held + bytes.lastIndexOf(LF) + 1
       const hasLine = whole > held
       hold(bytes)
-      if (records === undefined) header.scan(bytes)
+      if (reader === undefined) header.scan(bytes)
       if (header.isTooLong) refuseHeader()
       else if (hasLine && header.isDone) flush(whole)
     },
     end() {
-      if (records?.isClosed) return
+      if (reader?.isClosed) return
       flush(held)
-      records?.end()
+      reader?.end()
     },
   }
 }

@@ -13,7 +13,7 @@ interface Facts {
   readonly quoteLine: number
 }
 
-/** The message for each error of a record or header. */
+/** The message for each error of a row or header. */
 export const messages = {
   no_header: () => 'The file is empty: it has no header line',
   header_too_long: () =>

@@ -1,12 +1,12 @@
 import { createHeaderSearch } from './header-search.ts'
 import type { CsvHandlers, CsvParser } from './interface.ts'
 import { createLineReader } from './line-reader.ts'
-import { createRecordReader } from './record-reader.ts'
+import { createRowReader } from './row-reader.ts'
 import { checkFormat, HEAD_BYTES } from './unsupported.ts'
 import { createUtf16Reader } from './utf16.ts'
 
 /**
- * Creates a push parser for RFC 4180. It is strict: a malformed record is an error with its line,
+ * Creates a push parser for RFC 4180. It is strict: a malformed row is an error with its line,
  * and is never repaired. Reads UTF-8, or UTF-16 with a byte order mark. The delimiter is the most
  * frequent of `,` `;` and tab in the header. Lines end with LF or CRLF; empty ones are skipped. A
  * header has at most 256 columns and ends within the first 16 KiB. `maxRowLength` is in UTF-16 code
@@ -25,7 +25,7 @@ import { createUtf16Reader } from './utf16.ts'
 export function createCsvParser(handlers: CsvHandlers, maxRowLength = 1024 ** 2): CsvParser {
   const open = (firstLine: number) =>
     createLineReader(
-      (delimiter) => createRecordReader(handlers, delimiter, maxRowLength, firstLine),
+      (delimiter) => createRowReader(handlers, delimiter, maxRowLength, firstLine),
       maxRowLength,
     )
   const { isHeader } = handlers

@@ -1,4 +1,4 @@
-/** Formats one record with its line end (RFC 4180). */
+/** Formats one row with its line end (RFC 4180). */
 export function formatRow(cells: readonly string[]): string {
   return `${cells.map(formatCell).join(',')}\r\n`
 }

@@ -5,9 +5,9 @@ const LF = 0x0a
 const CR = 0x0d
 const QUOTE = 0x22
 
-export type RecordReader = ReturnType<typeof createRecordReader>
+export type RowReader = ReturnType<typeof createRowReader>
 
-interface OpenRecord {
+interface OpenRow {
   line: number
   cells: string[]
   /**
@@ -21,11 +21,11 @@ interface OpenRecord {
 }
 
 /**
- * Creates a record reader. Nearly all rows are well-formed and on one line: `readRow` reads these.
- * `readRecord` reads any record. Reading all rows with `readRecord` would take 1.6 times as long
- * for JSON cells, and 2.3 times for rows with one quoted cell (`bench/csv.mjs`).
+ * Creates a row reader. Nearly all rows are well-formed and on one line: `readSimpleRow` reads
+ * these. `readAnyRow` reads any row. Reading all rows with it would take 1.6 times as long for JSON
+ * cells, and 2.3 times for rows with one quoted cell (`bench/csv.mjs`).
  */
-export function createRecordReader(
+export function createRowReader(
   handlers: CsvHandlers,
   delimiter: string,
   maxRowLength: number,
@@ -34,7 +34,7 @@ export function createRecordReader(
   const delimiterCode = delimiter.charCodeAt(0)
   let line = firstLine
   let width = 0
-  let open: OpenRecord | undefined
+  let open: OpenRow | undefined
   let closed = false
   // The positions of the next delimiter and the next quote in the text. They are searched again
   // only after the parser has passed them, so the whole text is searched once.
@@ -45,7 +45,7 @@ export function createRecordReader(
     nextDelimiter = -1
     nextQuote = -1
     let nextCr = -1
-    let pos = open ? readRecord(text, 0) : 0
+    let pos = open ? readAnyRow(text, 0) : 0
     while (pos < text.length && !closed) {
       if (nextCr < pos) nextCr = find(text, '\r', pos)
       const end = find(text, '\n', pos)
@@ -57,22 +57,22 @@ export function createRecordReader(
       }
       const length = stop - pos
       // A row has at least its delimiters, so a shorter line has too few cells. Does not call
-      // `readRow` for such a line, because it allocates an array as wide as the header.
+      // `readSimpleRow` for such a line, because it allocates an array as wide as the header.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
-      const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
+      const cells = isPossible && nextCr >= stop ? readSimpleRow(text, pos, stop) : undefined
       if (cells) {
         handlers.row(cells, line++)
         pos = end + 1
       } else {
-        pos = readRecord(text, pos)
+        pos = readAnyRow(text, pos)
       }
     }
   }
 
   /**
-   * Reads the cells from `start` to `stop`. Returns undefined for a row that needs `readRecord`.
+   * Reads the cells from `start` to `stop`. Returns undefined for a row that needs `readAnyRow`.
    */
-  function readRow(text: string, start: number, stop: number): string[] | undefined {
+  function readSimpleRow(text: string, start: number, stop: number): string[] | undefined {
     const cells = new Array<string>(width)
     const last = width - 1
     let column = 0
@@ -105,64 +105,64 @@ export function createRecordReader(
     return at === stop && column === last && quote >= stop ? cells : undefined
   }
 
-  /** Reads one record, or the part of a record that is in `text`. Returns the position after it. */
-  function readRecord(text: string, start: number, isMalformed = false): number {
-    const record = open ?? newRecord()
-    const limit = start + maxRowLength - record.length
+  /** Reads one row, or the part of a row that is in `text`. Returns the position after it. */
+  function readAnyRow(text: string, start: number, isMalformed = false): number {
+    const row = open ?? newRow()
+    const limit = start + maxRowLength - row.length
     let continues = open !== undefined
     open = undefined
-    if (isMalformed) record.malformedLine ||= line
+    if (isMalformed) row.malformedLine ||= line
     for (let at = start; ; at++) {
       const isQuoted = continues || text[at] === '"'
-      if (isQuoted && !continues) record.quoteLine = line
+      if (isQuoted && !continues) row.quoteLine = line
       const from = isQuoted && !continues ? at + 1 : at
       const stop = isQuoted ? findClosingQuote(text, from) : findFieldEnd(text, from, delimiterCode)
       continues = isQuoted && stop === text.length
       at = isQuoted && !continues ? stop + 1 : stop
-      const quoteLine = isQuoted ? record.quoteLine : 0
+      const quoteLine = isQuoted ? row.quoteLine : 0
       if (at > limit) {
-        report('row_too_long', record.line, { quoteLine })
+        report('row_too_long', row.line, { quoteLine })
         return skip(text, from, limit)
       }
       const part = text.slice(from, stop)
       if (isQuoted) line += countLineEnds(part)
-      record.field += part
+      row.field += part
       if (continues) {
-        record.length += at - start
-        open = record
+        row.length += at - start
+        open = row
         return at
       }
-      record.cells.push(isQuoted ? record.field.replaceAll('""', '"') : record.field)
-      record.field = ''
-      if (text[at] !== delimiter) return finish(record, text, at, quoteLine)
+      row.cells.push(isQuoted ? row.field.replaceAll('""', '"') : row.field)
+      row.field = ''
+      if (text[at] !== delimiter) return finish(row, text, at, quoteLine)
     }
   }
 
-  function newRecord(): OpenRecord {
+  function newRow(): OpenRow {
     return { line, cells: [], field: '', quoteLine: 0, length: 0, malformedLine: 0 }
   }
 
-  /** Checks the characters after the last field of a record. */
-  function finish(record: OpenRecord, text: string, at: number, quoteLine: number): number {
+  /** Checks the characters after the last field of a row. */
+  function finish(row: OpenRow, text: string, at: number, quoteLine: number): number {
     const next = text[at]
     const isCrLf = next === '\r' && text[at + 1] === '\n'
     if (next !== undefined && next !== '\n' && !isCrLf) {
       report(next === '\r' ? 'bare_cr' : 'misplaced_quote', line, { quoteLine })
       return skip(text, at, at)
     }
-    deliver(record)
+    deliver(row)
     line++
     return at + (isCrLf ? 2 : 1)
   }
 
-  /** Skips a bad record. The next one begins after the first line end at or after `to`. */
+  /** Skips a bad row. The next one begins after the first line end at or after `to`. */
   function skip(text: string, from: number, to: number): number {
     const end = find(text, '\n', to)
     line += countLineEnds(text.slice(from, end)) + 1
     return end + 1
   }
 
-  function deliver({ cells, line, malformedLine }: OpenRecord) {
+  function deliver({ cells, line, malformedLine }: OpenRow) {
     if (malformedLine > 0) return report('malformed_encoding', malformedLine)
     if (width > 0 && cells.length !== width) return report('wrong_width', line, { cells })
     if (width > 0) return handlers.row(cells, line)
@@ -186,9 +186,9 @@ export function createRecordReader(
   return {
     /** Takes whole lines. The last line of the file may lack its line end. */
     push,
-    /** Takes a line that is not valid UTF-8. The record that contains it becomes an error. */
+    /** Takes a line that is not valid UTF-8. The row that contains it becomes an error. */
     pushMalformed(text: string) {
-      if (!closed) readRecord(text, 0, true)
+      if (!closed) readAnyRow(text, 0, true)
     },
     /** Ends the parse because the header is too long, unless another error has ended it. */
     refuseHeader() {
