@@ -65,13 +65,13 @@ describe('PostgreSQL imports', () => {
     const { storage } = await openShops(t)
     const play = async (import_id: string, rows: readonly NewPurchase[]) => {
       const current = await openImport(storage, MAIN, import_id)
-      const { added, skipped, updated, conflicts } = await addAll(current, rows)
+      const { added, skipped, repeated, updated, conflicts } = await addAll(current, rows)
       await current.commit()
-      return [added, skipped, updated, conflicts.map(({ line }) => line)]
+      return [added, skipped, repeated.length, updated, conflicts.map(({ line }) => line)]
     }
 
     const pending = rowsFrom(2, 12_500, { status: 'pending' })
-    assert.deepEqual(await play('imp_1', pending), [12_500, 0, 0, []])
+    assert.deepEqual(await play('imp_1', pending), [12_500, 0, 0, 0, []])
     const mixed = [
       ...rowsFrom(2, 6_000, { status: 'purchased' }),
       ...rowsFrom(6_002, 500, { status: 'pending' }),
@@ -81,7 +81,7 @@ describe('PostgreSQL imports', () => {
       ...rowsFrom(2, 500, { status: 'purchased' }), // updated by an earlier block
     ]
     const lines = [6_502, 6_503, 6_504]
-    assert.deepEqual(await play('imp_2', mixed), [7_500, 1_000, 13_500, lines])
+    assert.deepEqual(await play('imp_2', mixed), [7_500, 500, 500, 13_500, lines])
 
     const expected = [
       ...rowsFrom(2, 6_000, { status: 'purchased' }),
