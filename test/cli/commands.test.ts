@@ -131,7 +131,7 @@ const IMPORTS: readonly Step[] = [
   [0, `${RECORD} --json`, /"outcome": "skipped"[\s\S]*"currency": "USD"/],
   // In all stores of the account.
   [0, 'purchases list --transaction-id R-1', /^store_id +transaction_id.*\nmain +R-1 +gold.*\n$/],
-  [0, OWNED, /^gold +2 +2024-01-15T10:00:00\.000Z +2024-01-15T10:00/m],
+  [0, OWNED, /^gold +consumable +2 +2024-01-15T10:00:00\.000Z +2024-01-15T10:00/m],
   [0, `${RECORD} --status refunded`, /^outcome +updated$/m],
   [0, `${OWNED} --json`, /"owned": \[\]/],
 

@@ -206,7 +206,8 @@ test('a webhook_url without a secret warns', async (t) => {
     ['main', ['store', 'update', '--store', 'main']],
   ] as const) {
     const set = (config: object) => run(...update, '--config', JSON.stringify(config))
-    assert.deepEqual([await set(url), await set(signed)], [warning(name), ''])
+    const shown = 'warning: --config shows a secret to other users of this machine: use @FILE\n'
+    assert.deepEqual([await set(url), await set(signed)], [warning(name), shown])
   }
   assert.equal(await run('webhooks', 'list'), '')
 

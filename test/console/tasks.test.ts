@@ -325,7 +325,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await fill('Transaction or user id', 'player/1')
     await row(page, 'Purchases', /P-2.*gold.*player\/1/).waitFor()
     await use(row(page, 'Purchases', /P-2/).getByRole('link', { name: 'player/1' }))
-    await row(page, 'Owned items', /gold *2/).waitFor()
+    await row(page, 'Owned items', /gold.* 2/).waitFor()
     const download = page.waitForEvent('download')
     await press('Export')
     assert.match(readFileSync(await (await download).path(), 'utf8'), /"P-2"/)

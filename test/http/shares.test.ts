@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { createHandler } from '../../http/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -142,15 +143,12 @@ test('an account with slow reads gets half of the read limit, and does not block
 test('the later pages of a long list count as reads of its account', async (t) => {
   const { till, send, url, storage, one, other } = await startTwo(t, {
     limits: { readsInFlight: 5 },
+    options: { metrics: true },
   })
   const { listItems } = storage
   const opened = createSignal()
-  let waiting = 0
   storage.listItems = async (store, page) => {
-    if (page.after !== undefined) {
-      waiting++
-      await opened.given
-    }
+    if (page.after !== undefined) await opened.given
     return listItems(store, { ...page, limit: Math.min(page.limit, 5) })
   }
   const fields = { store_id: 'main', display_name: 'Gold', price: '1', type: 'consumable' as const }
@@ -163,7 +161,11 @@ test('the later pages of a long list count as reads of its account', async (t) =
     const response = await fetch(`${url}/api/v1/items?store_id=main`, { headers })
     assert.equal(response.status, 200)
     texts.push(response.text())
-    await eventually(() => waiting === i || undefined, 'a further page that is being read')
+    // The second page waits for the turn of its account, and counts meanwhile.
+    await eventuallyHolds(async () => {
+      const { text } = await send('GET /metrics')
+      assert.match(text, new RegExp(`requests_in_flight\\{kind="reads"\\} ${i}\n`))
+    })
   }
 
   assertProblem(await send(LIST, { token: one.token }), 503, 'overloaded')
