@@ -1,4 +1,4 @@
-// run: early, soak
+// run: early
 import assert from 'node:assert/strict'
 import { createTill, type OutgoingMessage } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'

@@ -118,13 +118,13 @@ export function* compareRows<T extends Sent>(
       conflicts.push({ line, field: 'purchased_at' })
       continue
     }
+    unequal.push(...compared.unequal)
     if (before !== undefined && compared.outcome === 'skipped') {
       repeated.push({ line, status, currency: row.currency, price: row.price })
       continue
     }
     addSeen(stored, status, purchased_at)
     counts[compared.outcome]++
-    unequal.push(...compared.unequal)
     if (compared.outcome === 'skipped') {
       overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
       continue
