@@ -31,7 +31,7 @@ export interface Format {
   readonly decimal?: '.' | ','
   /** Whether the layout does not state `decimal`. Some amounts are then unclear: `12,500` of KWD. */
   readonly isDecimalAssumed?: boolean
-  /** What a row is if its amount is negative and its status is not that of a refund. */
+  /** The kind of a row whose amount is negative and whose status is not that of a refund. */
   readonly negative?: 'refunded' | 'skip'
   /** Whether equal transaction ids get numbers, because the file has no id for each sale. */
   readonly number_repeats?: boolean

@@ -86,7 +86,7 @@ const fields = {
   price_unit: optional(oneOf(['minor', 'major']), () => 'minor' as const),
   /** The decimal mark; default `.`, and an amount that is then unclear is an error. */
   decimal: optional(oneOf(['.', ','])),
-  /** What a row with a negative amount is if its status does not say that it is a refund. */
+  /** The kind of a row with a negative amount whose status does not say that it is a refund. */
   negative: optional(oneOf(['refunded', 'skip'])),
   /** Whether to number equal transaction ids in the order of the file: `SQ1`, `SQ1/2`. */
   number_repeats: optional(boolean, () => false),

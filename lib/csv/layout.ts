@@ -345,7 +345,7 @@ function readCurrency(text: string): string {
   return !isUpper && CODE.test(text) ? text.toUpperCase() : text
 }
 
-/** What other programs call tillkit's own statuses. */
+/** Other programs' words for tillkit's own statuses. */
 const SYNONYMS = new Map<string, PurchaseStatus>([
   ...['completed', 'complete', 'paid', 'success', 'succeeded'].map(
     (word): [string, PurchaseStatus] => [word, 'purchased'],

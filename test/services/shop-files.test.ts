@@ -310,7 +310,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-/** What a caller sees of an import: its counts, or the mistakes of the file. */
+/** The answer to an import: its counts, or the mistakes of the file. */
 type Answer = Partial<ImportResult> | readonly Mistake[]
 
 interface Mistake {

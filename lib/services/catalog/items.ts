@@ -47,7 +47,7 @@ export function createDraft(problems: ErrorDetail[]) {
     changes: [] as PlannedChange[],
     newStores: [] as Store[],
     stores: [] as StoreUpdate[],
-    /** What the transaction checks and writes for the new and changed project and stores. */
+    /** The checks and writes of the transaction for the new and changed project and stores. */
     endpoints: [] as EndpointWrite[],
     keyChecks: [] as KeyCheck[],
     addedConfigBytes: 0,

@@ -151,7 +151,7 @@ function writesOf({ newStores, stores, newItems, items, entries }: Draft) {
   return { newStores, stores, newItems, items, entries }
 }
 
-/** What the transaction of a plan checks and writes besides the records. */
+/** The checks and writes of a plan's transaction besides the records. */
 function checksOf(context: Context, { id, account_id }: Project, draft: Draft) {
   const { configBytes: config_bytes, storesPerProject } = context.quotas
   const { endpoints, keyChecks, newStores, addedConfigBytes } = draft

@@ -407,7 +407,7 @@ export interface KeyCheck {
   readonly isReplaced?: true
 }
 
-/** What is known before a change: its author, and its entries. The change returns the other writes. */
+/** The author and the entries of a change, known before it. The change returns the other writes. */
 export type AuthorizedChange = Pick<WriteOptions, 'authority' | 'audit' | 'idempotency'>
 
 /** The options of a change that also writes an audit entry. */
