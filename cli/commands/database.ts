@@ -49,18 +49,18 @@ export const databaseCommands = [
     example: 'tillkit audit archive --before 2026-01-01 --out audit-2025.jsonl',
     options: {
       before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
-      out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },
+      out: { value: 'FILE', required: true, help: 'a new file' },
     },
     async run({ till, options: { before, out }, db, io }) {
       createOutputFile(io, '--out', out, databaseFiles(db))
       const line = createStatusLine(io.stderr)
       const onProgress = (archived: number) =>
         line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
-      const outcome = `the archive is not complete: repeat the command to continue ${out}`
+      const outcome = `${out} is not complete: repeat the command with another file to continue`
       const archived = await interruptible(io, outcome, (signal) =>
         till.operator.archiveAudit({ before, file: out }, { onProgress, signal }),
       ).finally(line.end)
-      return { archived, file: out }
+      return archived === 0 ? { archived } : { archived, file: out }
     },
   }),
 

@@ -130,7 +130,7 @@ export function parseFollowQuery(input: unknown) {
 export const archiveFields = {
   /** Entries before this time or date (UTC) are moved. It must be at least one hour ago. */
   before: required(instant),
-  /** A new file, or an earlier archive of the same log, to which the entries are appended. */
+  /** The path of a new file. Without old entries, no file remains. */
   file: required(text(1, 4096)),
 }
 

@@ -86,11 +86,11 @@ export interface Operator {
   /** Iterates over all entries of the audit log, and reads them page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
-   * Appends old entries of the audit log to a file as JSON lines, then deletes them from the log.
+   * Writes old entries of the audit log to a new file as JSON lines, then deletes them from the log.
    * Deletes entries only after an fsync of the file. Resolves to the number of moved entries. Ends
    * before the first entry that a webhook endpoint has not received, unless the endpoint has been
-   * stopped or failing for more than 30 days. After an interruption, call it again with the same
-   * file. Throws `invalid_request` if `before` is too late or the file is wrong.
+   * stopped or failing for more than 30 days. After an interruption, call it again with another
+   * file. Throws `invalid_request` if `before` is too late or the file exists.
    */
   archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
   /** Adds a signing key, and drops the keys that no valid token needs. */

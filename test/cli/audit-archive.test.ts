@@ -19,10 +19,13 @@ test('audit archive moves old entries into a private file and prints their numbe
 
   const args = ['audit', 'archive', '--db', db, '--before', '2024-04-01', '--out', out]
   const result = await tillkitJson(args)
-  const { stdout } = await tillkit(args)
+  const { code, stderr } = await tillkit(args)
+  const nothing = await tillkitJson([...args.slice(0, -1), `${out}.2`])
 
   assert.deepEqual(result, { archived: entries.length, file: out })
-  assert.match(stdout, /^archived {2}0$/m)
+  assert.equal(code, 1)
+  assert.match(stderr, /it exists: archive into a new file/)
+  assert.deepEqual(nothing, { archived: 0 })
   const archived = readFileSync(out, 'utf8').trimEnd().split('\n')
   assert.deepEqual(
     archived.map((line) => JSON.parse(line)),

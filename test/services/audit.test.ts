@@ -178,7 +178,7 @@ describe('the audit log', () => {
     assert.deepEqual(await entriesOf(till), before)
     clock.pass(1)
     const archived = await till.operator.archiveAudit({ before: at, file }, OPTIONS)
-    const again = await till.operator.archiveAudit({ before: at, file }, OPTIONS)
+    const again = await till.operator.archiveAudit({ before: at, file: `${file}.2` }, OPTIONS)
 
     assert.deepEqual([archived, again], [before.length, 0])
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n')

@@ -130,7 +130,7 @@ describe('shared PostgreSQL databases', () => {
     const file = join(temporaryFolder(t), 'audit.jsonl')
     assert.equal(await storage.archiveAudit({ before: AT, file }), 1)
     const before = new Date(Date.now() - 2_400_000).toISOString()
-    const late = storage.archiveAudit({ before, file })
+    const late = storage.archiveAudit({ before, file: `${file}.2` })
     await assert.rejects(late, { code: 'invalid_request' }, 'entries of the last hour')
     const sql = rawPostgres(t, url)
     const changes = [

@@ -350,7 +350,7 @@ export interface SettledPage {
 export interface ArchiveRequest {
   /** Stops at the first audit entry that is not older than this time; ISO 8601, UTC. */
   readonly before: string
-  /** The path of a new file, or of an earlier archive of the same log. */
+  /** The path of a new file. */
   readonly file: string
   /**
    * Also stops at the first audit entry that may still have to be sent to a webhook endpoint.

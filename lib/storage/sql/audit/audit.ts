@@ -10,7 +10,7 @@ import { IS_ITEM_CHANGE } from '../schema.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { findNeeded } from '../webhooks/log.ts'
 import { recordWrite } from '../write.ts'
-import { openArchiveFile } from './archive-file.ts'
+import { createArchiveFile } from './archive-file.ts'
 
 export function auditMethods(sql: Sql) {
   const { read, write } = sql
@@ -61,14 +61,13 @@ export function auditMethods(sql: Sql) {
     clearFingerprints: (prefix: string) =>
       write(() => run(CLEAR_FINGERPRINTS, `${prefix}%`), { isLong: true }),
     /**
-     * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is
-     * not older than `before`. Deletes a batch from the log only after an fsync of the file. If the
-     * process crashes after the fsync, the next run finds the batch in the file and deletes it from
-     * the log. Resolves to the number of moved entries.
+     * Moves old audit entries to a new file as JSON lines, in batches. Stops at the first entry that
+     * is not older than `before`. Deletes a batch from the log only after an fsync of the file. After
+     * a crash in between, the next file has the batch again. Resolves to the number of moved entries.
      */
     async archiveAudit(request: ArchiveRequest) {
       const { before, file, stopped_before = 0, onProgress, signal } = request
-      const archive = openArchiveFile(file)
+      const archive = createArchiveFile(file)
       let archived = 0
 
       function* archivePage({ limit, after = '0' }: Page) {
@@ -82,7 +81,7 @@ export function auditMethods(sql: Sql) {
         const seqs = old.map(({ seq }) => seq)
         const last = seqs.at(-1)
         if (last === undefined) return { count: 0 }
-        archive.keep(entries, old.length)
+        archive.write(old)
         yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
         yield* run(deleteEntries, seqs)
         yield* run('DELETE FROM audit_archive')
