@@ -13,7 +13,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 import { stopSignal } from '../signals.ts'
 import { findStartupWarnings, unsealedWarning } from '../warnings.ts'
 import { watchDatabase } from './database-watch.ts'
-import { createDemo, formatDemo } from './demo.ts'
+import { createDemo, formatDemo, importDemoSales } from './demo.ts'
 import { formatLogLine } from './log-format.ts'
 import { createLogWriter } from './log-writer.ts'
 import { poolMetrics, serveWorkerMetrics } from './metrics.ts'
@@ -58,9 +58,11 @@ export async function runServer(invocation: ServeInvocation): Promise<void> {
     return serve()
   }
   // Only now: if the port is taken, nobody would see the keys.
-  const demo = options.demo ? await createDemo(till, Date.now()) : undefined
+  const demo = options.demo ? await createDemo(till) : undefined
   await logStart(invocation, server.url, log.write)
   printStart(invocation, server.url, demo, log)
+  // After the keys are printed: the server answers requests during the imports.
+  if (demo) await importDemoSales(till, await till.accounts.get(demo.account_id), Date.now())
   await serve()
   log.write('info', 'tillkit stopped')
 }

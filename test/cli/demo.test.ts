@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createDemo } from '../../cli/serve/demo.ts'
+import { createDemo, importDemoSales } from '../../cli/serve/demo.ts'
 import { googlePlayReport, type SalesOptions, webStoreFile } from '../../cli/serve/demo-shop.ts'
-import { createTill } from '../../lib/index.ts'
+import { createTill, type PurchaseSummary } from '../../lib/index.ts'
+import { serveProcess, tillkitJson } from '../support/cli.ts'
+import { testOnEach } from '../support/databases.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { soakOnly } from '../support/soak.ts'
 import { openStorage } from '../support/till.ts'
 
 const NOW = Date.parse('2026-11-18T16:00:00Z')
@@ -10,35 +15,39 @@ const NOW = Date.parse('2026-11-18T16:00:00Z')
 const textOf = (chunks: Iterable<Uint8Array>) => Buffer.concat([...chunks]).toString()
 const rowsOf = (chunks: Iterable<Uint8Array>) => textOf(chunks).trim().split('\n').slice(1)
 
-test('the demo imports 2,000 purchases of 14 months and 13 currencies into two stores', async (t) => {
-  const till = createTill({ storage: await openStorage() })
-  t.after(() => till.close())
-  const demo = await createDemo(till, NOW)
-  assert.ok(demo)
-  const account = await till.accounts.authenticate(demo.account_key)
-  const imports = []
-  for (const store_id of ['google-play', 'demo']) {
-    imports.push(...(await till.imports.list(account, { store_id })).imports)
-  }
-  assert.deepEqual(
-    imports.map(({ added, layout }) => [added, layout]),
-    [
-      [1_000, 'google_play_sales'],
-      [1_000, 'canonical'],
-    ],
-  )
-  assert.ok((imports[0]?.updated ?? 0) > 10, 'refunds of sales in the same file')
-  assert.ok((imports[0]?.passed_over ?? 0) > 40, 'sales of another app')
+testOnEach(
+  'the demo imports 2,000 purchases of 14 months and 13 currencies into two stores',
+  async (t) => {
+    const till = createTill({ storage: await openStorage() })
+    t.after(() => till.close())
+    const demo = await createDemo(till)
+    assert.ok(demo)
+    const account = await till.accounts.authenticate(demo.account_key)
+    await importDemoSales(till, account, NOW)
+    const imports = []
+    for (const store_id of ['google-play', 'demo']) {
+      imports.push(...(await till.imports.list(account, { store_id })).imports)
+    }
+    assert.deepEqual(
+      imports.map(({ added, layout }) => [added, layout]),
+      [
+        [1_000, 'google_play_sales'],
+        [1_000, 'canonical'],
+      ],
+    )
+    assert.ok((imports[0]?.updated ?? 0) > 10, 'refunds of sales in the same file')
+    assert.ok((imports[0]?.passed_over ?? 0) > 40, 'sales of another app')
 
-  const groups = await till.purchases.summarize(account, { by: ['month', 'sku'] })
-  const distinct = (values: readonly unknown[]) => new Set(values).size
-  assert.equal(distinct(groups.map(({ month }) => month)), 14)
-  assert.equal(distinct(groups.map(({ currency }) => currency)), 13)
-  assert.equal(distinct(groups.map(({ sku }) => sku)), 12)
-  const player = { store_id: 'demo', user_id: 'player-1' }
-  assert.ok((await till.purchases.owned(account, player)).owned.length > 0)
-  assert.equal(await createDemo(till, NOW), undefined, 'the database has an account already')
-})
+    const groups = await till.purchases.summarize(account, { by: ['month', 'sku'] })
+    const distinct = (values: readonly unknown[]) => new Set(values).size
+    assert.equal(distinct(groups.map(({ month }) => month)), 14)
+    assert.equal(distinct(groups.map(({ currency }) => currency)), 13)
+    assert.equal(distinct(groups.map(({ sku }) => sku)), 12)
+    const player = { store_id: 'demo', user_id: 'player-1' }
+    assert.ok((await till.purchases.owned(account, player)).owned.length > 0)
+    assert.equal(await createDemo(till), undefined, 'the database has an account already')
+  },
+)
 
 test('a generated file has as many purchases as asked, and the same for the same seed', () => {
   const options = { now: NOW, purchases: 5_000, seed: 7 }
@@ -93,4 +102,29 @@ test('the running month and the days before it have sales on any day of a month'
     assert.ok(days.has(new Date(before).toISOString().slice(0, 10)), now)
     assert.ok(days.size > 390, now)
   }
+})
+
+test('the demo fills an empty PostgreSQL database, and a second start leaves it alone', {
+  skip: soakOnly,
+}, async (t) => {
+  const db = await (await startPostgres()).emptySchema(t)
+  const serveDemo = () => serveProcess(t, ['--port', '0', '--demo', '--db', db])
+  const { lines, child, closed } = await serveDemo()
+  await eventuallyHolds(() => assert.match(lines.join(), /account key +ak_.*filename=purchases/))
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+  const groups: PurchaseSummary[] = await tillkitJson([
+    ...['purchases', 'summary', '--by', 'store', '--db', db],
+  ])
+  const count = (store: string) =>
+    groups
+      .filter(({ store_id }) => store_id === store)
+      .flatMap(({ purchased, pending, refunded, cancelled }) => {
+        return [purchased, pending, refunded, cancelled]
+      })
+      .reduce((sum, rows) => sum + rows)
+  assert.deepEqual(['google-play', 'demo'].map(count), [1_000, 1_000])
+
+  const again = await serveDemo()
+  await eventuallyHolds(() => assert.match(again.lines.join(), /no demo was created/))
 })

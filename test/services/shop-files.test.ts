@@ -375,45 +375,71 @@ const MISTAKE = /^ {2}line (\d+)(?:, (\w+)|:) (.+)$/gm
 
 const textOf = ({ lines }: Step) => `${lines.join('\n')}\n`
 
-testOnEach('files as shops write them give the same by library and HTTP', async (t) => {
-  const storage = await openStorage()
-  const server = await serveShop(t, { storage, options: { manage: true } })
-  const { till, account, account_key, project_id } = server
-  const item = { name: 'gold', display_name: 'Gold', price: '499', type: 'consumable' } as const
-  const stores = (prefix: string) => ({
-    create: async (id: string) => {
-      const store_id = prefix + id
-      const store = { project_id, store_id, store_type: 'web' as const }
-      await till.stores.create(account, { ...store, store_config: { currency: 'USD' } })
-      await till.items.create(account, { ...item, store_id })
-    },
-    list: (id: string) => collect(till.purchases.all(account, { store_id: prefix + id })),
-  })
-
-  await runCases(stores('lib-'), async (id, step) => {
-    const { priceUnit, layout, refundsOnly } = step
-    const reading = { priceUnit, layout, refundsOnly }
-    const request = { store_id: `lib-${id}`, file: fileOf(textOf(step)), ...reading }
-    return till.purchases.import(account, request).catch((error: unknown) => {
-      if (error instanceof TillError) return error.details
-      throw error
+testOnEach(
+  'files as shops write them give the same by library and by both HTTP endpoints',
+  async (t) => {
+    const storage = await openStorage()
+    const server = await serveShop(t, { storage, options: { manage: true } })
+    const { till, account, account_key, project_id, token } = server
+    const item = { name: 'gold', display_name: 'Gold', price: '499', type: 'consumable' } as const
+    const stores = (prefix: string) => ({
+      create: async (id: string) => {
+        const store_id = prefix + id
+        const store = { project_id, store_id, store_type: 'web' as const }
+        await till.stores.create(account, { ...store, store_config: { currency: 'USD' } })
+        await till.items.create(account, { ...item, store_id })
+      },
+      list: (id: string) => collect(till.purchases.all(account, { store_id: prefix + id })),
     })
-  })
 
-  await runCases(stores('http-'), async (id, step) => {
-    const form = importForm(textOf(step), {
-      ...(step.layout && { layout: JSON.stringify(step.layout) }),
-      ...(step.priceUnit && { price_unit: step.priceUnit }),
-      ...(step.refundsOnly && { refunds_only: 'true' }),
+    await runCases(stores('lib-'), async (id, step) => {
+      const { priceUnit, layout, refundsOnly } = step
+      const reading = { priceUnit, layout, refundsOnly }
+      const request = { store_id: `lib-${id}`, file: fileOf(textOf(step)), ...reading }
+      return till.purchases.import(account, request).catch((error: unknown) => {
+        if (error instanceof TillError) return error.details
+        throw error
+      })
     })
-    form.delete('store_id')
-    const path = `/manage/v1/stores/http-${id}/imports`
-    const reply = await server.send(`POST ${path}`, { account_key, body: form })
-    return reply.status < 300
-      ? reply.json<ImportResult>()
-      : (reply.json<ProblemBody>().errors ?? [])
-  })
-})
+
+    const formOf = (step: Step, store_id?: string) => {
+      const form = importForm(textOf(step), {
+        ...(step.layout && { layout: JSON.stringify(step.layout) }),
+        ...(step.priceUnit && { price_unit: step.priceUnit }),
+        ...(step.refundsOnly && { refunds_only: 'true' }),
+      })
+      form.delete('store_id')
+      if (store_id !== undefined) form.append('store_id', store_id)
+      return form
+    }
+    const manage = async (store_id: string, step: Step) => {
+      const path = `/manage/v1/stores/${store_id}/imports`
+      const reply = await server.send(`POST ${path}`, { account_key, body: formOf(step) })
+      return reply.status < 300
+        ? reply.json<ImportResult>()
+        : (reply.json<ProblemBody>().errors ?? [])
+    }
+    await runCases(stores('http-'), (id, step) => manage(`http-${id}`, step))
+
+    await runCases(stores('public-'), async (id, step) => {
+      const store_id = `public-${id}`
+      if (step.priceUnit) return manage(store_id, step) // the public endpoint has layouts for that
+      const body = formOf(step, store_id)
+      const reply = await server.send('POST /api/v1/purchases/import', { token, body })
+      if (reply.status >= 300) return reply.json<ProblemBody>().errors ?? []
+      const count = (name: string) => Number(reply.headers.get(`import-${name}`))
+      // The headers have some of the counts.
+      return {
+        ...step.counts,
+        rows: count('rows'),
+        skipped: count('skipped'),
+        updated: count('updated'),
+        repeated: count('repeated'),
+        passed_over: count('passed-over'),
+      }
+    })
+  },
+)
 
 test('files as shops write them give the same by CLI, and a user sees each mistake', async (t) => {
   const shop = await createShopFile(t)
