@@ -82,10 +82,10 @@ function actorOf(caller: Caller | undefined): string {
 
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** A new record, the parsed input it is made from, and the fields of it that were sent. */
+/** A new record, the parsed input it is made from, and a function for the fields that were sent. */
 export interface Creation<T> {
   readonly input: object
-  readonly sent: object
+  readonly sent: () => object
   readonly record: T
 }
 
@@ -111,7 +111,7 @@ export async function createOnce<T extends Project | Store | Item>(
   const { account_id } = caller
   const created_at = formatInstant(now())
   // Without defaults: a later version may add a field, and a retry is then the same request.
-  const request = `${action}\n${JSON.stringify(sent)}`
+  const request = `${action}\n${JSON.stringify(sent())}`
 
   const findFirst = async (): Promise<T | undefined> => {
     const idempotency = await storage.findIdempotencyRecord(account_id, key)

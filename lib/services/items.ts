@@ -142,7 +142,7 @@ export function createItems(context: Context): Items {
         'item.create',
         {
           input: fields,
-          sent: sentFields(fields, { ...input, metadata: input.meta }),
+          sent: () => sentFields(fields, { ...input, metadata: input.meta }),
           record: item,
         },
         options,

@@ -91,7 +91,7 @@ export function createProjects(context: Context): Projects {
         created_at: formatInstant(now()),
       }
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const creation = { input: fields, sent: sentFields(fields, named), record, quota }
+      const creation = { input: fields, sent: () => sentFields(fields, named), record, quota }
       const created = await createConfigured(context, account, creation, options)
       return created as Project // always defined, because no other project has the new id
     },

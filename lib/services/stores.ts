@@ -82,7 +82,7 @@ export function createStores(context: Context): Stores {
         created_at: formatInstant(now()),
       }
       const quota = { account_id, project_id: project.id, stores: storesPerProject, config_bytes }
-      const creation = { input: fields, sent: sentFields(fields, input), record, quota }
+      const creation = { input: fields, sent: () => sentFields(fields, input), record, quota }
       const created = await createConfigured(context, account, creation, options)
       if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
       return created
