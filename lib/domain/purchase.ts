@@ -310,8 +310,17 @@ export type Repeat =
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
 
+/**
+ * The fields that a row fills if the stored purchase lacks them. Databases store their indexes in
+ * this list: append to it, and never reorder it.
+ */
+export const FILLABLE_FIELDS = ['user_id', 'price', 'currency', 'expires_at'] as const
+
+/** The values of a row that the stored purchase lacks. A price comes with its currency. */
+export type Fills = Partial<Pick<NewPurchase, (typeof FILLABLE_FIELDS)[number]>>
+
 /** The fields that may differ from a stored purchase. The stored value stays. */
-export const UNEQUAL_FIELDS = ['user_id', 'price', 'currency', 'expires_at'] as const
+export const UNEQUAL_FIELDS = FILLABLE_FIELDS
 
 export interface UnequalField {
   readonly field: (typeof UNEQUAL_FIELDS)[number]

@@ -68,8 +68,14 @@ describe('a check of a damaged file', () => {
     ["INSERT INTO transactions VALUES (1, 'ghost', 1)", /1 transactions name a purchase/],
     ['UPDATE imports SET last_purchase = last_purchase - 1', /1 purchases .* outside the rows/],
     ['UPDATE imports SET last_purchase = NULL', /3 purchases .* outside the rows/],
-    ['INSERT INTO purchase_changes VALUES (99, 99, 2)', /changes name a purchase/],
-    ['INSERT INTO purchase_changes VALUES (1, 99, 2)', /changes name an import/],
+    [
+      'INSERT INTO purchase_changes (purchase, import, status) VALUES (99, 99, 2)',
+      /changes name a purchase/,
+    ],
+    [
+      'INSERT INTO purchase_changes (purchase, import, status) VALUES (1, 99, 2)',
+      /changes name an import/,
+    ],
   ]
 
   test('names rows with missing references', async (t) => {

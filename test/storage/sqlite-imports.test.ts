@@ -167,7 +167,9 @@ test('an import does not overwrite the status changes of another one', async (t)
   const { storage, db } = await openShops(t)
   await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
   const current = await openImport(storage, MAIN, 'imp_2')
-  db.exec('INSERT INTO purchase_changes SELECT seq, import, 0 FROM purchases')
+  db.exec(
+    'INSERT INTO purchase_changes (purchase, import, status) SELECT seq, import, 0 FROM purchases',
+  )
 
   await assert.rejects(addRows(current, [newRow(2, { status: 'refunded' })]), UNAVAILABLE)
   await current.abort()
@@ -192,7 +194,7 @@ test('the check before an undo of many changes lets other calls run between its 
   }
   const few = await turnsOfUndo()
   db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-    INSERT INTO status_changes SELECT c.import, c.purchase + i, c.before, c.after
+    INSERT INTO status_changes SELECT c.import, c.purchase + i, c.before, c.after, 0
     FROM n, status_changes c JOIN imports ON seq = c.import WHERE import_id = 'imp_2'`)
 
   const many = await turnsOfUndo()
@@ -234,7 +236,7 @@ test('an erasure deletes the status changes that were committed just before it b
   const { storage, db, rows } = await openShops(t)
   await importRows(storage, MAIN, 'imp_1', [newRow(2, { user_id: 'ann' })])
   db.exec(`CREATE TRIGGER late AFTER INSERT ON imports
-    BEGIN INSERT INTO purchase_changes SELECT seq, import, 2 FROM purchases; END`)
+    BEGIN INSERT INTO purchase_changes (purchase, import, status) SELECT seq, import, 2 FROM purchases; END`)
 
   await storage.erasePurchases(MAIN, 'imp_2', { user_id: 'ann', deletes: true })
 

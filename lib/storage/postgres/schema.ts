@@ -73,11 +73,17 @@ const OWN = `
     CONSTRAINT purchases_transaction UNIQUE (store, transaction_id)
   );
 
-  -- The new statuses that an import under way gives to earlier purchases.
+  -- The changes of an import under way to earlier purchases. Its commit moves them into the purchases.
+  -- "filled" has the bits of the columns that it fills.
   CREATE TABLE purchase_changes (
     store integer NOT NULL,
     purchase bigint NOT NULL,
     status smallint NOT NULL,
+    filled smallint NOT NULL DEFAULT 0,
+    user_id text COLLATE "C",
+    price bigint,
+    currency text COLLATE "C",
+    expires_at bigint,
     PRIMARY KEY (store, purchase)
   );
   -- Finds the purchases of a user, in order.
@@ -148,4 +154,13 @@ const ADD_DELIVERIES = `
   );
   CREATE INDEX deliveries_waiting ON deliveries (store, purchase) WHERE purchase IS NOT NULL;`
 
-export const SCHEMA: Schema = { create: sharedTables(DIALECT) + OWN, steps: [ADD_DELIVERIES] }
+const ADD_FILLS = `
+  ALTER TABLE status_changes ADD COLUMN filled smallint NOT NULL DEFAULT 0;
+  ALTER TABLE purchase_changes ADD COLUMN filled smallint NOT NULL DEFAULT 0,
+    ADD COLUMN user_id text COLLATE "C", ADD COLUMN price bigint,
+    ADD COLUMN currency text COLLATE "C", ADD COLUMN expires_at bigint;`
+
+export const SCHEMA: Schema = {
+  create: sharedTables(DIALECT) + OWN,
+  steps: [ADD_DELIVERIES, ADD_FILLS],
+}

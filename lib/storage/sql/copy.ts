@@ -101,6 +101,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       purchase: 'number',
       before: 'smallint',
       after: 'smallint',
+      filled: 'smallint',
     },
     key: ['import', 'purchase'],
     where: isKept('import'),

@@ -1,6 +1,7 @@
 import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { Query } from './program.ts'
+import type { CurrentColumns } from './purchases/fills.ts'
 
 /**
  * Whether a list with this filter must examine purchases that do not match it, because there is no
@@ -16,12 +17,12 @@ export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): bool
  */
 export function conditionsAfter(
   { user_id, sku, status, import_id, from, to, undelivered }: PurchaseFilter,
-  statusColumn: string,
+  current: Pick<CurrentColumns, 'status' | 'user_id'>,
 ): Query {
   const all = [
-    { sql: 'p.user_id =', value: user_id },
+    { sql: `${current.user_id} =`, value: user_id },
     { sql: 't.name =', value: sku },
-    { sql: `${statusColumn} =`, value: status && PURCHASE_STATUSES.indexOf(status) },
+    { sql: `${current.status} =`, value: status && PURCHASE_STATUSES.indexOf(status) },
     { sql: 'i.import_id =', value: import_id },
     { sql: 'p.purchased_at >=', value: from },
     { sql: 'p.purchased_at <', value: to },

@@ -189,17 +189,20 @@ export function sharedTables(dialect: SchemaDialect): string {
   -- A list of imports leaves out recorded purchases.
   CREATE INDEX imports_listed ON imports (store, seq) WHERE substr(import_id, 1, 4) <> 'rec_';
 
-  -- The statuses that an import changed, for its undo.
+  -- The statuses that an import changed, and the values that it filled, for its undo. "filled" has
+  -- the bits of the columns that were null before (user_id 1, price 2, currency 4, expires_at 8). A
+  -- change that only fills has the same status before and after.
   CREATE TABLE status_changes (
     ${own.status_changes ?? ''}
     import ${integer} NOT NULL,
     purchase ${bigint} NOT NULL,
     before ${smallint} NOT NULL,
     after ${smallint} NOT NULL,
+    filled ${smallint} NOT NULL DEFAULT 0,
     PRIMARY KEY (import, purchase)
   ${keyedEnd};
 
-  -- The number of rows of "earlier" that "import" skipped; may be 0 if "earlier" is a recorded
+  -- The number of rows of "earlier" that "import" skipped or only filled; may be 0 if "earlier" is a recorded
   -- purchase that was committed while "import" ran. If both are the same import, the number of
   -- recorded purchases that repeated a row of it.
   CREATE TABLE import_overlaps (

@@ -40,6 +40,7 @@ import {
   table,
   text,
 } from './columns.ts'
+import type { CurrentColumns } from './purchases/fills.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -206,15 +207,12 @@ export const PURCHASE_IDENTITIES = table<Omit<PurchaseIdentity, 'sku'>>('purchas
   expires_at: optional(integer),
 })
 
-/**
- * The SQL columns of purchases `p`, their imports `i` and items `t`. `status` is the SQL of the
- * column `status`.
- */
-export function purchaseColumns(status: string): string {
+/** The SQL columns of purchases `p`, their imports `i` and items `t`. */
+export function purchaseColumns(current: CurrentColumns): string {
   const sources: Partial<Record<string, string>> = {
+    ...current,
     import_id: 'i.import_id',
     sku: 't.name',
-    status,
   }
   return ['seq', ...PURCHASES.names]
     .map((name) => `${sources[name] ?? `p.${name}`} AS ${name}`)

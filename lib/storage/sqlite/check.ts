@@ -33,8 +33,8 @@ const REFERENCES: readonly Check[] = [
   [
     'entries of the index of users name a purchase that is not there or of another user',
     `SELECT count(*) AS n FROM purchase_users u LEFT JOIN purchases p ON p.seq = u.purchase
-       LEFT JOIN imports i ON i.seq = p.import
-     WHERE p.user_id IS NULL OR u.user_key <> user_key(i.store, p.user_id)`,
+       LEFT JOIN imports i ON i.seq = p.import LEFT JOIN purchase_changes c ON c.purchase = p.seq
+     WHERE (u.user_key = user_key(i.store, coalesce(p.user_id, c.user_id))) IS NOT TRUE`,
   ],
   [
     'changes name a purchase that is not there',

@@ -68,11 +68,17 @@ const OWN_TABLES = `
   ) STRICT, WITHOUT ROWID;
 
   -- The changes of an import to earlier purchases. Visible from its commit on, then moved into the
-  -- purchases slice by slice.
+  -- purchases slice by slice. "filled" has the bits of the columns that the change sets: to a value,
+  -- or to null if it is an undo.
   CREATE TABLE purchase_changes (
     purchase INTEGER PRIMARY KEY,
     import INTEGER NOT NULL,
-    status INTEGER NOT NULL
+    status INTEGER NOT NULL,
+    filled INTEGER NOT NULL DEFAULT 0,
+    user_id TEXT,
+    price INTEGER,
+    currency TEXT,
+    expires_at INTEGER
   ) STRICT;
   CREATE INDEX purchase_changes_import ON purchase_changes (import);
 
@@ -118,7 +124,15 @@ const ADD_DELIVERIES = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX deliveries_waiting ON deliveries (store, purchase) WHERE purchase IS NOT NULL;`
 
-export const SCHEMA: Schema = { create, steps: [ADD_DELIVERIES] }
+const ADD_FILLS = `
+  ALTER TABLE status_changes ADD COLUMN filled INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE purchase_changes ADD COLUMN filled INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE purchase_changes ADD COLUMN user_id TEXT;
+  ALTER TABLE purchase_changes ADD COLUMN price INTEGER;
+  ALTER TABLE purchase_changes ADD COLUMN currency TEXT;
+  ALTER TABLE purchase_changes ADD COLUMN expires_at INTEGER;`
+
+export const SCHEMA: Schema = { create, steps: [ADD_DELIVERIES, ADD_FILLS] }
 
 function configTriggers(table: string, column: string): string {
   const length = (row: string) => `length(CAST(${row}.${column} AS BLOB))`

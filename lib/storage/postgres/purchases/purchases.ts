@@ -6,7 +6,7 @@ import { find } from '../../sql/program.ts'
 import type { PurchaseDialect, Span } from '../../sql/purchases/purchases.ts'
 import { type Database, LONG_MS } from '../connection.ts'
 import { eraseRows } from './erasure.ts'
-import { DIALECT as SUMMARIES } from './summaries.ts'
+import { CURRENT, DIALECT as SUMMARIES } from './summaries.ts'
 
 /**
  * The numbers of the last purchases are never too low. Counts only if they may be too high: for ten
@@ -37,7 +37,7 @@ export const purchaseDialect = (db: Database): PurchaseDialect => ({
   },
   listed(columns, { account_id, store_id }, filter, { first, last, order }) {
     const within = withinImport(filter)
-    const conditions = conditionsAfter(filter, 'p.status')
+    const conditions = conditionsAfter(filter, CURRENT)
     const isWaiting = filter.undelivered && filter.user_id === undefined
     return {
       sql: `SELECT ${columns}

@@ -9,6 +9,7 @@ import { purchaseColumns } from '../../sql/tables.ts'
 import { DIALECT } from '../sql.ts'
 import { COLUMNS } from './row-writer.ts'
 import { STATUS_CHANGES } from './status-changes.ts'
+import { CURRENT } from './summaries.ts'
 
 export const recordDialect = (): RecordDialect => ({
   /**
@@ -59,7 +60,7 @@ const LOCK_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?
 const FIND_NEW_IMPORT = 'SELECT 1 FROM imports WHERE store = ? AND owner IS NOT NULL AND seq <> ?'
 
 const FOUND = `
-  SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
+  SELECT ${purchaseColumns(CURRENT)}, p.import, i.owner IS NOT NULL OR EXISTS (
     SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq)
     OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy`
 const DETAILS = 'JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item'

@@ -8,7 +8,7 @@ const FIND_OWN_CHANGES = `
   ORDER BY l.purchase LIMIT ?`
 
 const CHANGES_OF_IMPORT = `
-  SELECT store, purchase, after FROM status_changes
+  SELECT store, purchase, nullif(after, before) AS after FROM status_changes
   WHERE import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
     AND purchase > CAST(? AS bigint)
   ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
@@ -18,6 +18,7 @@ export const STATUS_CHANGES: StatusChangeDialect = {
     sql: CHANGES_OF_IMPORT,
     values: [import_id, after],
   }),
+  userOfPurchase: 'p.user_id',
   isPurchaseOfChange: 'p.store = c.store AND p.seq = c.purchase',
   isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
   findOwnChanges: FIND_OWN_CHANGES,

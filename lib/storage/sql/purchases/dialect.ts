@@ -3,8 +3,13 @@ import type { Query } from '../program.ts'
 
 /** The SQL of purchases and of the changes of their statuses that differs. */
 export interface StatusChangeDialect {
-  /** The first statuses that an import gave to purchases, after the purchase with a `seq`. */
+  /**
+   * The first changes of an import, after the purchase with a `seq`. `after` is the new status; null
+   * if the change only fills values.
+   */
   changesOfImport(import_id: string, after: string): Query
+  /** The SQL of the current user of purchase `p`. */
+  readonly userOfPurchase: string
   /** Whether a status change `c` is one of purchase `p`. */
   readonly isPurchaseOfChange: string
   /**

@@ -22,6 +22,7 @@ import type {
 } from '../records.ts'
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import { MOST_OF_ORDER, orderValues } from './dialect.ts'
+import type { CurrentColumns } from './fills.ts'
 import { IS_LISTED } from './recorded.ts'
 import {
   buyersStatement,
@@ -90,9 +91,9 @@ const PENDING = PURCHASE_STATUSES.indexOf('pending')
 /** The reads of purchases and imports. */
 export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const { read } = sql
-  const { status, details } = dialect
+  const { current, details } = dialect
   const startedAt = sql.time('i.created_at')
-  const columns = purchaseColumns(status)
+  const columns = purchaseColumns(current)
   const countBuyers = buyersStatement(dialect)
   const finished = finishedImports(startedAt)
   const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
@@ -107,6 +108,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     FROM stores s ${sql.statusChanges.joinTransaction} JOIN status_changes c ON ${sql.statusChanges.isPurchaseOfChange}
     JOIN imports i ON i.seq = c.import
     WHERE s.account_id = ? AND s.store_id = ? AND i.owner IS NULL AND i.undone_at IS NULL
+      AND c.before <> c.after
     -- A purchase is pending only before its other statuses. The order of "seq" is that of starts.
     ORDER BY CASE c.before WHEN ${PENDING} THEN 0 ELSE 1 END`
 
@@ -149,7 +151,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     { after = '0', limit }: Page,
   ) {
     const selected = storesWhere(stores)
-    const conditions = conditionsAfter(filter, status)
+    const conditions = conditionsAfter(filter, current)
     const query = sql.pageOfText(
       `SELECT * FROM (
          SELECT ${PLACE_OF_ORDER} AS place, ${columns}, s.store_id, ${lengthOf('p.metadata')}
@@ -178,7 +180,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
 
   const listOwned = async (store: StoreKey, user_id: string, page: Page, now: number) => {
     const filter = { user_id, status: 'purchased' } as const
-    const found = dialect.listed(OWNED_COLUMNS, store, filter, ALL)
+    const found = dialect.listed(ownedColumns(current), store, filter, ALL)
     const rows = await dialect.readOfUser(store, user_id, {
       sql: `
         SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
@@ -275,8 +277,9 @@ const lastWaiting = (order: Span['order']) => `
 const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}
   + row_number() OVER (PARTITION BY s.seq ORDER BY p.transaction_id)`
 
-const OWNED_COLUMNS =
-  'p.seq AS seq, t.name, t.type, t.display_name, p.quantity, p.purchased_at, p.expires_at'
+const ownedColumns = ({ expires_at }: CurrentColumns) =>
+  `p.seq AS seq, t.name, t.type, t.display_name, p.quantity, p.purchased_at,
+    ${expires_at} AS expires_at`
 
 type Times = Pick<PurchaseFilter, 'from' | 'to'>
 

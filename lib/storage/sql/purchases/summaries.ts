@@ -14,6 +14,7 @@ import { numberOf, type Row } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
 import type { Query } from '../program.ts'
 import type { MostGroups, StoresOfAccount } from '../records.ts'
+import type { CurrentColumns } from './fills.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
@@ -24,8 +25,8 @@ export interface SummaryDialect {
    * database finds the index of users by itself.
    */
   readonly fromUser?: string
-  readonly status: string
-  /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
+  readonly current: CurrentColumns
+  /** The SQL for the sums of the prices in a group of purchases with the same status. */
   readonly sums: string
   /** The SQL for the exact total of all prices with a status, as text. Adds up `sums`. */
   total(status: number): string
@@ -47,7 +48,8 @@ export function summaryStatement(
   by: readonly SummaryKey[],
   most: MostGroups | undefined,
 ): Query {
-  const { status, sums } = dialect
+  const { current, sums } = dialect
+  const { status, user_id, currency } = current
   const ofUser = filter.user_id === undefined ? undefined : dialect.fromUser
   const { store_id } = stores
   const selected = storesWhere(stores)
@@ -59,7 +61,7 @@ export function summaryStatement(
     // In one store, groups by the `seq` of the item, which sorts faster than its name (bench/: 0.7
     // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
-    currency: 'p.currency',
+    currency,
     store: 's.store_id',
   }
   /** The SQL for the text of a key, from the value by which it is grouped. */
@@ -72,14 +74,14 @@ export function summaryStatement(
     store: (group) => group,
   }
   // A user id is unique only within its project.
-  const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
+  const user = isOneStore ? user_id : `s.project_id || '/' || ${user_id}`
   const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
   // Adds the currency, because amounts of different currencies are never added. Ignores the order of
   // `by`: each order would be another statement to prepare.
   const groups = SUMMARY_KEYS.filter((key) => key === 'currency' || by.includes(key))
   const names = groups.map((key) => (key === 'store' ? 'store_id' : key))
   const selectedKeys = groups.map((key, i) => `${texts[key](`g.key_${i}`)} AS ${names[i]}`)
-  const conditions = conditionsAfter(filter, status)
+  const conditions = conditionsAfter(filter, current)
   return {
     sql: `SELECT ${selectedKeys.join(', ')},
       ${totalsOf(dialect)}, ${sumOf('users', 0)} AS buyers
@@ -164,9 +166,9 @@ export function totalsStatement(
   times: PurchaseFilter,
   by: Period,
 ): Query {
-  const { from, status, sums } = dialect
+  const { from, current, sums } = dialect
   const selected = storesWhere(store)
-  const conditions = conditionsAfter(times, status)
+  const conditions = conditionsAfter(times, current)
   const none = 'CAST(NULL AS text)'
   const itemOf = (column: string) => `(SELECT ${column} FROM items WHERE seq = item)`
   const totals = (kind: string, names: string, selection: string) => `
@@ -177,8 +179,8 @@ export function totalsStatement(
     .join(', ')
   const sql = `
     WITH sales AS MATERIALIZED (
-      SELECT ${dialect.periodOf(by, SECONDS)} AS period, p.item, coalesce(p.currency, '') AS currency,
-        ${status} AS status, count(*) AS purchases, ${sums}
+      SELECT ${dialect.periodOf(by, SECONDS)} AS period, p.item, coalesce(${current.currency}, '') AS currency,
+        ${current.status} AS status, count(*) AS purchases, ${sums}
       ${from} WHERE ${selected.sql} ${conditions.sql}
       GROUP BY 1, 2, 3, 4),
     currencies AS MATERIALIZED (SELECT currency, ${totalsOf(dialect)} FROM sales GROUP BY 1)
@@ -221,12 +223,13 @@ export async function storeTotals([all, ...rows]: readonly Row[]): Promise<Purch
  * The SQL that counts the buyers of a store in each currency. Its parameters are the account, the
  * store, and the start of the period (three times).
  */
-export function buyersStatement({ from, status }: SummaryDialect): string {
+export function buyersStatement({ from, current }: SummaryDialect): string {
+  const { status, user_id, currency } = current
   return `
     WITH buyers AS (
-      SELECT coalesce(p.currency, '') AS currency, p.user_id, min(p.purchased_at) AS first,
+      SELECT coalesce(${currency}, '') AS currency, ${user_id} AS user_id, min(p.purchased_at) AS first,
         max(p.purchased_at) AS last
-      ${from} WHERE s.account_id = ? AND s.store_id = ? AND ${status} = 0 AND p.user_id IS NOT NULL
+      ${from} WHERE s.account_id = ? AND s.store_id = ? AND ${status} = 0 AND ${user_id} IS NOT NULL
       GROUP BY 1, 2)
     SELECT currency, count(*) FILTER (WHERE first >= ?) AS "new",
       count(*) FILTER (WHERE first < ?) AS former

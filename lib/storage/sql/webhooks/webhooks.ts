@@ -32,13 +32,15 @@ export function webhookMethods(sql: Sql) {
   const { read, write } = sql
 
   const findUser = `
-    SELECT p.user_id FROM stores s ${sql.statusChanges.joinTransaction} WHERE s.account_id = ? AND s.store_id = ?`
+    SELECT ${sql.statusChanges.userOfPurchase} AS user_id
+    FROM stores s ${sql.statusChanges.joinTransaction} WHERE s.account_id = ? AND s.store_id = ?`
 
   function* listRefunds(import_id: string, page: Page): Program<RecordPage<Refund>> {
     const { after = '0', limit } = page
     const changes = sql.statusChanges.changesOfImport(import_id, after)
     const rows = yield* all(
-      `SELECT c.purchase, p.transaction_id, p.user_id, t.name AS sku, c.after AS status
+      `SELECT c.purchase, p.transaction_id, ${sql.statusChanges.userOfPurchase} AS user_id,
+        t.name AS sku, c.after AS status
       FROM (${changes.sql}) c CROSS JOIN purchases p CROSS JOIN items t
       WHERE ${sql.statusChanges.isPurchaseOfChange} AND t.seq = p.item AND c.${IS_REFUND}
       ORDER BY c.purchase LIMIT ?`,

@@ -13,7 +13,7 @@ import { userKey } from '../user-key.ts'
 import { changeStatus } from './changes.ts'
 import { insertRows } from './rows.ts'
 import { STATUS_CHANGES } from './status-changes.ts'
-import { STATUS } from './summaries.ts'
+import { CURRENT } from './summaries.ts'
 
 export function recordDialect(db: Connection): RecordDialect {
   return {
@@ -46,7 +46,7 @@ const AWAIT_DELIVERY = `${INSERT_WAITING} AND ${IS_DELIVERABLE} ${UNLESS_DELIVER
 const AWAIT_PURCHASED = `${INSERT_WAITING} AND ${IS_PURCHASED} ON CONFLICT DO NOTHING`
 
 const FOUND = `
-  SELECT ${purchaseColumns(STATUS)}, p.import, c.import AS changed_by,
+  SELECT ${purchaseColumns(CURRENT)}, p.import, c.import AS changed_by,
     i.owner IS NOT NULL OR ci.owner IS NOT NULL OR ${isBeingUndone(STATUS_CHANGES)} AS is_busy`
 const DETAILS = `
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item

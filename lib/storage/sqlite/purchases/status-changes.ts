@@ -1,5 +1,6 @@
 import { MOST_OF_ORDER, type StatusChangeDialect } from '../../sql/purchases/dialect.ts'
 import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
+import { CURRENT } from './summaries.ts'
 
 const FIND_OWN_CHANGES = `
   SELECT DISTINCT l.purchase, x.seq AS own FROM imports x CROSS JOIN status_changes l
@@ -11,10 +12,11 @@ const FINISHED = `
 
 /** The table `purchase_changes` has the statuses that `purchases` does not have yet. */
 const CHANGES_OF_IMPORT = `
-  SELECT purchase, after FROM status_changes
+  SELECT purchase, nullif(after, before) AS after FROM status_changes
   WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
-  UNION ALL SELECT purchase, status AS after FROM purchase_changes
-  WHERE import = (${FINISHED}) AND purchase > CAST(? AS bigint)
+  UNION ALL SELECT purchase, nullif(c.status, p.status) AS after
+  FROM purchase_changes c JOIN purchases p ON p.seq = c.purchase
+  WHERE c.import = (${FINISHED}) AND purchase > CAST(? AS bigint)
   ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
 
 export const STATUS_CHANGES: StatusChangeDialect = {
@@ -22,6 +24,9 @@ export const STATUS_CHANGES: StatusChangeDialect = {
     sql: CHANGES_OF_IMPORT,
     values: [import_id, after, import_id, after],
   }),
+  userOfPurchase: `(
+    SELECT ${CURRENT.user_id} FROM (SELECT 1) LEFT JOIN purchase_changes c ON c.purchase = p.seq
+      AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL))`,
   isPurchaseOfChange: 'p.seq = c.purchase',
   isChangedAgain: 'l.purchase = c.purchase AND l.before = c.after',
   findOwnChanges: FIND_OWN_CHANGES,

@@ -1,5 +1,6 @@
 import type { LongRead } from '../../sql/dialect.ts'
 import type { Query } from '../../sql/program.ts'
+import { type CurrentColumns, columnAfter } from '../../sql/purchases/fills.ts'
 import { type SummaryDialect, storesWhere } from '../../sql/purchases/summaries.ts'
 import type { StoresOfAccount } from '../../sql/records.ts'
 import { readInThread, type ThreadQueue } from '../background.ts'
@@ -26,8 +27,14 @@ const FROM_USER = `
   CROSS JOIN purchases p ON p.seq = u.purchase ${MAY_END}
   CROSS JOIN imports i ON i.seq = p.import AND i.store = s.seq AND i.owner IS NULL ${CHANGES}`
 
-/** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
-export const STATUS = 'coalesce(c.status, p.status)'
+/** The changes of a committed import may still be in `purchase_changes`. */
+export const CURRENT: CurrentColumns = {
+  status: 'coalesce(c.status, p.status)',
+  user_id: columnAfter('user_id'),
+  price: columnAfter('price'),
+  currency: columnAfter('currency'),
+  expires_at: columnAfter('expires_at'),
+}
 const STARTS = {
   day: "'start of day'",
   week: "'start of day', '-6 days', 'weekday 1'",
@@ -37,9 +44,9 @@ const STARTS = {
 export const DIALECT: SummaryDialect = {
   from: FROM,
   fromUser: FROM_USER,
-  status: STATUS,
+  current: CURRENT,
   // `sum` fails beyond 2^63, so it adds the digits above and below 10^9 separately.
-  sums: 'sum(p.price / 1000000000) AS high, sum(p.price % 1000000000) AS low',
+  sums: `sum((${CURRENT.price}) / 1000000000) AS high, sum((${CURRENT.price}) % 1000000000) AS low`,
   total(status) {
     const sum = (part: string) => `coalesce(sum(${part}) FILTER (WHERE status = ${status}), 0)`
     const [high, low] = [sum('high'), sum('low')]
