@@ -2,7 +2,7 @@ import type { Account, Project, Scope, Session, Till } from '../lib/index.ts'
 import { noBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { networkOf, type RequestHeaders, type Target } from './head.ts'
-import { projectFull, type RequestKind, type Reservation, SharedLimit } from './in-flight.ts'
+import { projectFull, type RequestKind, RequestLimit, type Reservation } from './in-flight.ts'
 import type { ServerContext } from './server-context.ts'
 
 /** The facts of a route that decide whom it admits. */
@@ -16,7 +16,7 @@ export interface AdmissionRule<Caller> {
 export function createAdmission(till: Till, context: ServerContext) {
   const { concurrency, memory, keyLimit, addressLimit, changeLimit, hostAccount, limits } = context
   const { uploadsOfProject } = limits
-  const uploads = new SharedLimit(Infinity, uploadsOfProject, projectFull, projectFull)
+  const uploads = new RequestLimit(Infinity, uploadsOfProject, projectFull, projectFull)
 
   /** Consumes from the rate limit of the client's address. */
   const consumeByAddress = ({ client, answer }: Exchange) => {

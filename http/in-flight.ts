@@ -1,60 +1,46 @@
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { SharedLimit } from '../lib/shared-limit.ts'
 import type { Limits } from './limits.ts'
 import { overloaded, type TransportFault } from './problems.ts'
 
 /** The kinds of requests that have a concurrency limit. */
 export type RequestKind = 'reads' | 'writes' | 'uploads' | 'reports'
 
-export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']: SharedLimit }
+export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']: RequestLimit }
 
 /**
  * Limits what the requests in flight use together, and what each owner uses of it: requests or bytes
  * of memory. The owner of a request is its account or, until the account is known, its address.
  */
-export class SharedLimit {
-  /** The sum of the shares of all requests. */
-  taken = 0
+export class RequestLimit extends SharedLimit {
   /** The number of refused requests. */
   refused = 0
-  readonly #size: number
-  readonly #share: number
   readonly #full: TransportFault
   readonly #shareFull: TransportFault
-  readonly #owners = new Map<string, number>()
 
   // Takes the 503 errors, created once: creating an error with its stack takes microseconds.
   constructor(size: number, share: number, full: TransportFault, shareFull: TransportFault) {
-    this.#size = size
-    this.#share = share
+    super(size, share)
     this.#full = full
     this.#shareFull = shareFull
   }
 
   /** Throws 503 when the limit is reached. Does not count the request. */
   assertRoom(amount = 1): void {
-    if (this.taken + amount > this.#size) throw this.refuse(this.#full)
+    if (this.taken + amount > this.size) throw this.refuse(this.#full)
   }
 
   /** Counts a request until `release`. Throws 503 when the limit or the owner's share is used up. */
   acquire(owner: string, amount = 1): void {
     this.assertRoom(amount)
     if (!this.hasRoom(owner, amount)) throw this.refuse(this.#shareFull)
-    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + amount)
-    this.taken += amount
+    this.add(owner, amount)
   }
 
   /** Stops counting a request. Pass the arguments of `acquire`. */
   release(owner: string, amount = 1): void {
-    this.taken -= amount
-    const left = (this.#owners.get(owner) ?? 0) - amount
-    if (left > 0) this.#owners.set(owner, left)
-    else this.#owners.delete(owner)
-  }
-
-  hasRoom(owner: string, amount = 1): boolean {
-    if (this.taken + amount > this.#size) return false
-    return (this.#owners.get(owner) ?? 0) + amount <= this.#share
+    this.add(owner, -amount)
   }
 
   /** Counts a refused request, and returns its error. */
@@ -71,7 +57,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     throw new TypeError('accountShare must be a whole number of percent, 1 to 100')
   }
   const create = (size: number, requests: string, owner = 'account', retryAfter = '1') =>
-    new SharedLimit(
+    new RequestLimit(
       size,
       Math.max(1, Math.floor((size * accountShare) / 100)),
       overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
@@ -97,7 +83,7 @@ const POLL_MS = 100
  * Throws if the limit has no room within `timeout` ms.
  */
 export async function runWhenFree<T>(
-  limit: SharedLimit,
+  limit: RequestLimit,
   owner: string,
   timeout: number,
   work: () => Promise<T>,
@@ -143,7 +129,7 @@ export type MemoryBudget = ReturnType<typeof createMemoryBudget>
  * The budget disconnects no client while all unsent answers fit into half of it.
  */
 export function createMemoryBudget({ memoryBytes, accountShare }: Limits) {
-  const requests = new SharedLimit(
+  const requests = new RequestLimit(
     memoryBytes / 2,
     ((memoryBytes / 2) * accountShare) / 100,
     overloaded('Requests take too much memory; try again'),

@@ -1,5 +1,5 @@
 import type { ImportResult, NearQuota, PoolState } from '../lib/index.ts'
-import type { ConcurrencyLimits, SharedLimit } from './in-flight.ts'
+import type { ConcurrencyLimits, RequestLimit } from './in-flight.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
 import { type MetricValues, type Samples, samplesBy } from './prometheus.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -20,7 +20,7 @@ export type PoolMetrics = (collectOwn: () => MetricValues) => () => Promise<Metr
 /** The parts of a server whose current state the metrics report. */
 export interface Gauges {
   readonly concurrency: ConcurrencyLimits
-  readonly memory: SharedLimit
+  readonly memory: RequestLimit
   readonly rateLimits: readonly RateLimit[]
   readonly connections: { readonly open: number; readonly dropped: number }
   /** Returns undefined when the storage has no connection pool. */

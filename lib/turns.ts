@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { SharedLimit } from './shared-limit.ts'
 
 export interface TurnLimits {
   /** The most calls that run at the same time; at least one. */
@@ -26,24 +27,20 @@ const REST = 3
  * owners take turns. After each call, the event loop runs other requests before the next call.
  */
 export class Turns {
-  readonly #most: number
-  readonly #mostOfOwner: number
+  readonly #limit: SharedLimit
   readonly #refusal: TurnLimits['refusal']
   /** The waiting calls by owner. The owner with the next turn comes first. */
   readonly #waiting = new Map<string, Set<() => void>>()
-  readonly #running = new Map<string, number>()
-  #total = 0
 
   constructor({ most, mostOfOwner = most, refusal }: TurnLimits) {
-    this.#most = Math.max(1, Math.floor(most))
-    this.#mostOfOwner = Math.max(1, Math.floor(mostOfOwner))
+    this.#limit = new SharedLimit(Math.max(1, most), Math.max(1, mostOfOwner))
     this.#refusal = refusal
   }
 
   /** Runs `work` in the owner's turn. */
   async run<T>(owner: string, work: () => Promise<T>, options: TurnOptions = {}): Promise<T> {
     options.signal?.throwIfAborted()
-    if (this.#hasRoom(owner)) this.#count(owner, 1)
+    if (this.#limit.hasRoom(owner)) this.#limit.add(owner, 1)
     else await this.#wait(owner, options)
     const begun = performance.now()
     try {
@@ -67,17 +64,6 @@ export class Turns {
     } finally {
       await values.return?.()
     }
-  }
-
-  #hasRoom(owner: string): boolean {
-    return this.#total < this.#most && (this.#running.get(owner) ?? 0) < this.#mostOfOwner
-  }
-
-  #count(owner: string, change: 1 | -1): void {
-    this.#total += change
-    const running = (this.#running.get(owner) ?? 0) + change
-    if (running > 0) this.#running.set(owner, running)
-    else this.#running.delete(owner)
   }
 
   #wait(owner: string, { signal, isPatient }: TurnOptions): Promise<void> {
@@ -108,15 +94,14 @@ export class Turns {
   /** Ends a call. The turn passes on once the event loop has run other requests. */
   async #release(owner: string, took: number): Promise<void> {
     for (let left = took > HEAVY_MS ? REST : 1; left > 0; left--) await setImmediate()
-    this.#count(owner, -1)
+    this.#limit.add(owner, -1)
     for (const [next, calls] of this.#waiting) {
-      if (this.#total >= this.#most) return
       const [start] = calls
-      if (!start || !this.#hasRoom(next)) continue
+      if (!start || !this.#limit.hasRoom(next)) continue
       calls.delete(start)
       this.#waiting.delete(next)
       if (calls.size > 0) this.#waiting.set(next, calls) // moves the owner to the end
-      this.#count(next, 1)
+      this.#limit.add(next, 1)
       start()
       return
     }

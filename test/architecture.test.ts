@@ -21,19 +21,19 @@ const rooms: { readonly [room: string]: string } = {
   'lib/storage/': 'lib/errors.ts node:crypto node:timers/promises',
   'lib/services/':
     'lib/domain/ lib/storage/port.ts lib/token/ lib/csv/ lib/bounded-map.ts lib/errors.ts ' +
-    'lib/shares.ts lib/turns.ts node:crypto node:timers/promises',
+    'lib/shared-limit.ts lib/turns.ts node:crypto node:timers/promises',
   'lib/till.ts': 'lib/services/ lib/domain/ lib/storage/port.ts lib/token/ lib/errors.ts',
   'lib/errors.ts': '',
   'lib/bounded-map.ts': '',
   'lib/disk-space.ts': 'node:fs',
   'lib/operations.ts': '',
-  'lib/shares.ts': '',
-  'lib/turns.ts': 'node:timers/promises',
+  'lib/shared-limit.ts': '',
+  'lib/turns.ts': 'lib/shared-limit.ts node:timers/promises',
   'lib/index.ts': 'lib/',
   'http/answers.ts': 'lib/domain/', // types, which the client takes too
   'http/':
-    'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts lib/shares.ts ' +
-    'lib/turns.ts node:',
+    'lib/bounded-map.ts lib/disk-space.ts lib/index.ts lib/operations.ts ' +
+    'lib/shared-limit.ts lib/turns.ts node:',
   'cli/': 'conformance/ http/index.ts lib/index.ts lib/operations.ts node:',
   'conformance/': 'http/openapi.ts node:crypto node:timers/promises',
   // Not the index files: their types need those of Node, which a browser's program does not have.

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { OutgoingMessage } from '../../lib/index.ts'
-import { Shares } from '../../lib/shares.ts'
+import { SharedLimit } from '../../lib/shared-limit.ts'
 
 /**
  * The maximum numbers of requests in flight: to one endpoint, from one account to one host, and to
@@ -55,10 +55,10 @@ export function createQueues() {
   /** By endpoint: the number of rejected messages since the last delivered one. */
   const rejections = new BoundedMap<number>(MAX_ENDPOINTS)
   /** By account and host: the number of requests in flight. */
-  const hosts = new Map<string, number>()
+  const hosts = new SharedLimit(IN_FLIGHT, HOST_IN_FLIGHT)
   /** By account: the number of requests in flight, and of those to failing endpoints. */
-  const inFlight = new Shares(IN_FLIGHT)
-  const failing = new Shares(FAILING_IN_FLIGHT)
+  const inFlight = new SharedLimit(IN_FLIGHT)
+  const failing = new SharedLimit(FAILING_IN_FLIGHT)
 
   const isFailing = ({ endpoint_id }: Queue) => (rejections.get(endpoint_id) ?? 0) >= REJECTIONS
   const schedule = (queue: Queue) => {
@@ -72,9 +72,7 @@ export function createQueues() {
       queue.inFlight += sign
       if (wasFailing) failing.add(queue.account_id, sign)
       inFlight.add(queue.account_id, sign)
-      const ofHost = (hosts.get(queued.host) ?? 0) + sign
-      if (ofHost > 0) hosts.set(queued.host, ofHost)
-      else hosts.delete(queued.host)
+      hosts.add(queued.host, sign)
     }
     change(1)
     return {
@@ -91,7 +89,7 @@ export function createQueues() {
   const mayStart = (queue: Queue) => {
     const { account_id } = queue
     return (
-      (hosts.get(queue.waiting[0]?.host ?? '') ?? 0) < HOST_IN_FLIGHT &&
+      hosts.hasRoom(queue.waiting[0]?.host ?? '') &&
       inFlight.left(account_id) > 0 &&
       !(isFailing(queue) && failing.left(account_id) <= 0)
     )

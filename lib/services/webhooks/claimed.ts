@@ -1,7 +1,7 @@
 import { type MessageKey, messageKey } from '../../domain/message.ts'
-import { Shares } from '../../shares.ts'
+import { SharedLimit } from '../../shared-limit.ts'
 
-/** The most bytes of claimed messages. Of each account, a part: see `Shares`. */
+/** The most bytes of claimed messages. Of each account, a part: see `SharedLimit`. */
 const MAX_BYTES = 16 * 1024 ** 2
 /** A message counts as at least this many bytes. There are therefore at most 2,048. */
 const MIN_BYTES = 8 * 1024
@@ -18,7 +18,7 @@ interface Claimed {
 export function createClaimed() {
   /** The oldest claims come first. */
   const messages = new Map<string, Claimed>()
-  const bytes = new Shares(MAX_BYTES)
+  const bytes = new SharedLimit(MAX_BYTES)
 
   const remove = (key: string) => {
     const message = messages.get(key)
@@ -54,7 +54,7 @@ export function createClaimed() {
     },
     /** Whether an account may have more messages. */
     hasRoom: (account_id: string) => bytes.left(account_id) > 0,
-    /** The accounts that get no more messages for now: see `Shares`. */
+    /** The accounts that get no more messages for now: see `SharedLimit`. */
     full: () => bytes.full(),
   }
 }
