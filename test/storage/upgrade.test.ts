@@ -88,7 +88,7 @@ const places: readonly {
         },
         schema: async () => [
           await all('PRAGMA user_version'),
-          await all(`SELECT type, name, tbl_name, iif(type IN ('index', 'trigger'), sql, '') AS sql
+          await all(`SELECT type, name, tbl_name, iif(type IN ('index', 'trigger', 'view'), sql, '') AS sql
             FROM sqlite_schema WHERE name NOT LIKE 'sqlite_autoindex%' ORDER BY type, name`),
           await all(`SELECT m.name AS "table", c.name, c.type, c."notnull", c.pk
             FROM sqlite_schema m, pragma_table_info(m.name) c
@@ -130,6 +130,7 @@ const places: readonly {
               WHERE connamespace = 'public'::regnamespace AND contype <> 'n' ORDER BY 1`,
           await sql`SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
               ORDER BY 1`,
+          await sql`SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1`,
           await sql`SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace
               ORDER BY 1`,
         ],
@@ -175,6 +176,17 @@ for (const { name, files, current, age, create } of places) {
         await storage.close()
       }
       assert.deepEqual(await old.schema(), await fresh.schema())
+    })
+
+    test('keeps what an analyst has built on the views when it is upgraded', async (t) => {
+      const place = await create(t)
+      await (await place.open()).close()
+      await place.run('CREATE VIEW mine AS SELECT transaction_id FROM purchases_v1')
+      const before = await place.schema()
+      addStep(t, current, '')
+      await (await place.open()).close()
+      const [, ...after] = (await place.schema()) as unknown[]
+      assert.deepEqual(after, (before as unknown[]).slice(1))
     })
 
     test('gets all steps in one transaction, or none', async (t) => {

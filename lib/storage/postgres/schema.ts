@@ -1,4 +1,5 @@
 import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
+import { VIEWS } from './views.ts'
 
 const DIALECT: SchemaDialect = {
   types: {
@@ -160,7 +161,11 @@ const ADD_FILLS = `
     ADD COLUMN user_id text COLLATE "C", ADD COLUMN price bigint,
     ADD COLUMN currency text COLLATE "C", ADD COLUMN expires_at bigint;`
 
+/** Adds the views. */
+const ADD_VIEWS = ''
+
 export const SCHEMA: Schema = {
   create: sharedTables(DIALECT) + OWN,
-  steps: [ADD_DELIVERIES, ADD_FILLS],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS],
+  views: VIEWS,
 }

@@ -30,6 +30,11 @@ export interface Schema {
    * `create` creates. Never change one, and never derive one from what may change.
    */
   readonly steps: readonly string[]
+  /**
+   * Replaces the views, after each upgrade. They hold no data, and may follow from what changes. A
+   * change of one needs a step, if only an empty one.
+   */
+  readonly views: string
 }
 
 export function newestVersion({ steps }: Schema): number {
@@ -52,7 +57,7 @@ export function stepsFrom(version: number, schema: Schema, allowed: Allowed): re
   if (version === newest) return []
   if (version === 0) {
     if (!mayCreate) throw refusal('it has no tables')
-    return [schema.create]
+    return [schema.create, schema.views]
   }
   if (version > newest) {
     const known = `its schema is version ${version}, this tillkit knows ${newest}`
@@ -67,7 +72,7 @@ export function stepsFrom(version: number, schema: Schema, allowed: Allowed): re
   if (!mayUpgrade) {
     throw refusal('an earlier tillkit wrote it: make a backup, then run "tillkit upgrade"')
   }
-  return schema.steps.slice(version - FIRST)
+  return [...schema.steps.slice(version - FIRST), schema.views]
 }
 
 function refusal(reason: string): TillError {

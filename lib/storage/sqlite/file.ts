@@ -34,7 +34,7 @@ export function openMemory(driver?: SqliteDriverName): Connection {
   const db = connect(openSqliteDriver(':memory:', driver))
   db.exec('PRAGMA temp_store = MEMORY')
   db.exec('PRAGMA foreign_keys = ON')
-  db.exec(SCHEMA.create)
+  for (const step of stepsFrom(0, SCHEMA, {})) db.exec(step)
   return db
 }
 

@@ -1,4 +1,5 @@
 import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
+import { VIEWS } from './views.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
@@ -132,7 +133,14 @@ const ADD_FILLS = `
   ALTER TABLE purchase_changes ADD COLUMN currency TEXT;
   ALTER TABLE purchase_changes ADD COLUMN expires_at INTEGER;`
 
-export const SCHEMA: Schema = { create, steps: [ADD_DELIVERIES, ADD_FILLS] }
+/** Adds the views. */
+const ADD_VIEWS = ''
+
+export const SCHEMA: Schema = {
+  create,
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS],
+  views: VIEWS,
+}
 
 function configTriggers(table: string, column: string): string {
   const length = (row: string) => `length(CAST(${row}.${column} AS BLOB))`
