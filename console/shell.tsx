@@ -1,8 +1,9 @@
 import type { ComponentType } from 'preact'
-import { useLayoutEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Store } from '../client/manage.ts'
 import { useLoad } from './data.ts'
 import { Activity } from './pages/activity.tsx'
+import { Find } from './pages/find.tsx'
 import { Import } from './pages/import.tsx'
 import { ItemPage } from './pages/item.tsx'
 import { Items } from './pages/items.tsx'
@@ -42,6 +43,7 @@ const STORE_PAGES: { readonly [page: string]: Pages<{ id: string; store: Store }
 
 const ACCOUNT_PAGES: { readonly [page: string]: Pages<{ id: string }> } = {
   projects: { label: 'Projects and stores', all: Projects, one: ProjectPage },
+  find: { label: '', all: Find },
   stores: { label: 'Store', one: StorePage },
   webhooks: { label: 'Webhooks', all: Webhooks, one: WebhookPage },
   activity: { label: 'Activity', all: Activity },
@@ -49,7 +51,9 @@ const ACCOUNT_PAGES: { readonly [page: string]: Pages<{ id: string }> } = {
 }
 
 /** The pages in the menu. Another page links the others. */
-const MENU = Object.entries({ ...STORE_PAGES, ...ACCOUNT_PAGES }).filter(([, { all }]) => all)
+const MENU = Object.entries({ ...STORE_PAGES, ...ACCOUNT_PAGES }).filter(
+  ([, { all, label }]) => all && label,
+)
 
 const UTC = 'tillkit.utc'
 
@@ -76,6 +80,7 @@ export function Shell() {
             tillkit
           </a>
           <ScopeChoice />
+          <Search />
           <button
             type="button"
             class="menu"
@@ -132,7 +137,35 @@ function Content({ page, id }: { readonly page: string; readonly id: string }) {
   )
 }
 
-/** `/` goes to the search of the page, or to that of the purchases. Escape closes the menu. */
+/** Finds purchases by the ids of transactions and orders in all stores, and by the id of a player. */
+function Search() {
+  const { q = '' } = usePlace().query
+  const [typed, setTyped] = useState(q)
+  useEffect(() => setTyped(q), [q])
+  const find = (event: Event) => {
+    event.preventDefault()
+    if (typed.trim()) goTo(linkTo('find', '', { q: typed.trim() }))
+  }
+  return (
+    <search>
+      <form class="find" onSubmit={find}>
+        <input
+          type="search"
+          id="find"
+          aria-label="Find an order, a transaction or a player"
+          aria-keyshortcuts="/"
+          placeholder="Order, transaction or player"
+          spellcheck={false}
+          autocomplete="off"
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </form>
+    </search>
+  )
+}
+
+/** `/` goes to the search in the header. Escape closes the menu. */
 function useKeys(close: () => void) {
   useListeners({
     keydown(event) {
@@ -140,9 +173,7 @@ function useKeys(close: () => void) {
       const isTyping = (event.target as Element).matches('input, select, textarea')
       if (event.key !== '/' || isTyping || document.querySelector('dialog[open]')) return
       event.preventDefault()
-      const search = document.querySelector<HTMLElement>('main input[type="search"]')
-      if (search) search.focus()
-      else goTo(linkTo('purchases'))
+      document.getElementById('find')?.focus()
     },
   })
 }

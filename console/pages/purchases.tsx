@@ -18,7 +18,6 @@ export function Purchases({ store }: { readonly store: Store }) {
   )
 }
 
-const SEARCH = { label: 'Transaction or user id', name: 'q', kind: 'search' } as const
 const FILTERS = [
   { label: 'SKU', name: 'sku', kind: 'search', width: 16 },
   { label: 'Status', name: 'status', options: allOr(PURCHASE_STATUSES) },
@@ -27,44 +26,25 @@ const FILTERS = [
 ] as const
 const IMPORT = { label: 'Import', name: 'import_id', kind: 'search', width: 34 } as const
 
-/** The filters, and `q`: a transaction or order id to find in all stores, or a user id in this store. */
-type Query = PurchaseQuery & { readonly q?: string }
-
-async function findPurchases(query: Query, options: { signal?: AbortSignal } = {}) {
-  const { q, store_id, ...filter } = query
-  const list = (more: Partial<PurchaseQuery>) =>
-    client.purchases.list({ ...filter, ...more, newest_first: true } as PurchaseQuery, options)
-  if (!q) return list({ store_id })
-  // A search for an id has one page: the purchases of an order are few.
-  const found = filter.cursor ? [] : (await list({ transaction_id: q })).purchases
-  return found.length > 0 ? { purchases: found } : list({ store_id, user_id: q })
-}
-
 /** The purchases of a store, or of one player in it. */
 export function PurchaseList({ store, user_id }: { store: Store; user_id?: string }) {
   const { store_id } = store
   const { query } = usePlace()
   const byImport = query.import_id ? [IMPORT] : [] // from the list of imports
-  const fields = user_id ? FILTERS : [SEARCH, ...FILTERS, ...byImport]
+  const fields = [...FILTERS, ...(user_id ? [] : byImport)]
   const given = fields.flatMap(({ name }) => (query[name] ? [[name, query[name]]] : []))
   const filter = Object.fromEntries(given)
-  const selection = { store_id, ...(user_id && { user_id }), ...filter } as Query
+  const selection = { store_id, newest_first: true, ...(user_id && { user_id }), ...filter }
   return (
     <>
       <Filters fields={fields} />
       <List
         label="Purchases"
-        list={findPurchases}
+        list={client.purchases.list}
         query={selection}
         columns={[
-          [
-            'Purchase',
-            ({ transaction_id: id, store_id: store }) => (
-              <a href={linkTo('purchases', id, { store })}>{id}</a>
-            ),
-          ],
+          ['Purchase', purchaseOf],
           'status',
-          ...(selection.q ? (['store_id'] as const) : []),
           'sku',
           ...(user_id ? [] : ([['Player', playerOf]] as const)),
           'purchased_at',
@@ -87,6 +67,11 @@ export function PurchaseList({ store, user_id }: { store: Store; user_id?: strin
   )
 }
 
+/** The link to a purchase. */
+export function purchaseOf({ transaction_id: id, store_id: store }: Purchase) {
+  return <a href={linkTo('purchases', id, { store })}>{id}</a>
+}
+
 /** The link to the player of a purchase. */
 export function playerOf({ user_id, store_id: store }: Purchase) {
   return user_id ? <a href={linkTo('player', user_id, { store })}>{user_id}</a> : '–'
@@ -96,13 +81,13 @@ export function playerOf({ user_id, store_id: store }: Purchase) {
 const MOST = 100_000
 
 /** Saves all purchases that match the filters. */
-function Export({ selection, name }: { readonly selection: Query; readonly name: string }) {
+function Export({ selection, name }: { readonly selection: PurchaseQuery; readonly name: string }) {
   const [count, setCount] = useState<number>()
   const save = async () => {
     const rows: Purchase[] = []
     let cursor: string | undefined
     do {
-      const page: ListPage<'purchases', Purchase> = await findPurchases({
+      const page: ListPage<'purchases', Purchase> = await client.purchases.list({
         ...selection,
         limit: 1000,
         ...(cursor && { cursor }),

@@ -43,15 +43,6 @@ const VENDOR_FILES: { readonly [N in PresetName]: readonly string[] } = {
   ],
 }
 
-/** Focuses the search as soon as there is one, and marks it after the page has had time to react. */
-const FOCUS_AT_ONCE = `new MutationObserver((_, observer) => {
-  const search = document.querySelector('main input[type="search"]')
-  if (!search) return
-  observer.disconnect()
-  search.focus()
-  setTimeout(() => search.setAttribute('data-focused', ''), 300)
-}).observe(document.body, { childList: true, subtree: true })`
-
 for (const by of ['mouse', 'keyboard'] as const) {
   const options = { skip: skip || (by === 'keyboard' && soakOnly) } // 20 s each
   test(`a person performs the task of each page by ${by}`, options, (t) => performTasks(t, by))
@@ -272,16 +263,13 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await press('Import 1 rows into main')
     await page.getByText('Imported 0 new purchases').waitFor()
     await goTo(page, '#/overview', 'Overview')
-    await page.evaluate(FOCUS_AT_ONCE)
     await page.keyboard.press('/')
-    await page.locator('[data-focused]:focus').waitFor() // the title has not taken the focus
     await page.keyboard.type('O-1')
-    await row(page, 'Purchases', /O-1.*refunded.*main.*gold.*ann/).waitFor()
-    await page.getByRole('table').getByRole('row').nth(2).waitFor({ state: 'detached' })
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'O-1' }).waitFor()
   })
 
   await t.test('a purchase has the import that added it, and those that changed it', async () => {
-    await follow('O-1')
     await row(page, 'Imports', /orders\.csv.*added.*purchased/).waitFor()
     await row(page, 'Imports', /refunds\.csv.*purchased.*refunded/).waitFor()
     await follow('All purchases')
@@ -321,10 +309,10 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
       const purchased_at = new Date().toISOString()
       await till.purchases.record(account, { ...purchase, purchased_at, price: '499' })
     }
-    await goTo(page, '#/purchases', 'Purchases')
-    await fill('Transaction or user id', 'player/1')
-    await row(page, 'Purchases', /P-2.*gold.*player\/1/).waitFor()
-    await use(row(page, 'Purchases', /P-2/).getByRole('link', { name: 'player/1' }))
+    await page.keyboard.press('/')
+    await page.keyboard.type('player/1')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'player/1' }).waitFor()
     await row(page, 'Owned items', /gold.* 2/).waitFor()
     const download = page.waitForEvent('download')
     await press('Export')
