@@ -4,6 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { createDemoStores } from '../../cli/serve/demo.ts'
+import { BUNDLE_ID, googlePlayReport, SKU_MAP, webStoreFile } from '../../cli/serve/demo-shop.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import {
   assertNoComplaints,
@@ -425,6 +427,33 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.deepEqual(await till.stores.listSecrets(account, 'own'), [])
     assert.deepEqual((await till.stores.get(account, 'own')).store_config, { mine: 1 })
   })
+
+  await t.test(
+    'a report of a shop with 13 currencies and other apps is imported and read',
+    async () => {
+      const [project = assert.fail()] = (await till.projects.list(account)).projects
+      await createDemoStores(till, account, project.id)
+      const store_config = { currency: 'USD', bundle_id: BUNDLE_ID }
+      await till.stores.update(account, { store_id: 'google-play', store_config })
+      const sales = { now: Date.now(), purchases: 400 }
+      const file = webStoreFile(sales)
+      await till.purchases.import(account, { store_id: 'demo', file })
+      await goTo(page, '#/import?store=google-play', 'Import purchases')
+      await use(page.getByText('Settings for other formats'))
+      await give(page.getByLabel(/^SKU map: /), fileOf('skus.csv', SKU_MAP))
+      await choose(page, 'report.csv', Buffer.concat([...googlePlayReport(sales)]).toString())
+      await page.getByText(/rows passed over: .*of other apps/).waitFor()
+      await use(page.getByRole('button', { name: /^Import \d+ rows into google-play$/ }))
+      await page.getByText('Imported 400 new purchases').waitFor()
+      await goTo(page, '#/overview?store=google-play&range=all', 'Overview')
+      await row(page, 'Best sellers', /💎 80 Gems.*gems_80/).waitFor()
+      await page.getByRole('img', { name: /Revenue in USD: \$[\d,.]+/ }).waitFor()
+      await goTo(page, '#/purchases?store=google-play', 'Purchases')
+      await row(page, 'Purchases', /GPA\.\d{4}-\d{4}-\d{4}-\d{5}/).waitFor()
+      await goTo(page, '#/player/player-1?store=demo', 'player-1')
+      await row(page, 'Owned items', /gold_100|potion|gems_80/).waitFor()
+    },
+  )
 
   await t.test('a new key is shown once, and revoking the own key signs out', async () => {
     await goTo(page, '#/keys', 'Keys')
