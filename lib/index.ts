@@ -138,7 +138,7 @@ export type {
   CreatedAccount,
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
-export type { CatalogExport, Catalogs } from './services/catalog/catalog.ts'
+export type { ApplyOptions, CatalogExport, Catalogs } from './services/catalog/catalog.ts'
 export { readCatalog } from './services/catalog/file.ts'
 export type {
   CatalogFile,

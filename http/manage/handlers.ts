@@ -48,6 +48,8 @@ type Handlers = {
 
 const MAX_GROUPS = 10_000
 const MAX_CHANGES = 1_000
+/** SQLite applies a catalog in one turn of the event loop: 50 ms for so many changes. */
+const MOST_APPLIED = 2_500
 /** Pages of endpoints are short: counting the lag of one endpoint may read 10,000 records. */
 const MAX_ENDPOINTS = 20
 
@@ -77,7 +79,12 @@ export const handlers: Handlers = {
   'catalog.plan': async ({ till, caller, input }: ManageCall<CatalogRequest>) =>
     showPlan(await till.catalog.plan(caller, input)),
   'catalog.apply': async ({ till, caller, input, options }: ManageCall<CatalogRequest>) =>
-    showPlan(await till.catalog.apply(caller, input, options)),
+    showPlan(
+      await till.catalog.apply(caller, input, {
+        ...options,
+        mostChanges: MOST_APPLIED,
+      }),
+    ),
   'purchases.overview': ({ till, caller, input, signal }: ManageCall<OverviewQuery>) =>
     till.purchases.overview(caller, input, { signal }),
   'purchases.buyers': ({ till, caller, input, signal }: ManageCall<BuyersQuery>) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { etagOf } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { type Operation, operations } from '../support/openapi/document.ts'
 import { createManagedShop, exampleOf, knownValues } from '../support/openapi/requests.ts'
 import {
@@ -127,6 +128,30 @@ test('an error names the wrong field', async (t) => {
     )
     assert.equal(problem.errors?.[0]?.field, field, `${line}: ${problem.detail}`)
   }
+})
+
+test('a request applies 2,500 changes of a catalog, because SQLite makes them in one turn', async (t) => {
+  const { asOwn, own, till } = await startManaged(t)
+  const { account, project } = own
+  const items = Array.from({ length: 2_501 }, (_, i) => ({
+    ...GEM,
+    type: 'consumable' as const,
+    name: `gem_${i}`,
+  }))
+  const catalog = { stores: [{ store_id: 'main', items }] }
+  await till.catalog.apply(account, { project_id: project.id, catalog })
+  const archive = async (kept: readonly object[]) =>
+    asOwn(`POST /manage/v1/projects/${project.id}/catalog/apply`, {
+      json: { catalog: { stores: [{ store_id: 'main', items: kept }] }, archive_missing: true },
+    })
+  const countArchived = async () =>
+    (await collect(till.items.all(account, { store_id: 'main', archived: true }))).length
+
+  const problem = assertProblem(await archive([]), 400, 'invalid_request')
+  assert.deepEqual([problem.errors?.[0]?.field, await countArchived()], ['catalog', 0])
+  const kept = [own.item.name, 'gem_0'].map((name) => ({ name }))
+  assert.match((await archive(kept)).text, /"archived":2500,/)
+  assert.equal(await countArchived(), 2_500)
 })
 
 test('an unknown field is ignored, and a repeated idempotency key creates a record once', async (t) => {

@@ -6,7 +6,7 @@ import {
   secretReference,
 } from '../../domain/catalog.ts'
 import type { StoredEndpoint } from '../../domain/endpoint.ts'
-import type { JsonObject } from '../../domain/fields.ts'
+import { invalidField, type JsonObject } from '../../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../../domain/item.ts'
 import { PROJECT_SECRETS } from '../../domain/project.ts'
 import { STORE_SECRETS } from '../../domain/store.ts'
@@ -32,7 +32,15 @@ export interface Catalogs {
    * Plans the changes as `plan` does, and makes all of them or none. Throws `catalog_changed` also
    * if the stored catalog changed meanwhile.
    */
-  apply(account: Account, request: CatalogRequest, options?: CallOptions): Promise<CatalogPlan>
+  apply(account: Account, request: CatalogRequest, options?: ApplyOptions): Promise<CatalogPlan>
+}
+
+export interface ApplyOptions extends CallOptions {
+  /**
+   * The most changes; more are refused with `invalid_request`. On SQLite, 1,000 changes block the
+   * event loop for 20 ms.
+   */
+  readonly mostChanges?: number | undefined
 }
 
 export interface CatalogExport {
@@ -78,10 +86,15 @@ export function createCatalog(context: Context): Catalogs {
       return (await preparePlan(context, account, request)).plan
     },
 
-    async apply(account, request, options) {
+    async apply(account, request, { mostChanges = Infinity, ...options } = {}) {
       assertAccount(account)
       const { plan, writes, checks } = await preparePlan(context, account, request)
-      if (plan.changes.length === 0) return plan
+      const changes = plan.changes.length
+      if (changes === 0) return plan
+      if (changes > mostChanges) {
+        const message = `makes ${changes} changes, and one request at most ${mostChanges}`
+        throw invalidField('catalog', 'too_many', message)
+      }
       const { project_id, created, updated, archived, restored } = plan
       const items = created - writes.newStores.length
       if (items > 0 && items > (await rowQuotas.items.room(account.account_id, items))) {

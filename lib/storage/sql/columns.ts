@@ -91,7 +91,9 @@ export function table<R>(
     names: names as readonly string[],
     /** The names of the columns, separated by commas. */
     list,
-    /** The names of the columns and of the fields of the reference, with their PostgreSQL types. */
+    /** The names of the columns and of the fields of the reference. */
+    fields,
+    /** The same with their PostgreSQL types. */
     typedFields: fields.map((field, i) => `${field} ${each[i]?.type ?? 'text'}`).join(', '),
     /** The SQL to insert one row, unless another row has the same values in the `unique` columns. */
     insertion: `INSERT INTO ${name} (${targets}) VALUES (${selected(() => '?')})${conflict}`,
