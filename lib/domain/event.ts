@@ -28,11 +28,17 @@ export function eventOf({ action }: Pick<AuditEntry, 'action'>): EventRow | unde
   return row && 'event' in row ? row : undefined
 }
 
-/** Whether an endpoint receives the event that an audit entry of its project causes. */
+/** Whether an endpoint receives the event that an audit entry causes. */
 export function receives(
-  { endpoint_id, store_id }: { readonly endpoint_id: string; readonly store_id: string },
+  endpoint: {
+    readonly endpoint_id: string
+    readonly project_id: string
+    readonly store_id: string
+  },
   entry: AuditEntry,
 ): boolean {
+  const { endpoint_id, project_id, store_id } = endpoint
+  if (entry.project_id !== project_id) return false
   if (entry.action === 'webhooks.test') return entry.subject === endpoint_id
   return eventOf(entry) !== undefined && (store_id === '' || entry.store_id === store_id)
 }

@@ -71,8 +71,7 @@ function storageOn(db: Connection, options: SqliteOptions, isNew = false): Stora
 
 /** If so many audit entries are new, the whole cache is emptied. */
 const MOST_ENTRIES = 1_000
-// Also counts entries that an archive run has deleted.
-const NEWEST_ENTRY = "SELECT seq FROM sqlite_sequence WHERE name = 'audit'"
+const NEWEST_ENTRY = 'SELECT max(seq) AS seq FROM audit'
 const ENTRIES = `
   SELECT seq, action, account_id, project_id, store_id, subject FROM audit
   WHERE seq BETWEEN ? AND ? ORDER BY seq`

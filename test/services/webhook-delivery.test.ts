@@ -100,6 +100,33 @@ test('the endpoint of a store receives only events of that store', async (hooks)
   )
 })
 
+test('an endpoint passes over the entries of other projects, also in a replay', async (hooks) => {
+  const { till, account } = hooks
+  const since = new Date(hooks.clock.now()).toISOString()
+  const project = { name: 'Other', bundle_id: 'com.other', platform: 'web' as const }
+  const { id } = await till.projects.create(account, project)
+  const other = { project_id: id, store_id: 'other', store_type: 'web' as const }
+  await till.stores.create(account, other)
+  const newOthers = (name: string) =>
+    Promise.all(Array.from({ length: 45 }, (_, i) => hooks.newItem(`${name}_${i}`, 'other')))
+  await newOthers('a')
+  await hooks.newItem('gem')
+  await newOthers('b')
+  assert.deepEqual([(await hooks.get()).lag], [1])
+
+  assert.deepEqual(typesOf(await hooks.claimSome(1)), ['item.created'])
+  await eventuallyHolds(async () => {
+    const { messages, isMore } = await till.outbox.claim()
+    assert.deepEqual([messages, isMore], [[], false])
+  })
+  await hooks.outboxOf('sender').release()
+  await hooks.settle(await hooks.claimSome(1), OK)
+  assert.equal((await hooks.get()).lag, 0)
+
+  await hooks.replay({ since })
+  assert.equal(bodies(await hooks.claimSome(1))[0].data.item.name, 'gem')
+})
+
 test('a claim serves 100 endpoints, at least one of each account, and none that is full', async (hooks) => {
   const { till } = hooks
   const stores = Array.from({ length: 120 }, (_, i) => `store_${i}`)

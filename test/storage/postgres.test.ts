@@ -25,7 +25,7 @@ import {
   newRow,
   newStore,
 } from '../support/storage/records.ts'
-import { auditOf, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
+import { ARCHIVED, auditOf, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
 
 const server = await startPostgres({ restarts: !soakOnly })
 
@@ -128,9 +128,9 @@ describe('shared PostgreSQL databases', () => {
     const at = '2024-01-01T00:00:00.000Z'
     await storage.insertAudit({ audit: newEntry({ at }) }, { audit: newEntry() })
     const file = join(temporaryFolder(t), 'audit.jsonl')
-    assert.equal(await storage.archiveAudit({ before: AT, file }), 1)
+    assert.equal(await storage.archiveAudit({ before: AT, file, write: ARCHIVED }), 1)
     const before = new Date(Date.now() - 2_400_000).toISOString()
-    const late = storage.archiveAudit({ before, file: `${file}.2` })
+    const late = storage.archiveAudit({ before, file: `${file}.2`, write: ARCHIVED })
     await assert.rejects(late, { code: 'invalid_request' }, 'entries of the last hour')
     const sql = rawPostgres(t, url)
     const changes = [
@@ -153,7 +153,7 @@ describe('shared PostgreSQL databases', () => {
       await assert.rejects(sql.unsafe(attack), /append-only|cannot insert/, attack)
     }
 
-    assert.deepEqual(await auditOf(storage), [newEntry()])
+    assert.deepEqual(await auditOf(storage), [newEntry(), ARCHIVED.audit])
   })
 
   test('concurrent new items of one account key share statements; each fails or repeats alone', async (t) => {

@@ -191,8 +191,8 @@ export function createWebhooks(context: Context): Webhooks {
     async replay(account, request, options) {
       assertAccount(account)
       const { endpoint_id, from, since } = parseReplay(request)
-      const { project_id } = await getEndpoint(account, endpoint_id)
-      const found = from ?? (await storage.findSequence(project_id, formatInstant(since ?? 0)))
+      await getEndpoint(account, endpoint_id)
+      const found = from ?? (await storage.findSequence(endpoint_id, formatInstant(since ?? 0)))
       const move = found === undefined ? {} : { to: found }
       return update(account, endpoint_id, 'webhooks.replay', (same) => same, move, options)
     },

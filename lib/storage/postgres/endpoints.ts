@@ -8,7 +8,8 @@ import { HORIZON } from './horizon.ts'
  */
 export const WEBHOOKS: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
-  isUnread: `a.project_id = e.project_id AND (a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
+  isExamined: 'a.project_id = e.project_id',
+  isAfter: `(a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
     OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
   isSettled: `a.xid < ${HORIZON}`,
   order: 'a.xid, a.seq',

@@ -14,6 +14,7 @@ const DIALECT: SchemaDialect = {
     timestamptz: 'timestamptz',
   },
   seq: 'seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  longSeq: 'seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   neverReusedSeq: 'seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   thenSeq: ', seq',
   end: ')',

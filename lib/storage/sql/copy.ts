@@ -19,6 +19,7 @@ import {
   STORES,
   WATERMARKS,
 } from './tables.ts'
+import { isUnread } from './webhooks/dialect.ts'
 
 /** A row as texts, which both databases read and write alike. */
 export type CopiedRow = readonly (string | null)[]
@@ -239,7 +240,7 @@ function queriesOf(
 ): Queries {
   const textOf = ([column, type]: [string, Types[string]]) => {
     const field = column === 'store' ? store : `r.${column}`
-    if (column === 'read_seq') return position(webhooks.isUnread)
+    if (column === 'read_seq') return position(isUnread(webhooks))
     if (type === 'bytea') return bytes(field)
     if (type === 'timestamptz') return time(field)
     return type === 'boolean' ? `CAST(CAST(${field} AS integer) AS text)` : `CAST(${field} AS text)`
@@ -255,9 +256,9 @@ function queriesOf(
 }
 
 /** The `seq` after which the endpoint has not received all entries, as a text. */
-const position = (isUnread: string) => `(
+const position = (isUnreadEntry: string) => `(
   SELECT CAST(min(n) - 1 AS text) FROM (
-    SELECT min(a.seq) AS n FROM audit a JOIN webhook_endpoints e ON ${isUnread}
+    SELECT min(a.seq) AS n FROM audit a JOIN webhook_endpoints e ON ${isUnreadEntry}
       WHERE e.endpoint_id = r.endpoint_id
     UNION ALL SELECT min(m.sequence) FROM webhook_messages m
       WHERE m.endpoint_id = r.endpoint_id AND m.state = 'waiting'

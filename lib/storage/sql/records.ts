@@ -358,7 +358,7 @@ export interface ArchiveRequest {
    */
   readonly stopped_before?: number | undefined
   /** The audit entry that records the archive run. Written with the first moved entries. */
-  readonly write?: WriteOptions
+  readonly write: AuditedWrite
   /** Called after each batch with the number of entries moved so far. */
   readonly onProgress?: ((archived: number) => void) | undefined
   /** Stops the archive run between two batches. */

@@ -87,7 +87,9 @@ export interface SchemaDialect {
   readonly types: { readonly [Type in ColumnType]: string }
   /** A primary key that numbers the rows. */
   readonly seq: string
-  /** The same, of 64 bits, and no number is used twice. */
+  /** The same, of 64 bits. */
+  readonly longSeq: string
+  /** The same, and no number is used twice, even if the newest row was deleted. */
   readonly neverReusedSeq: string
   /** Ends the columns of an index. SQLite has the `seq` in every index. */
   readonly thenSeq: ', seq' | ''
@@ -110,7 +112,7 @@ export interface SchemaDialect {
  * inside the database. It is a shorter foreign key than an id.
  */
 export function sharedTables(dialect: SchemaDialect): string {
-  const { types, seq, neverReusedSeq, thenSeq, end, keyedEnd, own } = dialect
+  const { types, seq, longSeq, neverReusedSeq, thenSeq, end, keyedEnd, own } = dialect
   /** The definitions of the columns of a record's table. */
   const columns = <R>(table: { readonly columns: Columns<R> }) =>
     (Object.entries(table.columns) as [string, Column<unknown>][])
@@ -260,8 +262,9 @@ export function sharedTables(dialect: SchemaDialect): string {
   ${keyedEnd};
   CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
 
+  -- No number is used twice, because the newest entry is never deleted.
   CREATE TABLE audit (
-    ${neverReusedSeq}, ${columns(AUDIT)}${own.audit ?? ''}
+    ${longSeq}, ${columns(AUDIT)}${own.audit ?? ''}
   ${end};
   CREATE INDEX audit_account ON audit (account_id${thenSeq});
   -- Finds the changes of an item.

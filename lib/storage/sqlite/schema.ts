@@ -16,6 +16,7 @@ const DIALECT: SchemaDialect = {
     timestamptz: 'TEXT',
   },
   seq: 'seq INTEGER PRIMARY KEY',
+  longSeq: 'seq INTEGER PRIMARY KEY',
   neverReusedSeq: 'seq INTEGER PRIMARY KEY AUTOINCREMENT',
   thenSeq: '',
   end: ') STRICT',
@@ -40,7 +41,6 @@ const OWN_TABLES = `
   -- A recorded purchase is an import of its own: a store may have a million imports.
   CREATE INDEX imports_store ON imports (store, last_purchase);
   CREATE INDEX status_changes_purchase ON status_changes (purchase);
-  CREATE INDEX audit_project ON audit (project_id);
 
   -- No foreign keys and no further index: each would cost every row of an import a look-up.
   -- "status" is an index into PURCHASE_STATUSES; "metadata" is null for an empty object.
@@ -136,9 +136,39 @@ const ADD_FILLS = `
 /** Adds the views. */
 const ADD_VIEWS = ''
 
+/** Removes the index by project, and AUTOINCREMENT, which writes a row more for each entry. */
+const SHRINK_AUDIT = `
+  CREATE TABLE new_audit (
+    seq INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
+    subject TEXT NOT NULL, account_id TEXT NOT NULL, project_id TEXT NOT NULL,
+    store_id TEXT NOT NULL, request_id TEXT NOT NULL, data TEXT
+  ) STRICT;
+  INSERT INTO new_audit SELECT seq, at, actor, action, subject, account_id, project_id, store_id,
+    request_id, data FROM audit;
+  DROP TABLE audit;
+  ALTER TABLE new_audit RENAME TO audit;
+  CREATE INDEX audit_account ON audit (account_id);
+  CREATE INDEX audit_item ON audit (subject)
+    WHERE substr(action, 1, 5) = 'item.' AND action <> 'item.create';
+  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
+  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= old.seq)
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_pseudonym
+      WHERE (new.actor = old.actor OR instr(new.actor, pseudonym) > 0)
+        AND (new.subject = old.subject OR instr(new.subject, pseudonym) > 0))
+      OR new.seq <> old.seq OR new.at <> old.at OR new.action <> old.action
+      OR new.account_id <> old.account_id OR new.request_id <> old.request_id
+      OR new.project_id <> old.project_id OR new.store_id <> old.store_id
+      OR new.data IS NOT old.data
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;`
+
 export const SCHEMA: Schema = {
   create,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT],
   views: VIEWS,
 }
 

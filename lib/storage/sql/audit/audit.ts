@@ -82,11 +82,12 @@ export function auditMethods(sql: Sql) {
         const last = seqs.at(-1)
         if (last === undefined) return { count: 0 }
         archive.write(old)
+        // Only the first batch writes the audit entry of the whole run. It does so before it deletes
+        // entries: SQLite gives each new entry the number after the newest one.
+        if (archived === 0) yield* recordWrite(sql, request.write)
         yield* run('INSERT INTO audit_archive (last_seq) VALUES (?)', last)
         yield* run(deleteEntries, seqs)
         yield* run('DELETE FROM audit_archive')
-        // Only the first batch writes the audit entry of the whole run.
-        if (archived === 0) yield* recordWrite(sql, request.write ?? {})
         return { count: old.length, ...(old.length === limit && { next: String(last) }) }
       }
 

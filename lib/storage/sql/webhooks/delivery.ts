@@ -16,14 +16,16 @@ import {
   ENDPOINT_COLUMNS,
   ENTRY_COLUMNS,
   FIND_ENDPOINT,
+  IS_OWN,
   IS_WAITING,
+  isUnread,
   MESSAGE_COLUMNS,
 } from './dialect.ts'
 import { moveEndpoint, writeEndpoint } from './endpoints.ts'
 
 /**
- * If an endpoint is for a single store and only other stores have unread entries, the endpoint is
- * ready from this many entries on. Its position then moves past them.
+ * If only other stores and projects have unread entries, an endpoint is ready from this many entries
+ * on. Its position then moves past them.
  */
 const ENTRIES = 20
 
@@ -47,16 +49,15 @@ const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.
 /** The methods of the process that sends messages. */
 export function deliveryMethods(sql: Sql) {
   const { rows, each, forUpdate } = sql
-  const { clock, unread, isUnread, isSettled, order, setXid } = sql.webhooks
-  const unreadOf = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
+  const { clock, unread, isSettled, order, setXid } = sql.webhooks
+  const isReadable = `${isUnread(sql.webhooks)} AND ${isSettled}`
+  const first = (columns: string) =>
+    `SELECT ${columns} FROM audit a WHERE ${isReadable} ORDER BY ${order} LIMIT`
   // Uses `(SELECT …) IS NOT NULL`: in EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole
   // log.
-  const hasUnread = `CASE WHEN e.store_id = ''
-    THEN (SELECT 1 ${unreadOf} ORDER BY ${order} LIMIT 1) IS NOT NULL
-    ELSE EXISTS (
-        SELECT 1 FROM (SELECT a.store_id ${unreadOf} ORDER BY ${order} LIMIT ${ENTRIES}) u
-        WHERE u.store_id = e.store_id)
-      OR (SELECT 1 ${unreadOf} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) IS NOT NULL END`
+  const hasUnread = `(
+    EXISTS (SELECT 1 FROM (${first('a.project_id, a.store_id')} ${ENTRIES}) a WHERE ${IS_OWN})
+    OR (${first('1')} 1 OFFSET ${ENTRIES - 1}) IS NOT NULL)`
   const due = `FROM webhook_messages m
     WHERE m.endpoint_id = e.endpoint_id AND ${IS_WAITING} AND m.next_at <= ?`
   // Compares numbers, because the claimed messages of an endpoint are among its due ones.
@@ -83,7 +84,7 @@ export function deliveryMethods(sql: Sql) {
       WHERE webhook_sender.holder = excluded.holder OR webhook_sender.lease_until <= ${clock}`,
     renew: `UPDATE webhook_sender SET lease_until = ${clock} + ? WHERE holder = ?`,
     unread: `
-      SELECT ${ENTRY_COLUMNS} FROM ${unread(`${isUnread} AND ${isSettled}`)}`,
+      SELECT ${ENTRY_COLUMNS} FROM ${unread(isReadable)}`,
     insertMessages: `
       INSERT INTO webhook_messages (${NEW.list})
       SELECT ${NEW.list} FROM ${rows(NEW.columns)} r WHERE true
@@ -149,8 +150,8 @@ export function deliveryMethods(sql: Sql) {
       return found.map(readyEndpoint)
     },
     /**
-     * Lists the first unread entries of the endpoint's project. Leaves out an entry if an open
-     * transaction could still insert another one before it.
+     * Lists the first unread entries of the endpoint's project, and perhaps of other projects of its
+     * account. Leaves out an entry if an open transaction could still insert another one before it.
      */
     listUnread: async (id: string, limit: number) =>
       (await sql.read(all(texts.unread, id, limit))).map(numberedEntry),

@@ -4,8 +4,10 @@ import { AUDIT, ENDPOINTS, MESSAGES } from '../tables.ts'
 export interface WebhookDialect {
   /** The database's clock in Unix milliseconds. */
   readonly clock: string
-  /** Whether an entry is of the endpoint's project and comes after its position. */
-  readonly isUnread: string
+  /** Whether an endpoint reads an entry. It reads at least those of its project. */
+  readonly isExamined: string
+  /** Whether an entry comes after the endpoint's position. */
+  readonly isAfter: string
   /** Whether no open transaction can still insert an entry that comes before this one. */
   readonly isSettled: string
   /** The order in which entries are read. */
@@ -31,7 +33,12 @@ export interface WebhookDialect {
   readonly setNewest: string
 }
 
+/** Whether an entry is unread by an endpoint. */
+export const isUnread = ({ isExamined, isAfter }: WebhookDialect) => `${isExamined} AND ${isAfter}`
+
 // The SQL that several webhook methods share. `m` is a message.
+/** Whether an entry that an endpoint reads is about its project, and about its store if it has one. */
+export const IS_OWN = "a.project_id = e.project_id AND e.store_id IN ('', a.store_id)"
 export const ENDPOINT_COLUMNS = ENDPOINTS.names.map((name) => `e.${name}`).join(', ')
 export const MESSAGE_COLUMNS = MESSAGES.names.map((name) => `m.${name}`).join(', ')
 export const ENTRY_COLUMNS = ['seq', ...AUDIT.names].map((name) => `a.${name}`).join(', ')

@@ -6,7 +6,14 @@ import { findRecord, recordPage } from '../pages.ts'
 import { all, find, insert, type Program, run } from '../program.ts'
 import type { EndpointLag, EndpointMove, EndpointsOf, Page } from '../records.ts'
 import { ENDPOINTS } from '../tables.ts'
-import { COUNT_WAITING, ENDPOINT_COLUMNS, FIND_ENDPOINT, IS_WAITING } from './dialect.ts'
+import {
+  COUNT_WAITING,
+  ENDPOINT_COLUMNS,
+  FIND_ENDPOINT,
+  IS_OWN,
+  IS_WAITING,
+  isUnread,
+} from './dialect.ts'
 
 const LAG = 10_000
 
@@ -45,18 +52,18 @@ export function* moveEndpoint(
     // Finds the request of a replay that the endpoint has not read yet.
     const replay = yield* find(
       `SELECT a.seq FROM webhook_endpoints e JOIN audit a ON a.subject = e.endpoint_id
-        AND a.action = 'webhooks.replay' AND ${webhooks.isUnread} WHERE e.endpoint_id = ?`,
+        AND a.action = 'webhooks.replay' AND ${isUnread(webhooks)} WHERE e.endpoint_id = ?`,
       endpoint_id,
     )
     if (replay) {
       const reason = `has a replay under way: wait until its cursor is above ${replay.seq}`
       throw invalidField('endpoint_id', 'replaying', reason)
     }
-    const { setXid, setBack, order, isBack } = webhooks
+    const { isExamined, setXid, setBack, order, isBack } = webhooks
     const back = `
       UPDATE webhook_endpoints AS e SET ${setXid} ${setBack} read_seq = a.seq - 1, read_rest = ''
-      FROM (SELECT a.* FROM audit a JOIN webhook_endpoints o ON o.project_id = a.project_id
-        WHERE o.endpoint_id = ? AND a.seq >= ? ORDER BY ${order} LIMIT 1) a
+      FROM (SELECT a.* FROM webhook_endpoints e JOIN audit a ON ${isExamined}
+        WHERE e.endpoint_id = ? AND a.seq >= ? ORDER BY ${order} LIMIT 1) a
       WHERE e.endpoint_id = ? AND ${isBack}`
     yield* run(back, endpoint_id, to, endpoint_id)
   }
@@ -109,15 +116,15 @@ export function* listEndpoints({ account_id, project_id }: EndpointsOf, page: Pa
   return recordPage(rows, page, ENDPOINTS.read, ({ endpoint_id }) => endpoint_id)
 }
 
-function lagOfEntries({ each, webhooks: { unread, isUnread } }: Dialect): string {
-  const isReceived = `(e.store_id = '' OR a.store_id = e.store_id)
+function lagOfEntries({ each, webhooks }: Dialect): string {
+  const isReceived = `${IS_OWN}
     AND a.action IN ${each.text}
     AND (a.action <> 'webhooks.test' OR a.subject = e.endpoint_id)`
   return `
     SELECT count(*) AS examined, min(u.seq) AS first,
       count(*) FILTER (WHERE is_received) AS unread,
       min(u.seq) FILTER (WHERE is_received) AS first_unread
-    FROM (SELECT a.seq, (${isReceived}) AS is_received FROM ${unread(isUnread)}) u`
+    FROM (SELECT a.seq, (${isReceived}) AS is_received FROM ${webhooks.unread(isUnread(webhooks))}) u`
 }
 
 const UPDATE_ENDPOINT = ENDPOINTS.updateWhere('endpoint_id = ?')

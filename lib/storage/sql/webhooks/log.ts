@@ -8,11 +8,14 @@ import { all, find, type Program, run } from '../program.ts'
 import type { Page, WriteOptions } from '../records.ts'
 import { MESSAGES, numberedEntry } from '../tables.ts'
 import { recordWrite, shareOf } from '../write.ts'
-import { ENTRY_COLUMNS, IS_WAITING, MESSAGE_COLUMNS } from './dialect.ts'
+import { ENTRY_COLUMNS, IS_OWN, IS_WAITING, isUnread, MESSAGE_COLUMNS } from './dialect.ts'
 
 /** The methods for the messages of an endpoint, and for the entries of the audit log. */
 export function logMethods(sql: Sql) {
   const { read, write } = sql
+  const findSequence = `
+    SELECT a.seq FROM webhook_endpoints e JOIN audit a ON ${sql.webhooks.isExamined}
+    WHERE e.endpoint_id = ? AND a.project_id = e.project_id AND a.at >= ? ORDER BY a.seq LIMIT 1`
   const findEntries = `SELECT ${ENTRY_COLUMNS} FROM audit a WHERE a.seq IN ${sql.each.bigint}`
 
   return {
@@ -57,10 +60,13 @@ export function logMethods(sql: Sql) {
       }, shareOf(options)),
     findEntries: async (sequences: readonly number[]) =>
       (await read(all(findEntries, sequences))).map(numberedEntry),
-    /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
-    async findSequence(project_id: string, since: string) {
-      const row = await read(find(FIND_SEQUENCE, project_id, since))
-      return row?.seq === null || !row ? undefined : numberOf(row.seq)
+    /**
+     * Finds the `seq` of the first audit entry of the endpoint's project at or after `since`; ISO
+     * 8601, UTC.
+     */
+    async findSequence(endpoint_id: string, since: string) {
+      const row = await read(find(findSequence, endpoint_id, since))
+      return row && numberOf(row.seq)
     },
   }
 }
@@ -78,22 +84,22 @@ const DELETE_MESSAGES = `
 const CLEAR_ANSWERS = `
   UPDATE webhook_messages SET answer = NULL WHERE answer IS NOT NULL
     AND endpoint_id IN (SELECT endpoint_id FROM webhook_endpoints WHERE project_id = ?)`
-const FIND_SEQUENCE = 'SELECT min(seq) AS seq FROM audit WHERE project_id = ? AND at >= ?'
 
 /**
  * Finds the first audit entry that an endpoint has not read, or of which it has a waiting
  * message. Ignores endpoints that were stopped or began to fail before `stopped_before`.
  */
 export function* findNeeded(
-  { webhooks: { isUnread, order } }: Dialect,
+  { webhooks }: Dialect,
   stopped_before: number,
 ): Program<number | undefined> {
+  const unreadEntry = isUnread(webhooks)
   const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
   // The last condition keeps PostgreSQL from scanning the whole log when nothing is unread.
-  const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread}
-      AND (e.store_id = '' OR a.store_id = e.store_id))) AS seq
+  const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${unreadEntry}
+      AND ${IS_OWN})) AS seq
     FROM webhook_endpoints e WHERE ${needs}
-      AND (SELECT 1 FROM audit a WHERE ${isUnread} ORDER BY ${order} LIMIT 1) IS NOT NULL`
+      AND (SELECT 1 FROM audit a WHERE ${unreadEntry} ORDER BY ${webhooks.order} LIMIT 1) IS NOT NULL`
   const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e
     JOIN webhook_messages m ON m.endpoint_id = e.endpoint_id WHERE ${IS_WAITING} AND ${needs}`
   const times = [stopped_before, stopped_before]
