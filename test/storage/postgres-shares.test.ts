@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { createTill, type PostgresOptions } from '../../lib/index.ts'
+import { createTill, type PoolState, type PostgresOptions } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createShop } from '../support/till.ts'
@@ -114,6 +114,25 @@ describe('waits for locks in PostgreSQL', () => {
     })
 
     await Promise.all(reads)
+  })
+
+  test('a report ends with its signal, also while it waits for a lock', async (t) => {
+    const { till, first, sql } = await openShops(t)
+    const report = (signal?: AbortSignal) => till.purchases.summarize(first.account, {}, { signal })
+    const { open } = till.operator.poolState() as PoolState
+
+    await whileLocked(sql, 'LOCK TABLE purchases IN ACCESS EXCLUSIVE MODE', async () => {
+      const gone = new AbortController()
+      const ended = report(gone.signal)
+      ended.catch(() => {})
+      await eventuallyHolds(async () => assert.equal(await waitingOn(sql), 1))
+      gone.abort()
+      await assert.rejects(ended, { name: 'AbortError' })
+      assert.equal(await waitingOn(sql), 0)
+    })
+
+    assert.deepEqual(await report(new AbortController().signal), [])
+    assert.equal(till.operator.poolState()?.open, open, 'no connection was lost')
   })
 
   test('a read does not wait behind a statement that is older than 100 ms', async (t) => {

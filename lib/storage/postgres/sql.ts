@@ -1,7 +1,14 @@
 import type { Dialect, Sql } from '../sql/dialect.ts'
 import { memoize } from '../sql/memoize.ts'
 import { PAGE_TEXT } from '../sql/pages.ts'
-import { finding, type Program, run, type Statement, type Step } from '../sql/program.ts'
+import {
+  finding,
+  type Program,
+  type Query,
+  run,
+  type Statement,
+  type Step,
+} from '../sql/program.ts'
 import { AUDIT_LOG } from './audit.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
 import { WEBHOOKS } from './endpoints.ts'
@@ -17,10 +24,31 @@ export function sqlOn(db: Database): Sql {
       db.transaction((tx) => execute(tx, program()), isLong && LONG_MS, account_id),
     writeOnce: (program) => execute(db, program()),
     async readLong(stores, queryOf, { signal } = {}) {
-      signal?.throwIfAborted()
-      const { sql, values } = queryOf(stores)
-      return db.transaction((tx) => tx.all(sql, ...values), LONG_MS)
+      const query = queryOf(stores)
+      try {
+        return await db.transaction((tx) => readUntil(db, tx, query, signal), LONG_MS)
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw error
+      }
     },
+  }
+}
+
+/** Runs a query, which `signal` cancels. */
+async function readUntil(db: Database, tx: Connection, query: Query, signal?: AbortSignal) {
+  const found = await tx.find('SELECT pg_backend_pid() AS pid')
+  signal?.throwIfAborted()
+  let cancelling: Promise<unknown> | undefined
+  const cancel = () => {
+    cancelling = db.checks.find('SELECT pg_cancel_backend(?)', found?.pid as number).catch(() => {})
+  }
+  signal?.addEventListener('abort', cancel)
+  try {
+    return await tx.all(query.sql, ...query.values)
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+    await cancelling // a late cancellation would end the next statement of the connection
   }
 }
 

@@ -64,7 +64,7 @@ export interface Sql extends Dialect {
 export interface LongRead {
   /** Only the purchases of this user count. */
   readonly user_id?: string | undefined
-  /** Ends the read. A running query ends only on SQLite. */
+  /** Ends the read. */
   readonly signal?: AbortSignal | undefined
 }
 
