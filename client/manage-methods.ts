@@ -8,6 +8,8 @@ export interface Methods {
   keys: {
     list(query?: api.ListQuery): api.Page<'keys', api.AccountKey>
     add(key?: api.KeyInput): api.NewAccountKey
+    /** Sets only scopes that the key of the client has. */
+    update(change: api.KeyChange): api.AccountKey
     revoke(key_id: string): { readonly key_id: string }
   }
   audit: {

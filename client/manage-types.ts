@@ -1,6 +1,8 @@
 import type {
   Account,
+  AccountKeyChange as KeyChange,
   NewAccountKey as KeyInput,
+  KeyScope,
   AccountKey as StoredKey,
 } from '../lib/domain/account.ts'
 import type { PlanOptions } from '../lib/domain/catalog.ts'
@@ -62,7 +64,7 @@ export type {
   WebhookRequest,
 } from '../lib/domain/webhook.ts'
 export type { OwnedItem } from './types.ts'
-export type { Account, KeyInput }
+export type { Account, KeyChange, KeyInput, KeyScope }
 
 /** One page of a list. `next` is the `cursor` of the next page; missing on the last page. */
 export type Page<Name extends string, T> = { readonly [N in Name]: readonly T[] } & {

@@ -47,7 +47,7 @@ type OptionsOf<Name> =
 type MethodName = { [N in keyof Methods]: `${N}.${keyof Methods[N] & string}` }[keyof Methods]
 
 /**
- * Creates a client of the management API of a server that runs with `--console`. Throws a TypeError
+ * Creates a client of the management API of a server that runs with `--manage`. Throws a TypeError
  * for a missing, wrong or unknown option.
  *
  * @example

@@ -1,4 +1,12 @@
-import type { Account, Project, Scope, Session, Till } from '../lib/index.ts'
+import type {
+  Account,
+  KeyedAccount,
+  KeyScope,
+  Project,
+  Scope,
+  Session,
+  Till,
+} from '../lib/index.ts'
 import { noBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { networkOf, type RequestHeaders, type Target } from './head.ts'
@@ -111,8 +119,8 @@ export interface Credential<Caller> {
   readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
   /** The security scheme in the OpenAPI document; missing if the route needs no credential. */
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
-  /** The scope that a token needs. */
-  readonly scope?: Scope
+  /** The scope that a token or an account key needs. */
+  readonly scope?: Scope | KeyScope | undefined
   /** The key of the caller's rate-limit bucket. Routes without it have no limits. */
   bucketOf?(caller: Caller, address: string): string
   /**
@@ -152,16 +160,32 @@ export const publicKey: Credential<Project> = {
  * account share one bucket. `verify` may use an outdated cache: all routes of this credential are
  * writes, and their transaction verifies the key again.
  */
-export const accountKey: Credential<Account> = {
-  scheme: 'accountKey',
-  verify: (till, { 'x-account-key': account_key }, hostAccount) =>
-    account_key === undefined && hostAccount
-      ? hostAccount()
-      : till.accounts.authenticate(account_key ?? undefined, { isForWrite: true }),
-  confirm: async (till, { 'x-account-key': account_key }) =>
-    account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
-  bucketOf: ({ account_id }) => account_id,
-  isForBrowsers: false,
+export function accountKey(scope: KeyScope): Credential<Account> {
+  return {
+    ...keyOnly(scope),
+    verify: (till, { 'x-account-key': account_key }, hostAccount) =>
+      account_key === undefined && hostAccount
+        ? hostAccount()
+        : till.accounts.authenticate(account_key ?? undefined, { isForWrite: true, scope }),
+    confirm: async (till, { 'x-account-key': account_key }) =>
+      account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
+  }
+}
+
+/**
+ * An account key. Unlike `accountKey`, refuses an account that the embedding application has
+ * authenticated: the application may use cookies, which browsers also send for other sites. Without
+ * a scope, any key may call the route.
+ */
+export function keyOnly(scope: KeyScope | undefined): Credential<KeyedAccount> {
+  return {
+    scheme: 'accountKey',
+    scope,
+    verify: (till, { 'x-account-key': account_key }) =>
+      till.accounts.authenticate(account_key ?? undefined, { scope }),
+    bucketOf: ({ account_id }) => account_id,
+    isForBrowsers: false,
+  }
 }
 
 /**

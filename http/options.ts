@@ -35,7 +35,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly trustProxy?: boolean | number | undefined
   /** Serves a reference page of the API at `/docs`. */
   readonly docs?: boolean | undefined
-  /** Serves the management API below `/manage/v1`. */
+  /** Serves the management API below `/manage/v1`, for servers with an account key. */
   readonly manage?: boolean | undefined
   /** Serves the browser console at `/console`, and the management API that it calls. */
   readonly console?: boolean | undefined

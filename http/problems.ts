@@ -28,14 +28,20 @@ export function invalidOption(field: string, message: string): TillError {
 
 export type ResponseHeaders = { readonly [name: string]: string }
 
+const KEY_CHALLENGE = 'AccountKey realm="tillkit"'
+const TOKEN_CHALLENGE = 'Bearer realm="tillkit"'
+const SCOPE_PROBLEM = 'error="insufficient_scope"'
+
 // Each 401 needs a challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1). RFC 6750 section 3
 // defines the challenges for bearer tokens.
 const headersOf: { readonly [code: string]: ResponseHeaders } = {
-  account_key_required: { 'www-authenticate': 'AccountKey realm="tillkit"' },
-  token_required: { 'www-authenticate': 'Bearer realm="tillkit"' },
-  insufficient_scope: { 'www-authenticate': 'Bearer realm="tillkit", error="insufficient_scope"' },
+  account_key_required: { 'www-authenticate': KEY_CHALLENGE },
+  token_required: { 'www-authenticate': TOKEN_CHALLENGE },
+  insufficient_scope: { 'www-authenticate': `${TOKEN_CHALLENGE}, ${SCOPE_PROBLEM}` },
   storage_unavailable: { 'retry-after': '1' },
 }
+
+const KEY_SCOPE_HEADERS = { 'www-authenticate': `${KEY_CHALLENGE}, ${SCOPE_PROBLEM}` }
 
 /** An error answer (RFC 9457). */
 export interface Problem {
@@ -85,7 +91,9 @@ export function createProblem(
 function describe(error: unknown) {
   if (error instanceof TillError) {
     const { code, status, title, message, details } = error
-    return { status, title, code, text: message, headers: headersOf[code], errors: details }
+    const isOfKey = code === 'insufficient_scope' && details[0]?.field === 'x-account-key'
+    const headers = isOfKey ? KEY_SCOPE_HEADERS : headersOf[code]
+    return { status, title, code, text: message, headers, errors: details }
   }
   if (error instanceof TransportFault) {
     const { code, message, headers } = error

@@ -114,5 +114,5 @@ function keyOf({ project_id }: Session, url: string): string {
 }
 
 function mayRead({ scopes }: Session, { credential: { scope } }: AnyRoute): boolean {
-  return scope === undefined || scopes.includes(scope)
+  return (scopes as readonly unknown[]).includes(scope)
 }

@@ -31,7 +31,7 @@ export const routes = [
     body: 'SessionRequest',
     answer: 'Session',
   }),
-  route('POST', '/api/v1/items', accountKey, json, createItem, {
+  route('POST', '/api/v1/items', accountKey('catalog'), json, createItem, {
     id: 'createItem',
     summary: 'Create an item',
     body: 'NewItem',
@@ -89,7 +89,7 @@ export const routes = [
     isInTurn: true,
     errors: ['invalid_request'],
   }),
-  route('POST', '/api/v1/projects', accountKey, json, createProject, {
+  route('POST', '/api/v1/projects', accountKey('catalog'), json, createProject, {
     id: 'createProject',
     summary: 'Create a project',
     description: 'A secret appears only in the answer to the request that sent it.',
@@ -109,7 +109,7 @@ export const routes = [
     answer: 'Project',
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
-  route('POST', '/api/v1/stores', accountKey, json, createStore, {
+  route('POST', '/api/v1/stores', accountKey('catalog'), json, createStore, {
     id: 'createStore',
     summary: 'Create a store',
     description: 'A secret appears only in the answer to the request that sent it.',

@@ -25,7 +25,10 @@ const codes = {
   undo_refused: { kind: 'invalid', title: 'The import can not be undone' },
   account_key_required: { kind: 'unauthenticated', title: 'A valid account key is required' },
   token_required: { kind: 'unauthenticated', title: 'A valid bearer token is required' },
-  insufficient_scope: { kind: 'unauthenticated', title: 'The token does not allow this operation' },
+  insufficient_scope: {
+    kind: 'unauthenticated',
+    title: 'The credential does not allow this operation',
+  },
   account_key_not_found: { kind: 'not_found', title: 'There is no such account key' },
   account_not_found: { kind: 'not_found', title: 'There is no such account' },
   project_not_found: { kind: 'not_found', title: 'There is no such project' },

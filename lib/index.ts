@@ -3,12 +3,15 @@ export type { ItemColumnsOptions } from './csv/items.ts'
 export { type LayoutColumns, type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
 export type { ColumnMap } from './csv/options.ts'
 export { formatSkusTemplate, MAX_SKUS_BYTES } from './csv/skus.ts'
-export type {
-  Account,
-  AccountKey,
-  FirstProject,
-  NewAccount,
-  NewAccountKey,
+export {
+  type Account,
+  type AccountKey,
+  type AccountKeyChange,
+  type FirstProject,
+  KEY_SCOPES,
+  type KeyScope,
+  type NewAccount,
+  type NewAccountKey,
 } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export {
@@ -136,6 +139,7 @@ export type {
   AccountPage,
   Accounts,
   CreatedAccount,
+  KeyOptions,
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { ApplyOptions, CatalogExport, Catalogs } from './services/catalog/catalog.ts'

@@ -1,4 +1,4 @@
-/** A row of the table. Names of schemas and errors are those of the OpenAPI document. */
+/** A row of the table. Names of schemas, scopes and errors are those of the OpenAPI document. */
 export interface Operation {
   /** The method of the client and of the library: `items.archive`. */
   readonly name: string
@@ -8,6 +8,8 @@ export interface Operation {
   readonly id: string
   /** The schema of the answer. */
   readonly answer: string
+  /** The scope that the account key needs; `any` for none. */
+  readonly scope: string
   readonly summary: string
   readonly description?: string
   /** The schema of the query parameters. Fields that are in the path do not count. */
@@ -42,32 +44,44 @@ export interface Operation {
  */
 export const operations = [
   op('account.get', 'GET /account', 'getAccount', 'Account', {
+    scope: 'any',
     summary: 'Read the account that the key belongs to',
   }),
   op('keys.list', 'GET /keys', 'listKeys', 'AccountKeyPage', {
+    scope: 'admin',
     summary: 'List the keys of the account, including revoked keys',
     query: 'ListQuery',
   }),
   op('keys.add', 'POST /keys', 'addKey', 'NewAccountKey', {
+    scope: 'admin',
     summary: 'Add a key to the account',
     body: 'AccountKeyInput',
     description: 'The `account_key` cannot be read later. The endpoint ignores `Idempotency-Key`.',
     errors: ['quota_exceeded'],
   }),
+  op('keys.update', 'PATCH /keys/:key_id', 'changeKey', 'AccountKey', {
+    scope: 'admin',
+    summary: 'Change the name or the scopes of a key',
+    body: 'AccountKeyChange',
+  }),
   op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
+    scope: 'admin',
     summary: 'Revoke a key at once',
   }),
 
   op('audit.list', 'GET /audit', 'listAudit', 'AuditPage', {
+    scope: 'admin',
     summary: 'List the audit log of the account, newest entries first',
     query: 'ListQuery',
   }),
 
   op('projects.list', 'GET /projects', 'listProjects', 'ManagedProjectPage', {
+    scope: 'read',
     summary: 'List the projects of the account',
     query: 'ListQuery',
   }),
   op('projects.create', 'POST /projects', 'addProject', 'ManagedProject', {
+    scope: 'catalog',
     summary: 'Create a project',
     body: 'ManagedProjectInput',
     etag: 'sent',
@@ -75,27 +89,32 @@ export const operations = [
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   op('projects.get', 'GET /projects/:id', 'getProject', 'ManagedProject', {
+    scope: 'read',
     summary: 'Read a project',
     etag: 'sent',
     errors: ['project_not_found'],
   }),
   op('projects.update', 'PATCH /projects/:id', 'changeProject', 'ManagedProject', {
+    scope: 'catalog',
     summary: 'Change the given fields of a project',
     body: 'ManagedProjectChange',
     etag: 'matched',
     errors: ['quota_exceeded', 'master_key_mismatch', 'etag_mismatch'],
   }),
   op('projects.rotateKey', 'POST /projects/:id/rotate-key', 'rotateKey', 'ManagedProject', {
+    scope: 'admin',
     summary: 'Give a project a new public key',
     body: 'KeyRotation',
     etag: 'sent',
   }),
 
   op('stores.list', 'GET /projects/:project_id/stores', 'listStores', 'ManagedStorePage', {
+    scope: 'read',
     summary: 'List the stores of a project',
     query: 'StoreQuery',
   }),
   op('stores.create', 'POST /stores', 'addStore', 'ManagedStore', {
+    scope: 'catalog',
     summary: 'Create a store',
     body: 'NewStore',
     etag: 'sent',
@@ -103,11 +122,13 @@ export const operations = [
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
   op('stores.get', 'GET /stores/:store_id', 'getStore', 'ManagedStore', {
+    scope: 'read',
     summary: 'Read a store',
     etag: 'sent',
     errors: ['store_not_found'],
   }),
   op('stores.update', 'PATCH /stores/:store_id', 'changeStore', 'ManagedStore', {
+    scope: 'catalog',
     summary: 'Change the given fields of a store',
     body: 'ManagedStoreChange',
     etag: 'matched',
@@ -115,48 +136,57 @@ export const operations = [
   }),
 
   op('items.list', 'GET /stores/:store_id/items', 'listStoreItems', 'ManagedItemPage', {
+    scope: 'read',
     summary: 'List the items of a store, in order of creation',
     query: 'ManagedItemQuery',
     isReport: ['search'],
   }),
   op('items.create', 'POST /items', 'addItem', 'ManagedItem', {
+    scope: 'catalog',
     summary: 'Create an item',
     body: 'NewItem',
     repeat: 'with key',
     errors: ['quota_exceeded'],
   }),
   op('items.get', 'GET /items/:id', 'readItem', 'ManagedItem', {
+    scope: 'read',
     summary: 'Read an item',
   }),
   op('items.update', 'PATCH /items/:id', 'changeItem', 'ManagedItem', {
+    scope: 'catalog',
     summary: 'Change the given fields of an item',
     description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
     body: 'ItemChange',
     errors: ['version_conflict'],
   }),
   op('items.history', 'GET /items/:id/history', 'getItemHistory', 'AuditPage', {
+    scope: 'read',
     summary: 'List the changes of an item, newest first',
     description: 'The entry of a price change has the old and the new price in its field `data`.',
     query: 'ListQuery',
   }),
   op('items.archive', 'POST /items/:id/archive', 'archiveItem', 'ManagedItem', {
+    scope: 'catalog',
     summary: 'Archive an item, so that lists leave it out',
     repeat: 'always',
     cli: ['item archive', 'Take an item out of the list of its store'],
   }),
   op('items.restore', 'POST /items/:id/restore', 'restoreItem', 'ManagedItem', {
+    scope: 'catalog',
     summary: 'Restore an archived item, so that lists have it again',
     repeat: 'always',
     cli: ['item restore', 'Put an archived item back into the list of its store'],
   }),
 
   op('catalog.export', 'GET /projects/:project_id/catalog', 'exportCatalog', 'CatalogFile', {
+    scope: 'read',
     summary: 'Export a project with its stores and items as a catalog file',
     description: 'In place of each secret, the file has the name of an environment variable.',
     file: 'catalog.json',
     isReport: true,
   }),
   op('catalog.plan', 'POST /projects/:project_id/catalog/plan', 'planCatalog', 'CatalogPlan', {
+    scope: 'catalog',
     summary: 'Compare a catalog with the stored one, and change nothing',
     body: 'CatalogRequest',
     repeat: 'always',
@@ -164,6 +194,7 @@ export const operations = [
     errors: ['catalog_changed'],
   }),
   op('catalog.apply', 'POST /projects/:project_id/catalog/apply', 'applyCatalog', 'CatalogPlan', {
+    scope: 'catalog',
     summary: 'Make all changes that a catalog describes, or none',
     body: 'CatalogRequest',
     isReport: true,
@@ -171,6 +202,7 @@ export const operations = [
   }),
 
   op('purchases.list', 'GET /purchases', 'listPurchases', 'PurchasePage', {
+    scope: 'read',
     summary:
       'List the purchases of a store in order of import, or find one in all stores by its id',
     query: 'PurchaseQuery',
@@ -182,11 +214,13 @@ export const operations = [
     'listStatusChanges',
     'StatusChangeList',
     {
+      scope: 'read',
       summary: "List the changes of a purchase's status, oldest first",
       query: 'PurchaseKey',
     },
   ),
   op('purchases.record', 'POST /stores/:store_id/purchases', 'recordPurchase', 'RecordedPurchase', {
+    scope: 'purchases',
     summary: 'Record one purchase',
     description:
       'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
@@ -195,6 +229,7 @@ export const operations = [
     errors: ['store_inactive', 'quota_exceeded'],
   }),
   op('purchases.refund', 'POST /stores/:store_id/refunds', 'refundPurchases', 'Refunds', {
+    scope: 'purchases',
     summary: 'Refund a purchase, or all purchases of an order, by its id',
     description:
       'If no purchase has the `transaction_id`, it stands for all purchases whose ids begin with it and a `/`.',
@@ -203,6 +238,7 @@ export const operations = [
     errors: ['purchase_not_found', 'store_inactive'],
   }),
   op('purchases.deliver', 'POST /stores/:store_id/deliveries', 'deliverPurchases', 'Deliveries', {
+    scope: 'purchases',
     summary: 'Deliver a purchase, or all purchases of an order, once',
     description:
       'Grant the items whose `outcome` is `delivered`: only one call gets it. If no purchase has the `transaction_id`, it stands for all purchases whose ids begin with it and a `/`.',
@@ -210,21 +246,25 @@ export const operations = [
     errors: ['purchase_not_found', 'store_inactive'],
   }),
   op('purchases.owned', 'GET /stores/:store_id/owned', 'listOwned', 'OwnedPage', {
+    scope: 'read',
     summary: 'List the items that a user owns',
     query: 'OwnedQuery',
   }),
   op('purchases.summarize', 'GET /summary', 'summarizePurchases', 'PurchaseSummaryList', {
+    scope: 'read',
     summary: 'Count the purchases of a store or of all stores, and add up their amounts',
     query: 'SummaryQuery',
     isReport: true,
   }),
   op('purchases.overview', 'GET /stores/:store_id/overview', 'getOverview', 'PurchaseOverview', {
+    scope: 'read',
     summary: 'Read the totals of a store by period and by SKU',
     description: 'The totals begin with the day `from` (UTC).',
     query: 'OverviewQuery',
     isReport: true,
   }),
   op('purchases.buyers', 'GET /stores/:store_id/buyers', 'getBuyers', 'Buyers', {
+    scope: 'read',
     summary: 'Count the new and the returning buyers of a store',
     description: 'The counts begin with the day `from` (UTC).',
     query: 'BuyersQuery',
@@ -232,10 +272,12 @@ export const operations = [
   }),
 
   op('imports.list', 'GET /stores/:store_id/imports', 'listImports', 'ImportPage', {
+    scope: 'read',
     summary: 'List the imports into a store',
     query: 'ImportQuery',
   }),
   op('imports.create', 'POST /stores/:store_id/imports', 'createImport', 'ManagedImport', {
+    scope: 'purchases',
     summary: 'Import a purchase file',
     description:
       'Works like `POST /api/v1/purchases/import`, but an error lists up to 1,000 mistakes of the file.',
@@ -245,9 +287,11 @@ export const operations = [
     errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
   }),
   op('imports.get', 'GET /imports/:import_id', 'getImport', 'ImportRecord', {
+    scope: 'read',
     summary: 'Read the record of an import',
   }),
   op('imports.undo', 'POST /imports/:import_id/undo', 'undoImport', 'ImportRecord', {
+    scope: 'purchases',
     summary: 'Remove the rows that an import added, and restore the statuses that it changed',
     body: 'ImportUndo',
     repeat: 'always',
@@ -257,11 +301,13 @@ export const operations = [
   }),
 
   op('users.export', 'GET /projects/:project_id/users/:user_id', 'exportUser', 'UserExport', {
+    scope: 'users',
     summary: 'Export everything stored about a user',
     file: 'user.json',
     isReport: true,
   }),
   op('users.erase', 'POST /projects/:project_id/users/:user_id/erase', 'eraseUser', 'ErasedUser', {
+    scope: 'users',
     summary: 'Remove a user from the purchases of a project',
     body: 'UserErasure',
     repeat: 'always',
@@ -270,11 +316,13 @@ export const operations = [
   }),
 
   op('webhooks.list', 'GET /webhooks', 'listWebhooks', 'WebhookPage', {
+    scope: 'admin',
     summary: 'List the webhook endpoints with their lag',
     query: 'WebhookQuery',
     isReport: true,
   }),
   op('webhooks.get', 'GET /webhooks/:endpoint_id', 'getWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
     summary: 'Read a webhook endpoint with its lag',
   }),
   op(
@@ -283,6 +331,7 @@ export const operations = [
     'listDeliveries',
     'WebhookDeliveryPage',
     {
+      scope: 'admin',
       summary: 'List the messages of an endpoint, newest first',
       query: 'DeliveryQuery',
     },
@@ -293,25 +342,30 @@ export const operations = [
     'getDeliveryRequest',
     'WebhookRequest',
     {
+      scope: 'admin',
       summary: 'Read the HTTP request that a delivery of a message would send now',
       description:
         'The request has no signature, and no `body` if the event is no longer stored. The `body` shows the records as they are now.',
     },
   ),
   op('webhooks.test', 'POST /webhooks/:endpoint_id/test', 'testWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
     summary: 'Send `webhook.test` to an endpoint',
   }),
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
     summary: 'Stop the deliveries to an endpoint',
     repeat: 'always',
     cli: ['webhooks pause', 'Stop sending to an endpoint, until resume'],
   }),
   op('webhooks.resume', 'POST /webhooks/:endpoint_id/resume', 'resumeWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
     summary: 'Continue the deliveries to an endpoint',
     repeat: 'always',
     cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
   }),
   op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
     summary: 'Send again the events since the `sequence` number `from` or the time `since`',
     body: 'WebhookReplay',
   }),
@@ -321,6 +375,7 @@ export const operations = [
     'confirmWebhook',
     'WebhookEndpoint',
     {
+      scope: 'admin',
       summary: 'Activate a webhook URL that `PUT /api/v1/projects` has set',
       body: 'WebhookConfirmation',
     },

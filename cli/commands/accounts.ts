@@ -1,7 +1,17 @@
-import { PLATFORMS } from '../../lib/index.ts'
-import { command } from '../command.ts'
+import { KEY_SCOPES, type KeyScope, PLATFORMS } from '../../lib/index.ts'
+import { command, type OptionSpecs } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
+
+/** The fields of a key that a command sets. */
+const KEY_OPTIONS = {
+  name: { value: 'NAME', help: 'what the key is for' },
+  scopes: {
+    value: 'SCOPES',
+    parse: (text: string) => text.split(',') as KeyScope[], // validated by the library
+    help: `what it may do, of ${KEY_SCOPES.join(',')}; default all`,
+  },
+} as const satisfies OptionSpecs
 
 export const accountCommands = [
   command({
@@ -49,9 +59,19 @@ export const accountCommands = [
   command({
     name: 'account keys add',
     summary: 'Add a key to an account; it is shown only once',
-    example: "tillkit account keys add --account acc_1 --name 'Game server'",
-    options: { ...ACCOUNT_OPTION, name: { value: 'NAME', help: 'what the key is for' } },
-    run: ({ till, account, options: { name } }) => till.accounts.addKey(account, { name }),
+    example: 'tillkit account keys add --account acc_1 --name server --scopes purchases,read',
+    options: { ...ACCOUNT_OPTION, ...KEY_OPTIONS },
+    run: ({ till, account, input }) => till.accounts.addKey(account, input),
+  }),
+
+  command({
+    name: 'account keys update',
+    summary: 'Change the name or the scopes of a key, at once',
+    example: 'tillkit account keys update key_1 --scopes purchases,read',
+    operand: 'KEY_ID',
+    options: { ...ACCOUNT_OPTION, ...KEY_OPTIONS },
+    run: ({ till, account, operand, input }) =>
+      till.accounts.updateKey(account, { ...input, key_id: operand }),
   }),
 
   command({
@@ -61,8 +81,9 @@ export const accountCommands = [
     options: ACCOUNT_OPTION,
     async run({ till, account, output }) {
       const keys = await till.accounts.listKeys(account)
-      const columns = ['key_id', 'name', 'created_at', 'last_used_on', 'revoked_at']
-      output.table(keys, columns, ['name…', 'created_at…', 'revoked_at…'])
+      const columns = ['key_id', 'name', 'scopes', 'created_at', 'last_used_on', 'revoked_at']
+      const rows = keys.map((key) => ({ ...key, scopes: key.scopes?.join() ?? 'all' }))
+      output.table(output.json ? keys : rows, columns, ['name…', 'created_at…', 'revoked_at…'])
     },
   }),
 

@@ -159,6 +159,7 @@ function settingsOf(options: ServeInvocation['options'], log: Log): ServeOptions
       keepAliveTimeout: milliseconds(options['keep-alive']),
     },
     docs: options.docs,
+    manage: options.manage,
     console: options.console,
     metrics: options.metrics,
     poolMetrics: isWorker ? poolMetrics : undefined,

@@ -1,29 +1,65 @@
 import { useState } from 'preact/hooks'
 import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
+import { KEY_SCOPES, type KeyScope } from '../../lib/domain/account.ts'
 import { Copyable } from '../parts/copy.tsx'
-import { FormButton } from '../parts/form.tsx'
+import type { FieldInfo } from '../parts/fields.tsx'
+import { FormButton, type Parsed } from '../parts/form.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { List } from '../parts/table.tsx'
 import { client } from '../session.ts'
 
-const NAME = [
-  { label: 'Name', name: 'name', hint: 'Such as the server that gets it', isOptional: true },
-]
+const NAME = {
+  label: 'Name',
+  name: 'name',
+  hint: 'Such as the server that gets it',
+  isOptional: true,
+}
+
+const HINTS: { readonly [S in KeyScope]: string } = {
+  read: 'Read projects, stores, items, purchases and sums',
+  catalog: 'Create and change projects, stores and items',
+  purchases: 'Record, refund, deliver, import and undo',
+  tokens: 'Issue, check and revoke tokens',
+  users: 'Export and erase users',
+  admin: 'Keys, webhooks, public keys and the activity',
+}
+
+const SCOPES: readonly FieldInfo[] = KEY_SCOPES.map((name) => {
+  return { label: `Scope ${name}`, name, hint: HINTS[name], kind: 'check' }
+})
+
+/** The fields of a form for the scopes: those of a key, or all. */
+function valuesOf(scopes: readonly KeyScope[] = KEY_SCOPES) {
+  return Object.fromEntries(scopes.map((scope) => [scope, 'true']))
+}
+
+function checked(sent: Parsed): readonly KeyScope[] {
+  return KEY_SCOPES.filter((scope) => sent[scope])
+}
+
+/** The scopes of a new key; undefined for all, also those of later versions. */
+function scopesOf(sent: Parsed): readonly KeyScope[] | undefined {
+  const scopes = checked(sent)
+  return scopes.length === KEY_SCOPES.length ? undefined : scopes
+}
 
 export function Keys() {
   const [added, setAdded] = useState<NewAccountKey>()
   return (
     <Page
       title="Keys"
-      lead="An account key can do everything in this account. Give each server its own."
+      lead="Give each server a key of its own, and only the scopes that it needs."
       actions={
         <FormButton
           label="New key"
           submit="Create"
           isPrimary
-          fields={NAME}
-          send={async ({ name }) => setAdded(await client.keys.add({ name }))}
+          fields={[NAME, ...SCOPES]}
+          values={valuesOf()}
+          send={async ({ name, ...sent }) =>
+            setAdded(await client.keys.add({ name, scopes: scopesOf(sent) }))
+          }
         />
       }
     >
@@ -42,10 +78,11 @@ export function Keys() {
         columns={[
           ['Name', ({ name }) => name || 'unnamed'],
           ['Key', ({ key_id }) => <Copyable label="key id" text={key_id} />, 'hidden'],
+          ['Scopes', ({ scopes }) => scopes?.join(', ') ?? 'all'],
           ['created_at', 'hidden'],
           ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
           ['State', stateOf],
-          ['Action', (key) => !key.revoked_at && <RevokeButton of={key} />, 'end'],
+          ['Action', (key) => !key.revoked_at && <Actions of={key} />, 'end'],
         ]}
         empty={['The account has no key', 'Create one for each server.']}
       />
@@ -58,6 +95,23 @@ function stateOf({ revoked_at, current }: AccountKey) {
   return (
     <>
       <Badge text="revoked" /> <Time at={revoked_at} />
+    </>
+  )
+}
+
+function Actions({ of: key }: { readonly of: AccountKey }) {
+  const { key_id, scopes } = key
+  return (
+    <>
+      <FormButton
+        label="Scopes"
+        title={`Scopes of ${key_id}`}
+        submit="Save"
+        fields={SCOPES}
+        values={valuesOf(scopes)}
+        send={(sent) => client.keys.update({ key_id, scopes: checked(sent) })}
+      />
+      <RevokeButton of={key} />
     </>
   )
 }

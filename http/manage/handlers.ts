@@ -1,4 +1,5 @@
 import {
+  type AccountKeyChange,
   type BuyersQuery,
   type CallOptions,
   type CatalogPlan,
@@ -63,6 +64,10 @@ export const handlers: Handlers = {
   },
   'keys.add': ({ till, caller, input, options }: ManageCall<NewAccountKey>) =>
     till.accounts.addKey(caller, { ...options, ...input }),
+  'keys.update': async ({ till, caller, input, options }: ManageCall<AccountKeyChange>) => {
+    const key = await till.accounts.updateKey(caller, input, options)
+    return { ...key, current: key.key_id === caller.key_id }
+  },
   'keys.revoke': async ({ till, caller, input: key_id, options }: ManageCall<string>) => {
     await till.accounts.revokeKey(caller, key_id, options)
     return { key_id }

@@ -2,12 +2,13 @@ import {
   type CallOptions,
   etagOf,
   type KeyedAccount,
+  type KeyScope,
   type Project,
   type Store,
   type Till,
 } from '../../lib/index.ts'
 import { type Operation, operations } from '../../lib/operations.ts'
-import { accountKey, type Credential } from '../admission.ts'
+import { keyOnly } from '../admission.ts'
 import { noBody, optionalJson } from '../body.ts'
 import { createImport } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
@@ -17,18 +18,10 @@ import { form } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
 
 /** An operation whose names the compiler has checked. */
-type CheckedOperation = Operation & RouteDescription & { readonly name: OperationName }
+type CheckedOperation = Operation &
+  RouteDescription & { readonly name: OperationName; readonly scope: KeyScope | 'any' }
 
 const BASE = '/manage/v1'
-
-/**
- * An account key. Unlike `accountKey`, refuses an account that the embedding application has
- * authenticated: the application may use cookies, which browsers also send for other sites.
- */
-const keyOnly: Credential<KeyedAccount> = {
-  ...(accountKey as Credential<KeyedAccount>),
-  verify: (till, headers) => till.accounts.authenticate(headers['x-account-key'] ?? undefined),
-}
 
 /** The error of a record that does not exist, by the part of the path that names it. */
 const NOT_FOUND = [
@@ -42,7 +35,8 @@ const NOT_FOUND = [
 export const manageRoutes = (operations satisfies readonly CheckedOperation[]).map(createRoute)
 
 function createRoute(operation: CheckedOperation): AnyRoute {
-  const { errors = [], isReport } = operation
+  const { scope, errors = [], isReport } = operation
+  const credential = keyOnly(scope === 'any' ? undefined : scope)
   const [method = '', path = ''] = operation.http.split(' ')
   const isRead = method === 'GET'
   const missing = NOT_FOUND.flatMap(([name, code]) => (path.includes(name) ? [code] : []))
@@ -53,11 +47,11 @@ function createRoute(operation: CheckedOperation): AnyRoute {
     isInTurn: isRead && isReport !== true,
   }
   if (operation.isUpload)
-    return route(method, BASE + path, keyOnly, form, createImport, description)
+    return route(method, BASE + path, credential, form, createImport, description)
   const readBody = isRead ? noBody : optionalJson
   const handler = createHandler(operation, isRead)
   const kind = isReport === undefined ? [] : [kindOf(isReport)]
-  return route(method, BASE + path, keyOnly, readBody as never, handler, description, ...kind)
+  return route(method, BASE + path, credential, readBody as never, handler, description, ...kind)
 }
 
 function kindOf(isReport: true | readonly string[]): AnyRoute['kind'] {
@@ -85,8 +79,10 @@ function createHandler(
     // A project or a store. The result of a change has the secrets that were sent: reads it again.
     const { get, listSecrets } = till[name.split('.')[0] as 'projects' | 'stores']
     const { store_id, id: key = store_id } = answer as { readonly [F in 'id' | 'store_id']: string }
-    const record = isRead ? (answer as Project | Store) : await get(caller, key)
-    const secrets = await listSecrets(caller, key)
+    // A key that may change a record may see it, even without the scope `read`.
+    const { key_id: _, scopes: _scopes, ...account } = caller
+    const record = isRead ? (answer as Project | Store) : await get(account, key)
+    const secrets = await listSecrets(account, key)
     return { body: { ...record, secrets }, headers: { etag: etagOf(record) } }
   }
 }

@@ -3,6 +3,7 @@ import {
   createManageSchemas,
   createSchemas,
   type JsonSchema,
+  KEY_SCOPES,
   UNEQUAL_FIELDS,
 } from '../../lib/index.ts'
 import { operations } from '../../lib/operations.ts'
@@ -251,7 +252,14 @@ export function createManagedSchemas() {
 
 type WithSecrets<R> = R & { readonly secrets?: readonly string[] }
 
-const accountKey = { key_id: text, account_id: text, created_at: time, 'name?': text }
+const keyScope = { enum: KEY_SCOPES }
+const accountKey = {
+  key_id: text,
+  account_id: text,
+  created_at: time,
+  'name?': text,
+  'scopes?': { type: 'array', items: keyScope, description: 'Missing for a key with all scopes.' },
+}
 const day = { type: 'string', format: 'date' }
 
 const importForm = {

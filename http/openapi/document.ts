@@ -88,8 +88,9 @@ const DESCRIPTION = `The commerce API of tillkit.
 - For a record of another account, the answer is the same as for an unknown record.`
 
 const MANAGE_DESCRIPTION = `
-- Routes below \`/manage/v1\` exist only if the server runs with \`--console\`. A minor
-  version of tillkit may change them. Their answers leave out fields that do not apply.`
+- Routes below \`/manage/v1\` exist only if the server runs with \`--manage\` or \`--console\`. A
+  minor version of tillkit adds routes and fields. Before it removes one, the answers of an earlier
+  minor version have the header \`Deprecation\`. Answers leave out fields that do not apply.`
 
 const securitySchemes = {
   publicKey: {

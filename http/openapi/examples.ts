@@ -70,7 +70,8 @@ export const examples = {
   // The bodies of the management API.
   ManagedProjectInput: { name: 'Game', bundle_id: 'com.example.game', platform: 'mobile' },
   ManagedProjectChange: { name: 'Game 2' },
-  AccountKeyInput: { name: 'Game server' },
+  AccountKeyInput: { name: 'Game server', scopes: ['read', 'purchases'] },
+  AccountKeyChange: { scopes: ['read'] },
   KeyRotation: { grace_period: 86_400_000 },
   ManagedStoreChange: { store_config: { currency: 'USD' } },
   ItemChange: { price: '599' },

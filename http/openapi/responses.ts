@@ -77,7 +77,7 @@ const ANY: readonly ProblemCode[] = ['malformed_request', 'request_timeout', 'he
 const OF_CREDENTIAL = {
   publicKey: ['invalid_public_key', 'project_inactive'],
   accountKey: ['account_key_required'],
-  token: ['token_required', 'insufficient_scope'],
+  token: ['token_required'],
 } as const satisfies { readonly [scheme: string]: readonly ProblemCode[] }
 
 const OF_LIMITS: readonly ProblemCode[] = ['internal_error', 'overloaded', 'storage_unavailable']
@@ -90,10 +90,11 @@ const OF_BODY: readonly ProblemCode[] = [
 
 /** All error codes that a route may answer with. */
 export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
-  const { scheme, isProbe } = credential
+  const { scheme, scope, isProbe } = credential
   return [
     ...ANY,
     ...(scheme ? OF_CREDENTIAL[scheme] : []),
+    ...(scope ? (['insufficient_scope'] as const) : []),
     ...(isProbe ? [] : (['rate_limited'] as const)),
     ...(scheme ? OF_LIMITS : []),
     ...(readBody === noBody ? [] : OF_BODY),

@@ -1,3 +1,4 @@
+import type { KeyScope } from './account.ts'
 import type { JsonObject } from './fields.ts'
 
 /** The effect of a change on the records that a cache may hold. */
@@ -12,6 +13,8 @@ export type Effect =
   | 'item'
 
 interface Action {
+  /** The scope that an account key needs. The transaction of the change verifies it. */
+  readonly scope: KeyScope
   readonly effect: Effect
   /** The webhook event of the change. */
   readonly event?: string
@@ -23,25 +26,33 @@ interface Action {
 
 /** The audited actions. A webhook event is one row. */
 export const ACTIONS = {
-  'account.create': { effect: 'account' },
-  'account_key.add': { effect: 'account' },
-  'account_key.revoke': { effect: 'account' },
-  'project.create': { effect: 'project' },
-  'project.update': { effect: 'project', event: 'project.updated', data: 'project' },
-  'project.rotate_key': { effect: 'project' },
-  'store.create': { effect: 'store', event: 'store.created', data: 'store' },
-  'store.update': { effect: 'store', event: 'store.updated', data: 'store' },
-  'item.create': { effect: 'list', event: 'item.created', data: 'item' },
-  'item.update': { effect: 'item', event: 'item.updated', data: 'item' },
-  'item.archive': { effect: 'item', event: 'item.archived', data: 'item' },
-  'item.restore': { effect: 'item', event: 'item.restored', data: 'item' },
+  'account.create': { scope: 'admin', effect: 'account' },
+  'account_key.add': { scope: 'admin', effect: 'account' },
+  'account_key.update': { scope: 'admin', effect: 'account' },
+  'account_key.revoke': { scope: 'admin', effect: 'account' },
+  'project.create': { scope: 'catalog', effect: 'project' },
+  'project.update': {
+    scope: 'catalog',
+    effect: 'project',
+    event: 'project.updated',
+    data: 'project',
+  },
+  'project.rotate_key': { scope: 'admin', effect: 'project' },
+  'store.create': { scope: 'catalog', effect: 'store', event: 'store.created', data: 'store' },
+  'store.update': { scope: 'catalog', effect: 'store', event: 'store.updated', data: 'store' },
+  'item.create': { scope: 'catalog', effect: 'list', event: 'item.created', data: 'item' },
+  'item.update': { scope: 'catalog', effect: 'item', event: 'item.updated', data: 'item' },
+  'item.archive': { scope: 'catalog', effect: 'item', event: 'item.archived', data: 'item' },
+  'item.restore': { scope: 'catalog', effect: 'item', event: 'item.restored', data: 'item' },
   'purchases.import': {
+    scope: 'purchases',
     effect: 'nothing',
     event: 'purchases.imported',
     data: 'import',
     refunds: 'purchases.refunded',
   },
   'purchases.record': {
+    scope: 'purchases',
     effect: 'nothing',
     event: 'purchase.recorded',
     data: 'purchase',
@@ -49,27 +60,33 @@ export const ACTIONS = {
   },
   // Has only the messages with the refunds.
   'purchases.refund': {
+    scope: 'purchases',
     effect: 'nothing',
     event: 'purchases.refunded',
     refunds: 'purchases.refunded',
   },
-  'purchases.deliver': { effect: 'nothing' },
-  'imports.undo': { effect: 'nothing', event: 'purchases.undone', data: 'import' },
-  'tokens.issue': { effect: 'nothing' },
-  'tokens.revoke': { effect: 'tokens' },
-  'signing_keys.rotate': { effect: 'nothing' },
-  'secrets.seal': { effect: 'secrets' },
-  'secrets.drop': { effect: 'secrets' },
-  'audit.archive': { effect: 'nothing' },
+  'purchases.deliver': { scope: 'purchases', effect: 'nothing' },
+  'imports.undo': {
+    scope: 'purchases',
+    effect: 'nothing',
+    event: 'purchases.undone',
+    data: 'import',
+  },
+  'tokens.issue': { scope: 'tokens', effect: 'nothing' },
+  'tokens.revoke': { scope: 'tokens', effect: 'tokens' },
+  'signing_keys.rotate': { scope: 'admin', effect: 'nothing' },
+  'secrets.seal': { scope: 'admin', effect: 'secrets' },
+  'secrets.drop': { scope: 'admin', effect: 'secrets' },
+  'audit.archive': { scope: 'admin', effect: 'nothing' },
   // No effect, because each record that a catalog changes has an audit entry of its own.
-  'catalog.apply': { effect: 'nothing' },
-  'users.export': { effect: 'nothing' },
-  'users.erase': { effect: 'tokens', event: 'user.erased', data: 'user' },
-  'webhooks.test': { effect: 'nothing', event: 'webhook.test', data: 'endpoint' },
-  'webhooks.replay': { effect: 'nothing' },
-  'webhooks.pause': { effect: 'nothing' },
-  'webhooks.resume': { effect: 'nothing' },
-  'webhooks.confirm': { effect: 'nothing' },
+  'catalog.apply': { scope: 'catalog', effect: 'nothing' },
+  'users.export': { scope: 'users', effect: 'nothing' },
+  'users.erase': { scope: 'users', effect: 'tokens', event: 'user.erased', data: 'user' },
+  'webhooks.test': { scope: 'admin', effect: 'nothing', event: 'webhook.test', data: 'endpoint' },
+  'webhooks.replay': { scope: 'admin', effect: 'nothing' },
+  'webhooks.pause': { scope: 'admin', effect: 'nothing' },
+  'webhooks.resume': { scope: 'admin', effect: 'nothing' },
+  'webhooks.confirm': { scope: 'admin', effect: 'nothing' },
 } as const satisfies { readonly [action: string]: Action }
 
 export type AuditAction = keyof typeof ACTIONS

@@ -1,4 +1,5 @@
 import { TillError } from '../errors.ts'
+import type { AccountKey, KeyScope } from './account.ts'
 import { isActive } from './status.ts'
 import type { Store } from './store.ts'
 
@@ -9,6 +10,8 @@ import type { Store } from './store.ts'
 export interface Authority {
   /** The id of an account key, which must not be revoked. */
   readonly key_id?: string
+  /** The scopes that the key must have. */
+  readonly scopes?: readonly KeyScope[]
   /** A token, which must not be revoked. Its project must be active. */
   readonly token?: TokenOrigin
   /** The store to write to, which must be active. */
@@ -26,31 +29,46 @@ export interface TokenOrigin {
 }
 
 /**
- * Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. Each
- * write of a storage calls it in its transaction, with the stored facts that the conditions need. The
- * statuses are those of the token's project and of the store, if they exist.
+ * Throws `account_key_required`, `insufficient_scope`, `token_required` or `store_inactive` for a
+ * failed condition. Each write of a storage calls it in its transaction, with the stored facts that
+ * the conditions need. The statuses are those of the token's project and of the store, if they exist.
  */
 export function assertAuthority(
-  { key_id, token, store }: Authority,
+  { key_id, scopes = [], token, store }: Authority,
   {
-    has_key = false,
+    key,
     project_status,
     watermark = 0,
     store_status,
   }: {
-    readonly has_key?: boolean
+    readonly key?: Pick<AccountKey, 'scopes'> | undefined
     readonly project_status?: string | undefined
     readonly watermark?: number
     readonly store_status?: string | undefined
   },
 ): void {
-  if (key_id !== undefined && !has_key) throw keyRequired()
+  if (key_id !== undefined) {
+    if (!key) throw keyRequired()
+    assertKeyScopes(key, scopes)
+  }
   if (token && (!isActiveStatus(project_status) || isRevoked(token, watermark))) {
     throw tokenRequired()
   }
   if (store && !isActiveStatus(store_status)) {
     throw new TillError('store_inactive', `The store is ${store_status ?? 'not there'}`)
   }
+}
+
+/** Throws `insufficient_scope` for the first scope that a key lacks. */
+export function assertKeyScopes(
+  { scopes: given }: Pick<AccountKey, 'scopes'>,
+  scopes: readonly KeyScope[],
+): void {
+  const missing = given && scopes.find((scope) => !given.includes(scope))
+  if (missing === undefined) return
+  const message = `does not have the scope ${missing}`
+  const details = [{ field: 'x-account-key', code: 'scope', message }]
+  throw new TillError('insufficient_scope', `The account key ${message}`, details)
 }
 
 /** The error for a missing, unknown or revoked account key. */

@@ -1,3 +1,4 @@
+import type { Authority } from './authority.ts'
 import { isObject, isSameJson } from './fields.ts'
 import type { Project } from './project.ts'
 import type { Store } from './store.ts'
@@ -10,7 +11,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly url: string
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
-  /** The URL and secret that a session set and the account has not confirmed. */
+  /** The URL and secret that wait for a confirmation: see `mayActivateWebhooks`. */
   readonly unconfirmed?: UnconfirmedConfig
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
@@ -46,6 +47,8 @@ export interface EndpointConfig {
 /** Changes an endpoint in the transaction that changes its project or store. */
 export interface EndpointWrite {
   readonly endpoint_id: string
+  /** The condition under which the caller may activate a URL, verified in the transaction. */
+  readonly authority?: Authority | undefined
   /** Returns the endpoint to store. Returns `current` to change nothing, undefined to delete it. */
   change(current: StoredEndpoint | undefined): StoredEndpoint | undefined
 }
@@ -75,8 +78,8 @@ export interface UnconfirmedConfig extends EndpointConfig {
 interface EndpointConfigChange {
   readonly before: EndpointConfig | undefined
   readonly after: EndpointConfig | undefined
-  /** Whether a session made the change. The account must then confirm the new URL. */
-  readonly bySession: boolean
+  /** Whether the caller may activate a URL. Otherwise the account must confirm it. */
+  readonly mayActivate: boolean
   /** Unix milliseconds. */
   readonly now: number
   /** Whether two stored secrets have the same text, even if one was encrypted again. */
@@ -87,22 +90,22 @@ interface EndpointConfigChange {
 export function changeEndpoint(
   current: StoredEndpoint | undefined,
   owner: EndpointOwner,
-  { before, after, bySession, now, isSame }: EndpointConfigChange,
+  { before, after, mayActivate, now, isSame }: EndpointConfigChange,
 ): StoredEndpoint | undefined {
   const known = current ?? newEndpoint(owner)
   const isKept =
     before?.url === after?.url && (after === undefined || isSame(before?.secret, after.secret))
-  if (bySession) {
+  if (!mayActivate) {
     if (isKept) return current
-    // A session must not stop the account's endpoint: anyone with the public key can get a session.
+    // Does not stop the account's endpoint either: anyone with the public key can get a session.
     const { unconfirmed: _, ...confirmed } = known
     if (!after) return known.url === '' ? undefined : confirmed
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
     return { ...known, ...stopped_at, unconfirmed: { ...after, set_at: now } }
   }
   if (before?.url === after?.url) {
-    // The account changed something other than the URL. A URL that a session set stays unconfirmed,
-    // and a URL that a session removed stays active.
+    // The account changed something other than the URL. An unconfirmed URL stays unconfirmed, and a
+    // URL whose removal is unconfirmed stays active.
     if (!after) return current
     if (known.url !== after.url) return { ...known, unconfirmed: { ...after, set_at: now } }
   }

@@ -1,4 +1,4 @@
-import { newKeyFields } from './account.ts'
+import { keyChangeFields, newKeyFields } from './account.ts'
 import { planFields } from './catalog.ts'
 import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
@@ -80,6 +80,7 @@ export function createManageSchemas() {
     ManagedProjectChange: objectSchema({ ...projectChangeFields, ...statusFields }),
     KeyRotation: objectSchema(rotationFields),
     AccountKeyInput: objectSchema(newKeyFields),
+    AccountKeyChange: objectSchema(keyChangeFields),
     ManagedStoreChange: objectSchema(storeChangeFields),
     ItemChange: objectSchema(itemChangeFields),
     CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),

@@ -1,3 +1,4 @@
+import type { KeyScope } from './account.ts'
 import {
   deepLinkScheme,
   type InputOf,
@@ -18,6 +19,13 @@ import {
 /** The permissions of a token. */
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const
 export type Scope = (typeof SCOPES)[number]
+
+/** The scope that lets an account key do the same. */
+export const KEY_SCOPE_OF = {
+  'items:read': 'read',
+  'projects:write': 'catalog',
+  'purchases:import': 'purchases',
+} as const satisfies { readonly [S in Scope]: KeyScope }
 
 /** Who issued a token: the account, or the server for a client that has the public key. */
 export type TokenIssuer = 'account' | 'public_key'

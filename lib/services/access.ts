@@ -1,9 +1,9 @@
-import type { Account } from '../domain/account.ts'
-import { type Authority, tokenRequired } from '../domain/authority.ts'
+import type { Account, KeyScope } from '../domain/account.ts'
+import { type Authority, assertKeyScopes, tokenRequired } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
-import type { Scope, Session } from '../domain/session.ts'
+import { KEY_SCOPE_OF, type Scope, type Session } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
@@ -23,40 +23,53 @@ export function isSession(caller: Caller): caller is Session {
 }
 
 /**
- * The credential that the transaction of a write verifies again. Undefined for the operator, who
- * has no credential.
+ * The credential that the transaction of a write verifies again, with the scopes that an account key
+ * needs. Undefined for the operator, who has no credential.
  */
-export function authorityOf(caller: Caller | undefined): Authority | undefined {
+export function authorityOf(
+  caller: Caller | undefined,
+  scopes: readonly KeyScope[],
+): Authority | undefined {
   if (!caller) return undefined
-  if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined
+  if (!isSession(caller)) return isKeyed(caller) ? { key_id: caller.key_id, scopes } : undefined
   const { project_id, user_id, token_id, iat: issued_at } = caller
   return {
     token: { project_id, user_id, issued_under: readTokenId(token_id).watermark, issued_at },
   }
 }
 
+function isKeyed(caller: Account | KeyedAccount): caller is KeyedAccount {
+  return 'key_id' in caller
+}
+
 /**
  * Throws `account_key_required` or `token_required` if the caller's credential was revoked, or has
- * expired, since it was authenticated.
+ * expired, since it was authenticated, and `insufficient_scope` if an account key has lost one of
+ * the scopes.
  */
-export async function verifyCaller({ storage, now }: Context, caller: Caller): Promise<void> {
-  const authority = authorityOf(caller)
+export async function verifyCaller(
+  { storage, now }: Context,
+  caller: Caller,
+  scopes: readonly KeyScope[] = [],
+): Promise<void> {
+  const authority = authorityOf(caller, scopes)
   if (authority) await storage.verifyAuthority(authority)
   if (isSession(caller) && isExpired(caller, now())) throw tokenRequired()
 }
 
 /**
  * Adds to the read of a page that it verifies the caller's credential afterwards: a list or an
- * export may run for hours, and ends when the credential is revoked.
+ * export may run for hours, and ends when the credential is revoked or loses the scope.
  */
 export function verified<Page, Result>(
   context: Context,
   caller: Caller,
+  scope: KeyScope,
   read: (page: Page) => Promise<Result>,
 ): (page: Page) => Promise<Result> {
   return async (page) => {
     const result = await read(page)
-    await verifyCaller(context, caller)
+    await verifyCaller(context, caller, [scope])
     return result
   }
 }
@@ -65,31 +78,56 @@ export function isExpired({ exp }: Session, now: number): boolean {
   return exp <= now / 1000 - LEEWAY
 }
 
-/** Throws a TypeError unless the caller is an account. */
-export function assertAccount(caller: Caller): void {
-  if (isAccount(caller)) return
-  throw new TypeError('the caller must be an account: see accounts.authenticate')
+/**
+ * Throws a TypeError unless the caller is an account, and `insufficient_scope` if its key lacks the
+ * scope.
+ */
+export function assertAccount(caller: Caller, scope: KeyScope): void {
+  if (!isAccount(caller)) {
+    throw new TypeError('the caller must be an account: see accounts.authenticate')
+  }
+  assertKeyScope(caller, scope)
 }
 
-/** Throws a TypeError unless the caller is an account or a session. */
-export function assertCaller(caller: Caller): void {
-  if (isAccount(caller)) return
-  if (typeof caller?.account_id === 'string' && 'scopes' in caller) return
-  throw new TypeError('the caller must be an account or a session')
+/**
+ * Throws a TypeError unless the caller is an account or a session, and `insufficient_scope` if an
+ * account key lacks the scope.
+ */
+export function assertCaller(caller: Caller, scope: KeyScope): void {
+  if (isAccount(caller)) assertKeyScope(caller, scope)
+  else if (typeof caller?.account_id !== 'string' || !('scopes' in caller)) {
+    throw new TypeError('the caller must be an account or a session')
+  }
 }
 
-/** Throws a TypeError for a wrong caller, and `insufficient_scope` if a session lacks the scope. */
+function assertKeyScope(account: Account | KeyedAccount, scope: KeyScope): void {
+  if (isKeyed(account)) assertKeyScopes(account, [scope])
+}
+
+/**
+ * Throws a TypeError for a wrong caller, and `insufficient_scope` if a token lacks the scope, or an
+ * account key the scope for the same.
+ */
 export function assertScope(caller: Caller, scope: Scope): void {
-  assertCaller(caller)
+  assertCaller(caller, KEY_SCOPE_OF[scope])
   if (!isSession(caller) || caller.scopes.includes(scope)) return
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
+}
+
+/**
+ * Whether the caller may activate webhook URLs and secrets. Those of another caller wait for a
+ * confirmation: a session, because anyone with the public key can get one, or a key without `admin`.
+ */
+export function mayActivateWebhooks(caller: Caller): boolean {
+  if (isSession(caller)) return false
+  return !isKeyed(caller) || (caller.scopes?.includes('admin') ?? true)
 }
 
 /**
  * Whether the caller is an account. Projects, stores and items have an `account_id` too, but also
  * an `id` or a `project_id`.
  */
-function isAccount(caller: Caller): boolean {
+function isAccount(caller: Caller): caller is Account | KeyedAccount {
   return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
 }
 
@@ -137,7 +175,6 @@ export async function findReachableProject(
   caller: Caller,
   id: string,
 ): Promise<Project | undefined> {
-  assertCaller(caller)
   if (isSession(caller) && caller.project_id !== id) return undefined
   const project = await storage.findProject(id)
   return project?.account_id === caller.account_id ? project : undefined
@@ -183,7 +220,6 @@ export async function findReachableStore(
   caller: Caller,
   store_id: string,
 ): Promise<Store | undefined> {
-  assertCaller(caller)
   if (!isSession(caller)) return storage.findStore(caller.account_id, store_id)
   return storage.findStore(caller.account_id, store_id, caller.project_id)
 }

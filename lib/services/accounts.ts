@@ -1,19 +1,24 @@
 import {
   type Account,
   type AccountKey,
+  type AccountKeyChange,
+  KEY_SCOPES,
+  type KeyScope,
+  keyChangeFields,
   type NewAccount,
   type NewAccountKey,
   newKeyFields,
   parseNewAccount,
 } from '../domain/account.ts'
-import { keyRequired } from '../domain/authority.ts'
+import type { AuditAction } from '../domain/audit.ts'
+import { assertKeyScopes, keyRequired } from '../domain/authority.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
 import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { type AuditPage, type KeyedAccount, listAll } from '../storage/port.ts'
-import { assertAccount, verified } from './access.ts'
+import { assertAccount, authorityOf, verified } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashText } from './ids.ts'
@@ -26,14 +31,12 @@ export interface Accounts {
    */
   create(input: NewAccount, options?: CallOptions): Promise<CreatedAccount>
   /**
-   * Finds the account of a key. Throws `account_key_required` for a missing or unknown key. With
-   * `isForWrite`, accepts a key that another server may have revoked a moment ago. Use it only for
-   * a write, because a write verifies the key again in its transaction.
+   * Finds the account of a key, with the `scopes` of the key. Throws `account_key_required` for a
+   * missing or unknown key, and `insufficient_scope` if the key lacks `scope`. With `isForWrite`,
+   * accepts a key that another server may have revoked a moment ago. Use it only for a write,
+   * because a write verifies the key again in its transaction.
    */
-  authenticate(
-    account_key: string | undefined,
-    options?: { readonly isForWrite?: boolean },
-  ): Promise<KeyedAccount>
+  authenticate(account_key: string | undefined, options?: KeyOptions): Promise<KeyedAccount>
   /** Finds an account. Throws `account_not_found` if there is none. */
   get(account_id: string): Promise<Account>
   /** Finds the account that owns a project, for operators. Throws `project_not_found`. */
@@ -44,7 +47,7 @@ export interface Accounts {
   all(): AsyncIterable<Account>
   /**
    * Adds a key to the account. Only this call returns the `account_key`. Throws `quota_exceeded`
-   * for too many keys.
+   * for too many keys, and `insufficient_scope` if the caller's key lacks a scope of the new key.
    */
   addKey(
     account: Account,
@@ -56,8 +59,22 @@ export interface Accounts {
   pageOfKeys(account: Account, query?: ListQuery): Promise<AccountKeyPage>
   /** Reads one page of the account's audit log, newest entries first. */
   listAudit(account: Account, query?: ListQuery): Promise<AuditPage>
+  /**
+   * Changes the name or the scopes of a key at once. Throws `account_key_not_found` for an unknown or
+   * revoked key, and `insufficient_scope` if the caller's key lacks one of the new scopes.
+   */
+  updateKey(
+    account: Account,
+    change: AccountKeyChange,
+    options?: CallOptions,
+  ): Promise<AccountKeyInfo>
   /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
+}
+
+export interface KeyOptions {
+  readonly isForWrite?: boolean | undefined
+  readonly scope?: KeyScope | undefined
 }
 
 export interface CreatedAccount extends Account {
@@ -88,6 +105,20 @@ export function createAccounts(context: Context): Accounts {
     return { account_key, key: { key_id, account_id, hash, created_at: formatInstant(now()) } }
   }
 
+  /** A key sets only scopes that it has. The transaction of the write verifies this too. */
+  const keyWrite = (
+    account: Account,
+    action: AuditAction,
+    { key_id, scopes }: Pick<AccountKey, 'key_id' | 'scopes'>,
+    needed: readonly KeyScope[],
+    options: CallOptions | undefined,
+  ) => {
+    for (const scope of needed) assertAccount(account, scope)
+    const about = { subject: key_id, ...(scopes && { data: { scopes } }) }
+    const write = auditedWrite(context, account, action, about, options)
+    return { ...write, authority: authorityOf(account, ['admin', ...needed]) }
+  }
+
   const accounts: Accounts = {
     async create(input, options) {
       const { name, project: first } = parseNewAccount(input, platforms)
@@ -99,11 +130,16 @@ export function createAccounts(context: Context): Accounts {
       return { ...account, account_key, key_id: key.key_id, ...(project && { project }) }
     },
 
-    async authenticate(account_key, { isForWrite = false } = {}) {
-      const reads = isForWrite ? storage.stale : storage
-      const account = account_key && (await reads.findAccountByKeyHash(hashText(account_key)))
+    async authenticate(account_key, { isForWrite = false, scope } = {}) {
+      if (!account_key) throw keyRequired()
+      const hash = hashText(account_key)
+      const known = isForWrite ? await storage.stale.findAccountByKeyHash(hash) : undefined
+      // Another server may have just given the scope to a known key.
+      const isEnough = scope === undefined || (known?.scopes?.includes(scope) ?? true)
+      const account = (isEnough && known) || (await storage.findAccountByKeyHash(hash))
       if (!account) throw keyRequired()
       keyUses.note(account.key_id)
+      if (scope !== undefined) assertKeyScopes(account, [scope])
       return account
     },
 
@@ -128,21 +164,24 @@ export function createAccounts(context: Context): Accounts {
 
     all: () => listAll((page) => accounts.list(page), 'accounts'),
 
-    async addKey(account, { name, ...options } = {}) {
-      assertAccount(account)
+    async addKey(account, { name, scopes, ...options } = {}) {
+      assertAccount(account, 'admin')
       const { account_key, key: unnamed } = newKey(account.account_id)
-      const key = { ...unnamed, ...parseObject({ name }, newKeyFields) }
-      const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
+      // All scopes of a limited key are a list: a later version may have more.
+      const all = 'scopes' in account && account.scopes ? KEY_SCOPES : undefined
+      const given = { name, scopes: scopes ?? all }
+      const key = { ...unnamed, ...parseObject(given, newKeyFields) }
+      const write = keyWrite(account, 'account_key.add', key, key.scopes ?? KEY_SCOPES, options)
       const quota = { account_id: account.account_id, keys: quotas.keys }
       await storage.insertAccountKey(key, { ...write, quota })
       return { ...withoutHash(key), account_key }
     },
 
     async listKeys(account) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const keys: AccountKeyInfo[] = []
       const all = listAll(
-        verified(context, account, (page) => accounts.pageOfKeys(account, page)),
+        verified(context, account, 'admin', (page) => accounts.pageOfKeys(account, page)),
         'keys',
       )
       for await (const key of all) keys.push(key)
@@ -150,28 +189,42 @@ export function createAccounts(context: Context): Accounts {
     },
 
     async pageOfKeys(account, query = {}) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const page = pageFor(parseObject(query, listFields))
       const { records, ...next } = await storage.listAccountKeys(account.account_id, page)
       return { keys: records.map(withoutHash), ...next }
     },
 
     async listAudit(account, query = {}) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       return storage.listRecentAudit(account.account_id, pageFor(parseObject(query, listFields)))
     },
 
+    async updateKey(account, input, options) {
+      assertAccount(account, 'admin')
+      const { key_id, ...change } = parseObject(input, keyChangeFields)
+      const about = { key_id, ...change }
+      const write = keyWrite(account, 'account_key.update', about, change.scopes ?? [], options)
+      const changed = await storage.updateAccountKey(account.account_id, key_id, change, write)
+      if (!changed) throw unknownKey()
+      return withoutHash(changed)
+    },
+
     async revokeKey(account, key_id, options) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { account_id } = account
       const write = auditedWrite(context, account, 'account_key.revoke', key_id, options)
-      const at = formatInstant(now())
-      if (await storage.revokeAccountKey(account_id, key_id, at, write)) return
-      const message = 'The account has no key with this key_id that is not revoked'
-      throw new TillError('account_key_not_found', message)
+      const change = { revoked_at: formatInstant(now()) }
+      if (await storage.updateAccountKey(account_id, key_id, change, write)) return
+      throw unknownKey()
     },
   }
   return accounts
+}
+
+function unknownKey(): TillError {
+  const message = 'The account has no key with this key_id that is not revoked'
+  return new TillError('account_key_not_found', message)
 }
 
 function withoutHash({ hash: _, ...info }: AccountKey): AccountKeyInfo {

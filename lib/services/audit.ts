@@ -1,4 +1,4 @@
-import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import { ACTIONS, type AuditAction, type AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Item } from '../domain/item.ts'
@@ -72,7 +72,7 @@ export function auditedWrite(
     request_id: options.requestId ?? '',
     ...(data && { data }),
   }
-  return { audit, authority: authorityOf(caller) }
+  return { audit, authority: authorityOf(caller, [ACTIONS[action].scope]) }
 }
 
 function actorOf(caller: Caller | undefined): string {

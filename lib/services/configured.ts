@@ -1,6 +1,6 @@
 import type { AuditAction } from '../domain/audit.ts'
 import type { Changed, Quota } from '../storage/port.ts'
-import { type Caller, isSession } from './access.ts'
+import type { Caller } from './access.ts'
 import {
   auditedWrite,
   type CallOptions,
@@ -33,7 +33,7 @@ export function createConfigured<T extends SecretHolder>(
   const action = isStore(record) ? 'store.create' : 'project.create'
   return createOnce(context, caller, action, creation, options, (write) => {
     const sealed: SecretHolder = sealSecrets(record, sealer)
-    const all = { ...write, quota, ...writesOfChange(context, undefined, sealed) }
+    const all = { ...write, quota, ...writesOfChange(context, caller, undefined, sealed) }
     return isStore(sealed) ? storage.insertStore(sealed, all) : storage.insertProject(sealed, all)
   })
 }
@@ -52,14 +52,13 @@ export async function updateConfigured<T extends SecretHolder>(
 ): Promise<T> {
   const { storage } = context
   const write = auditedWrite(context, caller, action, subjectOf(record), options)
-  const by = isSession(caller) ? 'session' : 'account'
   const apply = <S extends SecretHolder>(current: S): Changed<S> => {
     const next: SecretHolder = change(current as unknown as T)
     const isGrown = configBytes(next) > configBytes(current)
     return {
       record: next as S,
       quota: isGrown ? quota : undefined,
-      ...writesOfChange(context, current, next, by),
+      ...writesOfChange(context, caller, current, next),
     }
   }
   const changed = isStore(record)
@@ -71,12 +70,12 @@ export async function updateConfigured<T extends SecretHolder>(
 /** The additional writes of a new or changed project or store. */
 export function writesOfChange(
   context: Context,
+  caller: Caller,
   before: SecretHolder | undefined,
   after: SecretHolder,
-  by?: 'account' | 'session',
 ) {
   return {
-    endpoints: endpointWrites(context, before, after, by),
+    endpoints: endpointWrites(context, caller, before, after),
     keyChecks: keyChecksOf(context.sealer, before, after),
   }
 }

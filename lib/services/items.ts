@@ -109,6 +109,12 @@ export function createItems(context: Context): Items {
     throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 
+  const getItem = async (caller: Caller, id: string): Promise<Item> => {
+    const item = await storage.findItem(id)
+    if (item && reaches(caller, item)) return item
+    throw new TillError('item_not_found', 'No item has this id')
+  }
+
   const updateItem = async (
     account: Account,
     action: AuditAction,
@@ -116,7 +122,7 @@ export function createItems(context: Context): Items {
     change: (current: Item) => Item,
     options: CallOptions | undefined,
   ): Promise<Item> => {
-    const about = subjectOf(await items.get(account, id))
+    const about = subjectOf(await getItem(account, id))
     const write = auditedWrite(context, account, action, about, options)
     const apply = (current: Item) => {
       const changed = change(current)
@@ -130,7 +136,7 @@ export function createItems(context: Context): Items {
 
   const items: Items = {
     async create(account, input, options = {}) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
       // The store's record may be outdated. Only its ids are used, and they never change.
@@ -162,39 +168,37 @@ export function createItems(context: Context): Items {
     },
 
     async update(account, input, options) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const change = parseItemChange(input)
       const apply = (current: Item) => changeItem(current, change)
       return updateItem(account, 'item.update', change.id, apply, options)
     },
 
     async archive(account, id, options) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const apply = (current: Item) => archiveItem(current, formatInstant(now()))
       return updateItem(account, 'item.archive', id, apply, options)
     },
 
     async restore(account, id, options) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       return updateItem(account, 'item.restore', id, restoreItem, options)
     },
 
     async get(caller, id) {
       assertScope(caller, 'items:read')
-      const item = await storage.findItem(id)
-      if (item && reaches(caller, item)) return item
-      throw new TillError('item_not_found', 'No item has this id')
+      return getItem(caller, id)
     },
 
     async history(account, query) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const { id, ...paging } = parseObject(query, itemHistoryFields)
       await items.get(account, id)
       return storage.listItemAudit(id, pageFor(paging))
     },
 
     async getByName(account, store_id, name) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const store = await getNamedStore(storage, account, store_id)
       const item = await storage.findItemByName(store, name)
       if (item) return item
@@ -225,7 +229,7 @@ export function createItems(context: Context): Items {
 
     all: (caller, query) =>
       listAll(
-        verified(context, caller, (page) => items.list(caller, { ...query, ...page })),
+        verified(context, caller, 'read', (page) => items.list(caller, { ...query, ...page })),
         'items',
       ),
   }

@@ -16,6 +16,7 @@ import { TillError } from '../errors.ts'
 import { listAll } from '../storage/port.ts'
 import {
   assertAccount,
+  assertCaller,
   assertScope,
   type Caller,
   findReachableProject,
@@ -70,6 +71,7 @@ export function createProjects(context: Context): Projects {
   const { projects: maxProjects, configBytes: config_bytes } = quotas
 
   const getProject = async (caller: Caller, id: string): Promise<Project> => {
+    assertCaller(caller, 'read')
     const project = await findReachableProject(storage, caller, id)
     if (project) return project
     throw new TillError('project_not_found', 'No project has this id')
@@ -77,7 +79,7 @@ export function createProjects(context: Context): Projects {
 
   const projects: Projects = {
     async create(account, input, options = {}) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const { account_id } = account
       const named = isObject(input) ? { account_id, ...input } : input
       const fields = parseNewProject(named, platforms)
@@ -116,7 +118,7 @@ export function createProjects(context: Context): Projects {
     },
 
     async rotateKey(account, input, options) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { id, grace_period } = parseKeyRotation(input)
       const project = await getNamedProject(storage, account, id, 'id')
       const rotation = {
@@ -132,12 +134,12 @@ export function createProjects(context: Context): Projects {
     get: async (caller, id) => withoutSecrets(await getProject(caller, id)),
 
     async listSecrets(account, id) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       return namesOfSecrets(await getProject(account, id))
     },
 
     async list(account, query = {}) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const page = pageFor(parseObject(query, listFields))
       const { records, ...next } = await storage.listProjects(account.account_id, page)
       return { projects: records.map(withoutSecrets), ...next }
@@ -145,7 +147,7 @@ export function createProjects(context: Context): Projects {
 
     all: (account) =>
       listAll(
-        verified(context, account, (page) => projects.list(account, page)),
+        verified(context, account, 'read', (page) => projects.list(account, page)),
         'projects',
       ),
   }

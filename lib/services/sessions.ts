@@ -4,6 +4,7 @@ import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
 import {
+  KEY_SCOPE_OF,
   type NewToken,
   newTokenFields,
   parseSessionRequest,
@@ -65,7 +66,10 @@ export interface Sessions {
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
   /** Whether the token of a session has expired. */
   isExpired(session: Session): boolean
-  /** Issues a token with any scopes, even with `lockdown`. */
+  /**
+   * Issues a token, even with `lockdown`. An account key gives the scopes `projects:write` and
+   * `purchases:import` only if it has `catalog` and `purchases` itself.
+   */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
    * Revokes all tokens of a project, or of one user, that were issued until now. Takes effect at
@@ -165,24 +169,28 @@ export function createSessions(context: Context): Sessions {
     isExpired: (session) => isExpired(session, now()),
 
     async issue(account, input, options) {
-      assertAccount(account)
+      assertAccount(account, 'tokens')
       const {
         project_id,
         user_id = project_id,
         scopes = SCOPES,
         lifetime,
       } = parseObject(input, newTokenFields)
+      const given = scopes.filter((scope) => scope !== 'items:read')
+      const needed = ['tokens' as const, ...given.map((scope) => KEY_SCOPE_OF[scope])]
+      for (const scope of needed) assertAccount(account, scope)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
       const issued = await issue(project, user_id, { jti, scopes, lifetime })
       const about = { subject: jti, project_id }
-      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', about, options))
+      const write = auditedWrite(context, account, 'tokens.issue', about, options)
+      await storage.insertAudit({ ...write, authority: authorityOf(account, needed) })
       return issued
     },
 
     async revoke(account, input, options) {
-      assertAccount(account)
+      assertAccount(account, 'tokens')
       const { project_id, user_id = '' } = parseObject(input, revocationFields)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
@@ -213,5 +221,5 @@ function parseClaims({ project_id, sub: user_id, jti: token_id, iat, exp, scope 
     iat,
     exp,
   }
-  return { said, authority: authorityOf({ account_id: '', ...said }) as Authority }
+  return { said, authority: authorityOf({ account_id: '', ...said }, []) as Authority }
 }

@@ -16,6 +16,7 @@ import { TillError } from '../errors.ts'
 import { listAll } from '../storage/port.ts'
 import {
   assertAccount,
+  assertCaller,
   type Caller,
   findReachableStore,
   getNamedProject,
@@ -63,6 +64,7 @@ export function createStores(context: Context): Stores {
   const { storesPerProject, configBytes: config_bytes } = quotas
 
   const getStore = async (caller: Caller, store_id: string): Promise<Store> => {
+    assertCaller(caller, 'read')
     const store = await findReachableStore(storage, caller, store_id)
     if (store) return store
     throw new TillError('store_not_found', 'No store has this store_id')
@@ -70,7 +72,7 @@ export function createStores(context: Context): Stores {
 
   const stores: Stores = {
     async create(account, input, options = {}) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const fields = parseNewStore(input)
       const project = await getNamedProject(storage, account, fields.project_id, 'project_id')
       assertCurrency(project, fields)
@@ -89,7 +91,7 @@ export function createStores(context: Context): Stores {
     },
 
     async update(account, input, { ifMatch, ...options } = {}) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
@@ -110,11 +112,12 @@ export function createStores(context: Context): Stores {
     get: async (caller, store_id) => withoutSecrets(await getStore(caller, store_id)),
 
     async listSecrets(account, store_id) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       return namesOfSecrets(await getStore(account, store_id))
     },
 
     async list(caller, query) {
+      assertCaller(caller, 'read')
       const { project_id, ...paging } = parseObject(query, storeListFields)
       await getNamedProject(storage, caller, project_id, 'project_id')
       const { records, ...next } = await storage.listStores(project_id, pageFor(paging))
@@ -123,7 +126,7 @@ export function createStores(context: Context): Stores {
 
     all: (caller, query) =>
       listAll(
-        verified(context, caller, (page) => stores.list(caller, { ...query, ...page })),
+        verified(context, caller, 'read', (page) => stores.list(caller, { ...query, ...page })),
         'stores',
       ),
   }

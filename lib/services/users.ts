@@ -63,11 +63,11 @@ export function createUsers(context: Context): Users {
   async function* purchasesOf(account: Account, { project_id, user_id }: UserKey) {
     const { account_id } = account
     for await (const { store_id } of recordsOf(
-      verified(context, account, listStores(project_id)),
+      verified(context, account, 'users', listStores(project_id)),
     )) {
       const list = (page: Page) =>
         storage.listPurchases({ account_id, store_id }, { user_id }, page)
-      const pages = pagesOf(verified(context, account, list), EXPORT_PAGE)
+      const pages = pagesOf(verified(context, account, 'users', list), EXPORT_PAGE)
       for await (const { records } of pages) yield records
     }
   }
@@ -80,7 +80,10 @@ export function createUsers(context: Context): Users {
   async function* entriesAbout(account: Account, user: UserKey) {
     const names = [user, { ...user, user_id: pseudonymOf(user) }].map(namesOf)
     const list = (page: Page) => storage.listAudit(account.account_id, page)
-    for await (const { entries } of pagesOf(verified(context, account, list), EXPORT_PAGE)) {
+    for await (const { entries } of pagesOf(
+      verified(context, account, 'users', list),
+      EXPORT_PAGE,
+    )) {
       yield entries.filter((entry) => names.some((own) => isAbout(entry, own)))
     }
   }
@@ -100,19 +103,19 @@ export function createUsers(context: Context): Users {
 
   return {
     async *export(account, input, options = {}) {
-      assertAccount(account)
+      assertAccount(account, 'users')
       yield* longCalls.each(account.account_id, exportUser(account, input, options))
     },
 
     async erase(account, input, options = {}) {
-      assertAccount(account)
+      assertAccount(account, 'users')
       const { onProgress, signal, ...callOptions } = options
       const { delete: deletes, ...user } = parseObject(input, erasureFields)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
       const about = { ...subjectOf(user), data: { delete: deletes } }
       const audited = auditedWrite(context, account, 'users.erase', about, callOptions)
-      const authorized = { authority: authorityOf(account) }
+      const authorized = { authority: authorityOf(account, ['users']) }
       let found = await storage.pseudonymizeWatermark(user, audited)
       let erased = 0
       const onErased = (purchases: number) => {

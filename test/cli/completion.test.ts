@@ -22,7 +22,7 @@ test('words of commands, values of options and file names are completed', () => 
   const rows: [words: string, texts: string[]][] = [
     ['', firstWords],
     ['pro', ['project']],
-    ['account keys ', ['add', 'list', 'revoke']],
+    ['account keys ', ['add', 'update', 'list', 'revoke']],
     ['frobnicate ', []],
     ['item create --store main --type ', TYPES],
     ['item create --store main --type n', ['non_consumable']],

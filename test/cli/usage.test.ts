@@ -20,7 +20,7 @@ const wrongUsage: readonly (readonly [line: string, said: RegExp])[] = [
   ['tokens', /There is no command 'tokens': did you mean token\?\nSee tillkit --help\n/],
   ['-v', /Unknown option '-v'/],
   ['account', /Which one of account create, account list, account keys add, /],
-  ['account keys', /Which one of account keys add, account keys list, account keys revoke\?/],
+  ['account keys', /Which one of account keys add, account keys update, account keys list, /],
   ['account frobnicate', /Which one of account create, /],
   ['--db x account list', /Options come after the command/],
   ['help acount', /There is no command 'acount'/],

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { createDemoStores } from '../../cli/serve/demo.ts'
 import { BUNDLE_ID, googlePlayReport, SKU_MAP, webStoreFile } from '../../cli/serve/demo-shop.ts'
+import { KEY_SCOPES } from '../../lib/domain/account.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import {
   assertNoComplaints,
@@ -463,7 +464,16 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.getByRole('dialog').getByText(/^ak_/).waitFor()
     await press('I have stored it')
     assert.doesNotMatch(await page.content(), /ak_/)
-    await row(page, 'Account keys', /web server.*never.*active/).waitFor()
+    await row(page, 'Account keys', /web server.*all.*never.*active/).waitFor()
+    const added = page.getByRole('row', { name: /web server/ })
+    await use(added.getByRole('button', { name: 'Scopes' }))
+    for (const scope of KEY_SCOPES.filter((each) => each !== 'read')) {
+      await page.getByLabel(`Scope ${scope}`).uncheck()
+    }
+    await press('Save')
+    await row(page, 'Account keys', /web server.*read.*never.*active/).waitFor()
+    const scopes = (await till.accounts.listKeys(account)).at(-1)?.scopes
+    assert.deepEqual(scopes, ['read'])
     const own = page.getByRole('row', { name: /this tab/ })
     await use(own.getByRole('button', { name: 'Revoke' }))
     await page.getByText('You are signed in with this key').waitFor()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { Agent } from 'node:https'
+import { Agent, request } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -112,7 +112,7 @@ async function startAll(t: TestContext, proxy: Proxy) {
   const { db, account_key } = await createShopFile(t)
   const ports = [await freePort(), await freePort()]
   const serve = async (port = 0) => {
-    const args = ['--trust-proxy', '--log', 'off', '--drain-delay', '5']
+    const args = ['--trust-proxy', '--log', 'off', '--drain-delay', '5', '--manage']
     return serveProcess(t, ['--db', db, '--port', String(port), ...args])
   }
   const servers = await Promise.all(ports.map(serve))
@@ -135,6 +135,30 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
   for (const proxy of proxies) {
     test(`behind ${proxy.name}`, { skip: reasonToSkip(proxy) }, async (t) => {
       const { url, db, log, ports, servers, serve, headers, create } = await startAll(t, proxy)
+
+      await t.test('only the network of your own servers reaches the management API', async () => {
+        const { adapt } = proxy
+        const inside = await startProxy(
+          t,
+          {
+            ...proxy,
+            adapt: (text, ...more) => adapt(text.replace('10.0.0.0', '127.0.0.0'), ...more),
+          },
+          ports,
+        )
+        const agent = clientAgent()
+        const ask = (base: string, path: string) => get(agent, base + path, headers)
+        for (const path of [
+          '/manage/v1/account',
+          '/api/../manage/v1/account',
+          '/%6danage/v1/account',
+        ]) {
+          assert.ok([403, 404].includes(await ask(url, path)), path)
+        }
+        assert.equal(await ask(inside.url, '/manage/v1/account'), 200)
+        assert.equal(await ask(inside.url, '/metrics'), 404)
+        agent.destroy()
+      })
 
       await t.test('restarts fail no request, also on connections that were idle', async () => {
         const load = startLoad(url, headers)
@@ -178,6 +202,15 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
     await Promise.all(answers) // rejects after 30 s of silence
   })
 })
+
+/** The status of a GET. The path is sent as it is. */
+async function get(agent: Agent, url: string, headers: Record<string, string>): Promise<number> {
+  const { origin } = new URL(url)
+  const sent = request(origin, { agent, headers, path: url.slice(origin.length) }).end()
+  const [answer] = await once(sent, 'response')
+  answer.resume()
+  return answer.statusCode
+}
 
 /** Creates items from many clients, each on its own connection with idle times. */
 function startLoad(url: string, headers: Record<string, string>) {

@@ -44,7 +44,8 @@ const insertItem: Act = (storage) => storage.insertItem(newItem('new'), audited(
 const insertOnce: Act = (storage) =>
   storage.insertItem(newItem('new'), { ...audited(KEY), idempotency: newIdempotencyRecord() })
 
-const revokeKey: Act = (storage) => storage.revokeAccountKey('acc_1', 'key_hash-1', AT)
+const revokeKey: Act = (storage) =>
+  storage.updateAccountKey('acc_1', 'key_hash-1', { revoked_at: AT })
 const revokeTokens =
   (user_id: string): Act =>
   (storage) =>
@@ -179,7 +180,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       (each) => each.insertAudit({ authority: TOKEN }),
       (each) =>
         each.updateStore(MAIN, (store) => ({ record: { ...store } }), { audit, authority: TOKEN }),
-      (each) => each.revokeAccountKey('acc_1', 'key_none', AT, audited(KEY)),
+      (each) => each.updateAccountKey('acc_1', 'key_none', {}, audited(KEY)),
     ]
 
     const all = Array.from({ length: 90 }, (_, n) => kinds[n % kinds.length]?.(storage))

@@ -41,7 +41,7 @@ test('a change is rolled back with its audit entry, and notifies when it is stor
   const write = { audit: newEntry() }
   await storage.insertItem(newItem('gold', { id: 'itm_again' }), write)
   await storage.insertStore(newStore('main'), write)
-  await storage.revokeAccountKey('acc_1', 'key_none', AT, write)
+  await storage.updateAccountKey('acc_1', 'key_none', {}, write)
   assert.deepEqual(await auditOf(storage), entries, 'of a call that changes nothing')
   await setImmediate()
   assert.equal(writes, 1)

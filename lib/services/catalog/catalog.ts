@@ -60,7 +60,9 @@ export function createCatalog(context: Context): Catalogs {
     const described = fields satisfies Record<keyof CatalogProject, unknown>
     yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
     let before = ''
-    const listStores = verified(context, account, (page: Page) => storage.listStores(id, page))
+    const listStores = verified(context, account, 'read', (page: Page) =>
+      storage.listStores(id, page),
+    )
     for await (const store of recordsOf(listStores)) {
       const { store_id, store_type, is_sandbox, status } = store
       const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
@@ -69,7 +71,7 @@ export function createCatalog(context: Context): Catalogs {
       yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
       before = ','
       const list = (page: Page) => storage.listItems(store, page)
-      yield* formatItems(catalogPages(verified(context, account, list)))
+      yield* formatItems(catalogPages(verified(context, account, 'read', list)))
       yield ']\n    }'
     }
     yield before === '' ? ']\n}\n' : '\n  ]\n}\n'
@@ -77,17 +79,17 @@ export function createCatalog(context: Context): Catalogs {
 
   return {
     async *export(account, query) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       yield* longCalls.each(account.account_id, exportCatalog(account, query))
     },
 
     async plan(account, request) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       return (await preparePlan(context, account, request)).plan
     },
 
     async apply(account, request, { mostChanges = Infinity, ...options } = {}) {
-      assertAccount(account)
+      assertAccount(account, 'catalog')
       const { plan, writes, checks } = await preparePlan(context, account, request)
       const changes = plan.changes.length
       if (changes === 0) return plan

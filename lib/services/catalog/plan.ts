@@ -96,7 +96,7 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   const state = await storage.findCatalogState(project.id)
   if (state === undefined) throw new TillError('project_not_found', 'No project has this id')
 
-  const planner = createPlanner(context, request, draft)
+  const planner = createPlanner(context, account, request, draft)
   const changed = planner.planProject(project, catalog)
   await planStores(context, request, draft, planner, changed ?? project, catalog)
   assertNoMistakes(draft.problems, request.lines)
@@ -210,6 +210,7 @@ async function findProject(
 
 function createPlanner(
   context: Context,
+  account: Account,
   { create_stores, items_only, env }: ParsedRequest,
   draft: Draft,
 ) {
@@ -219,7 +220,7 @@ function createPlanner(
   const found = { env, unset, problems }
 
   const addConfigured = (before: SecretHolder | undefined, after: SecretHolder) => {
-    const { endpoints, keyChecks } = writesOfChange(context, before, after)
+    const { endpoints, keyChecks } = writesOfChange(context, account, before, after)
     draft.endpoints.push(...endpoints)
     draft.keyChecks.push(...keyChecks)
     draft.addedConfigBytes += configBytes(after) - configBytes(before)

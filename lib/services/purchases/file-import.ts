@@ -67,7 +67,7 @@ export async function importFile(
   assertLayoutChoice(choice)
   const store = await getNamedStore(storage, caller, store_id)
   const { account_id, is_sandbox } = store
-  const authority = { ...authorityOf(caller), store: { account_id, store_id } }
+  const authority = { ...authorityOf(caller, ['purchases']), store: { account_id, store_id } }
   assertAuthority({ store }, { store_status: store.status })
   await assertItems(storage, store, choice.skus)
   const rules = { ...rulesOf(store), refundsOnly: choice.refundsOnly }

@@ -36,9 +36,16 @@ export interface ImportPage extends ListPage {
 
 export function createImports(context: Context): Imports {
   const { storage, now, longCalls, rowQuotas } = context
+
+  const getImport = async ({ account_id }: Account, import_id: string): Promise<ImportRecord> => {
+    const found = await storage.findImport(account_id, import_id)
+    if (found) return found
+    throw new TillError('import_not_found', 'No import has this id')
+  }
+
   const imports: Imports = {
     async list(account, query) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const { store_id, limit, cursor } = parseObject(query, importListFields)
       const store = await getNamedStore(storage, account, store_id)
       const { records, ...further } = await storage.listImports(store, pageFor({ limit, cursor }))
@@ -47,22 +54,20 @@ export function createImports(context: Context): Imports {
 
     all: (account, query) =>
       listAll(
-        verified(context, account, (page) => imports.list(account, { ...query, ...page })),
+        verified(context, account, 'read', (page) => imports.list(account, { ...query, ...page })),
         'imports',
       ),
 
     async get(account, import_id) {
-      assertAccount(account)
-      const found = await storage.findImport(account.account_id, import_id)
-      if (found) return found
-      throw new TillError('import_not_found', 'No import has this id')
+      assertAccount(account, 'read')
+      return getImport(account, import_id)
     },
 
     async undo(account, request, options) {
-      assertAccount(account)
+      assertAccount(account, 'purchases')
       const { import_id, force } = parseObject(request, undoFields)
       assertCallOptions(options)
-      const { store_id, actor, rows, added, updated } = await imports.get(account, import_id)
+      const { store_id, actor, rows, added, updated } = await getImport(account, import_id)
       if (actor === undefined || rows === undefined) throw refused(NO_DETAILS)
       const store = await getNamedStore(storage, account, store_id)
       const data = { rows, added: added ?? 0, updated: updated ?? 0 }
@@ -74,7 +79,7 @@ export function createImports(context: Context): Imports {
       const outcome = await afterImport(inTurn)
       if (outcome.outcome !== 'undone') throw refusalOf(outcome)
       rowQuotas.purchases.forget(account.account_id)
-      return imports.get(account, import_id)
+      return getImport(account, import_id)
     },
   }
   return imports

@@ -33,7 +33,7 @@ export async function changeOrder<T>(
     write: AuditedWrite,
   ) => Promise<OrderChange<T> | undefined>,
 ): Promise<readonly T[]> {
-  assertAccount(account)
+  assertAccount(account, 'purchases')
   const { store_id: named, transaction_id } = parseObject(key, orderFields)
   const store = await getNamedStore(context.storage, account, named)
   assertAuthority({ store }, { store_status: store.status })
@@ -41,7 +41,7 @@ export async function changeOrder<T>(
   const subject = `${store_id}/${transaction_id}`
   const about = { subject, project_id, store_id, ...(data && { data }) }
   const { audit } = auditedWrite(context, account, name, about, options)
-  const authority = { ...authorityOf(account), store: { account_id, store_id } }
+  const authority = { ...authorityOf(account, ['purchases']), store: { account_id, store_id } }
   const attempt = () => change(store, transaction_id, { audit, authority })
   const result = await afterImport(attempt, undefined, MAX_WAIT_MS)
   if (result.outcome === 'changed') return result.purchases

@@ -50,7 +50,7 @@ const FIRST = Date.UTC(100, 0)
 export function createOverview({ storage, longCalls }: Context): Overview {
   return {
     async overview(account, query, options) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const signal = signalOf(options)
       const { store_id, by, ...times } = parseObject(query, overviewFields)
       const store = await getNamedStore(storage, account, store_id)
@@ -62,7 +62,7 @@ export function createOverview({ storage, longCalls }: Context): Overview {
     },
 
     async buyers(account, query, options) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const signal = signalOf(options)
       const { store_id, from = FIRST } = parseObject(query, buyersFields)
       const store = await getNamedStore(storage, account, store_id)

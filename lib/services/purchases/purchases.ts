@@ -105,7 +105,7 @@ export function createPurchases(context: Context): Purchases {
     owned: (caller, query) => listOwned(context, caller, query),
 
     async list(account, query) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const { store_id, transaction_id, limit, cursor, newest_first, ...given } =
         parsePurchaseQuery(query)
       const filter = given.undelivered ? { ...given, status: given.status ?? DELIVERABLE } : given
@@ -128,7 +128,7 @@ export function createPurchases(context: Context): Purchases {
     },
 
     async changes(account, purchase) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const { store_id, transaction_id } = parseObject(purchase, purchaseKeyFields)
       const store = await getNamedStore(storage, account, store_id)
       return { changes: await storage.listStatusChanges(store, transaction_id) }
@@ -139,7 +139,7 @@ export function createPurchases(context: Context): Purchases {
         purchases.list(account, { ...selection, limit, cursor })
       const pages = longCalls.each(
         account.account_id,
-        pagesOf(verified(context, account, list), ALL_PAGE),
+        pagesOf(verified(context, account, 'read', list), ALL_PAGE),
       )
       for await (const page of pages) yield* page.purchases
     },
@@ -150,7 +150,7 @@ export function createPurchases(context: Context): Purchases {
     },
 
     async summarize(account, query, options) {
-      assertAccount(account)
+      assertAccount(account, 'read')
       const signal = signalOf(options)
       const { account_id } = account
       const { store_id, sandbox, by, top, maxGroups, ...filter } = parseObject(query, summaryFields)

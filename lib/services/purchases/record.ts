@@ -31,7 +31,7 @@ export async function recordPurchase(
   input: PurchaseInput,
   options?: CallOptions,
 ): Promise<RecordedPurchase> {
-  assertAccount(account)
+  assertAccount(account, 'purchases')
   const { storage, now, rowQuotas } = context
   const parsed = parsePurchaseInput(input)
   const store = await getNamedStore(storage, account, parsed.store_id)
@@ -43,7 +43,7 @@ export async function recordPurchase(
   const about = subjectOf(store, import_id, row)
   const write = {
     ...auditedWrite(context, account, 'purchases.record', about, options),
-    authority: { ...authorityOf(account), store: { account_id, store_id } },
+    authority: { ...authorityOf(account, ['purchases']), store: { account_id, store_id } },
   }
   const attempt = () => storage.recordPurchase(store, import_id, row, write)
   const result = await afterImport(attempt, undefined, MAX_WAIT_MS)

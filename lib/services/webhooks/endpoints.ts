@@ -8,6 +8,7 @@ import {
   type StoredEndpoint,
 } from '../../domain/endpoint.ts'
 import { isSameJson } from '../../domain/fields.ts'
+import { authorityOf, type Caller, mayActivateWebhooks } from '../access.ts'
 import type { Context } from '../context.ts'
 import type { Sealed, Sealer } from '../sealer.ts'
 import { placeOf, type SecretHolder, secretsOf } from '../secret-fields.ts'
@@ -18,9 +19,9 @@ import { placeOf, type SecretHolder, secretsOf } from '../secret-fields.ts'
  */
 export function endpointWrites(
   context: Pick<Context, 'sealer' | 'now'>,
+  caller: Caller,
   before: SecretHolder | undefined,
   after: SecretHolder,
-  by: 'account' | 'session' = 'account',
 ): EndpointWrite[] {
   if (
     before
@@ -29,16 +30,18 @@ export function endpointWrites(
   )
     return []
   const { owner } = secretsOf(after)
+  const mayActivate = mayActivateWebhooks(caller)
   const change = {
     before: before && endpointConfigOf(before),
     after: endpointConfigOf(after),
-    bySession: by === 'session',
+    mayActivate,
     now: context.now(),
     isSame: sameSecret(context, owner),
   }
   return [
     {
       endpoint_id: endpointIdOf(owner),
+      authority: mayActivate ? authorityOf(caller, ['admin']) : undefined,
       change: (current) => changeEndpoint(current, owner, change),
     },
   ]

@@ -84,7 +84,7 @@ export function createWebhooks(context: Context): Webhooks {
   const lagTurns = new Turns({ most: 1 })
 
   const getEndpoint = async (account: Account, endpoint_id: string): Promise<StoredEndpoint> => {
-    assertAccount(account)
+    assertAccount(account, 'admin')
     const isText = typeof endpoint_id === 'string' && endpoint_id.length <= 255
     const endpoint = isText ? await storage.findEndpoint(endpoint_id) : undefined
     if (endpoint?.account_id === account.account_id) return endpoint
@@ -137,7 +137,7 @@ export function createWebhooks(context: Context): Webhooks {
 
   const webhooks: Webhooks = {
     async list(account, query = {}) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { account_id } = account
       const { project_id, limit, cursor } = parseObject(query, webhookListFields)
       const page = pageFor({ limit, cursor })
@@ -147,7 +147,9 @@ export function createWebhooks(context: Context): Webhooks {
 
     all: (account, query) =>
       listAll(
-        verified(context, account, (page) => webhooks.list(account, { ...query, ...page })),
+        verified(context, account, 'admin', (page) =>
+          webhooks.list(account, { ...query, ...page }),
+        ),
         'endpoints',
       ),
 
@@ -156,7 +158,7 @@ export function createWebhooks(context: Context): Webhooks {
     },
 
     async log(account, query) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { endpoint_id, state, limit, cursor } = parseObject(query, deliveryListFields)
       const { due_at } = await getEndpoint(account, endpoint_id)
       const page = pageFor({ limit, cursor })
@@ -165,7 +167,7 @@ export function createWebhooks(context: Context): Webhooks {
     },
 
     async getRequest(account, key) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
       const { url } = await getEndpoint(account, endpoint_id)
       const place = parseWebhookId(webhook_id)
@@ -189,7 +191,7 @@ export function createWebhooks(context: Context): Webhooks {
     },
 
     async replay(account, request, options) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { endpoint_id, from, since } = parseReplay(request)
       await getEndpoint(account, endpoint_id)
       const found = from ?? (await storage.findSequence(endpoint_id, formatInstant(since ?? 0)))
@@ -209,7 +211,7 @@ export function createWebhooks(context: Context): Webhooks {
     },
 
     async confirm(account, seen, options) {
-      assertAccount(account)
+      assertAccount(account, 'admin')
       const { endpoint_id, url, unconfirmed_at } = parseObject(seen, confirmationFields)
       const endpoint = await getEndpoint(account, endpoint_id)
       const isSame = sameSecret(context, endpoint)

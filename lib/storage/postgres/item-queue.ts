@@ -77,7 +77,8 @@ const nameOf = ({ item: { store_id, name } }: Waiting) => `${store_id} ${name}`
 
 /** Returns the statement for a batch of one account key, and its values. */
 function insertionOf(batch: readonly Waiting[]): [sql: string, ...values: PostgresValue[]] {
-  const key_id = batch[0]?.write.authority?.key_id
+  // All writes of the queue need the same scopes.
+  const { key_id, scopes = [] } = batch[0]?.write.authority ?? {}
   const items = batch.map(({ item }) => item)
   const entries = batch.map(({ item, write }) => ({ ...write.audit, item: item.id }))
   const records = batch.flatMap(({ item, write: { idempotency } }) =>
@@ -91,7 +92,7 @@ function insertionOf(batch: readonly Waiting[]): [sql: string, ...values: Postgr
   const [first] = records
   return [
     first ? recorded : plain,
-    ...(key_id === undefined ? [] : [lockOf.key(key_id), key_id]),
+    ...(key_id === undefined ? [] : [lockOf.key(key_id), key_id, scopes]),
     ...valuesOf(ITEM_ROWS, items),
     ...(first ? [first.created_at, ...valuesOf(IDEMPOTENCY_RECORDS, records)] : []),
     ...valuesOf(AUDIT, entries),

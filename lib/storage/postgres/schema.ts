@@ -165,8 +165,10 @@ const ADD_FILLS = `
 /** Adds the views. */
 const ADD_VIEWS = ''
 
+const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes json'
+
 export const SCHEMA: Schema = {
   create: sharedTables(DIALECT) + OWN,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, ADD_KEY_SCOPES],
   views: VIEWS,
 }

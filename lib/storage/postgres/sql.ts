@@ -104,13 +104,14 @@ const LOCK = `
     GROUP BY number ORDER BY number) AS locks`
 
 /**
- * Finds a key by its id. First takes the advisory lock of the key, then the row lock. If the
+ * Finds a key by its id, if it has all the given scopes. First takes the advisory lock of the key, then the row lock. If the
  * statement waits, its snapshot becomes outdated, but FOR SHARE then reads a changed row again.
  */
 export const FIND_LOCKED_KEY = `
   SELECT 1 FROM account_keys
   WHERE (SELECT pg_advisory_xact_lock_shared(${LOCK_CLASS}, hashtext(?))) IS NOT NULL
-    AND revoked_at IS NULL AND key_id = ? FOR SHARE`
+    AND revoked_at IS NULL AND key_id = ? AND (scopes IS NULL OR NOT EXISTS (
+      SELECT json_array_elements_text(?) EXCEPT SELECT json_array_elements_text(scopes))) FOR SHARE`
 
 const insertionOfAll = memoize(insertionOfMany<unknown>)
 

@@ -1,11 +1,11 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
-import { optional, type Row, table, text } from './columns.ts'
+import { optional, pick, type Row, table, text } from './columns.ts'
 import type { Sql } from './dialect.ts'
 import { findRecord, listBySeq, pageOf } from './pages.ts'
 import { all, insert, run } from './program.ts'
 import { assertQuota } from './quota.ts'
-import type { KeyedAccount, KeyUse, Page, WriteOptions } from './records.ts'
+import type { KeyChange, KeyedAccount, KeyUse, Page, WriteOptions } from './records.ts'
 import { ACCOUNT_KEYS, ACCOUNTS, KEY_USES } from './tables.ts'
 import { recordWrite } from './write.ts'
 
@@ -49,24 +49,30 @@ export function accountMethods(sql: Sql) {
         yield* assertQuota(quota)
         yield* recordWrite(sql, options)
       }, key),
-    /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
-    revokeAccountKey: (
+    /**
+     * Revokes, renames or limits a key. Resolves to the changed key; to undefined if the account has
+     * no such key or it is revoked.
+     */
+    updateAccountKey: (
       account_id: string,
       key_id: string,
-      revoked_at: string,
+      change: KeyChange,
       options: WriteOptions = {},
     ) =>
       write(
         function* () {
-          // Locks both keys in the order of their ids, because two keys may revoke each other at the
+          // Locks both keys in the order of their ids, because two keys may change each other at the
           // same time. Otherwise these two transactions could deadlock.
           const acting = options.authority?.key_id ?? key_id
           yield* lockAuthority(sql, undefined, lockOf.key(key_id), lockOf.key(acting))
           yield* lockRows(sql, FIND_KEYS, key_id, acting)
           yield* verifyAuthority(sql, options.authority)
-          const isRevoked = (yield* run(REVOKE_KEY, revoked_at, account_id, key_id)) === 1
-          if (isRevoked) yield* recordWrite(sql, options)
-          return isRevoked
+          const current = yield* findRecord(LISTED_KEYS.read, FIND_VALID_KEY, account_id, key_id)
+          if (!current) return undefined
+          const changed = { ...current, ...change }
+          yield* run(UPDATE_KEY, ...ACCOUNT_KEYS.values(changed), key_id)
+          yield* recordWrite(sql, options)
+          return changed
         },
         { account_id },
       ),
@@ -78,7 +84,7 @@ export function accountMethods(sql: Sql) {
 
 const FIND_ACCOUNT = `SELECT ${ACCOUNTS.list} FROM accounts WHERE account_id = ?`
 const FIND_ACCOUNT_BY_KEY = `
-  SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
+  SELECT a.*, k.key_id, k.scopes FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
   WHERE k.hash = ? AND k.revoked_at IS NULL`
 const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
 const LAST_USE = '(SELECT u.last_used_on FROM key_uses u WHERE u.key_id = account_keys.key_id)'
@@ -86,10 +92,8 @@ const LISTED_KEYS = table<AccountKey>('account_keys', {
   ...ACCOUNT_KEYS.columns,
   last_used_on: optional(text()),
 })
-const PAGE_OF_KEYS = pageOf(
-  { name: 'account_keys', list: `${ACCOUNT_KEYS.list}, ${LAST_USE} AS last_used_on` },
-  'account_id',
-)
+const KEY_LIST = `${ACCOUNT_KEYS.list}, ${LAST_USE} AS last_used_on`
+const PAGE_OF_KEYS = pageOf({ name: 'account_keys', list: KEY_LIST }, 'account_id')
 const NOTE_KEY_USE = `
   ${KEY_USES.insertion} ON CONFLICT (key_id) DO UPDATE SET last_used_on = excluded.last_used_on
   WHERE key_uses.last_used_on < excluded.last_used_on`
@@ -99,10 +103,13 @@ const FIND_EXCESS = `
   SELECT key_id FROM account_keys WHERE account_id = ? AND revoked_at IS NOT NULL
   ORDER BY seq DESC LIMIT 2 OFFSET ?`
 const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY key_id'
-const REVOKE_KEY = `
-  UPDATE account_keys SET revoked_at = ?
+const FIND_VALID_KEY = `
+  SELECT ${KEY_LIST} FROM account_keys
   WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`
+const UPDATE_KEY = ACCOUNT_KEYS.updateWhere('key_id = ?')
+
+const KEY_OF_ACCOUNT = pick(ACCOUNT_KEYS, 'key_id', 'scopes')
 
 function keyedAccount(row: Row): KeyedAccount {
-  return { ...ACCOUNTS.read(row), key_id: row.key_id as string }
+  return KEY_OF_ACCOUNT.readInto(ACCOUNTS.read(row), row)
 }

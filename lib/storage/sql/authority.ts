@@ -1,12 +1,13 @@
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
-import { numberOf } from './columns.ts'
+import { numberOf, pick } from './columns.ts'
 import type { Dialect } from './dialect.ts'
 import { all, finding, findTogether, type Program } from './program.ts'
 import { pseudonymOf } from './pseudonym.ts'
 import type { StoreKey } from './records.ts'
-import { WATERMARKS } from './tables.ts'
+import { ACCOUNT_KEYS, WATERMARKS } from './tables.ts'
 
-const FIND_KEY = 'SELECT 1 FROM account_keys WHERE key_id = ? AND revoked_at IS NULL'
+const KEY_SCOPES = pick(ACCOUNT_KEYS, 'scopes')
+const FIND_KEY = 'SELECT scopes FROM account_keys WHERE key_id = ? AND revoked_at IS NULL'
 const FIND_PROJECT_STATUS = 'SELECT status FROM projects WHERE id = ?'
 const FIND_STORE_STATUS = 'SELECT status FROM stores WHERE account_id = ? AND store_id = ?'
 export const FIND_WATERMARK = `
@@ -41,7 +42,7 @@ export function* verifyAuthority(sql: Locks, authority: Authority | undefined): 
     store && finding(FIND_STORE_STATUS + sql.forShare, store.account_id, store.store_id),
   )
   assertAuthority(authority, {
-    has_key: key !== undefined,
+    key: key && KEY_SCOPES.read(key),
     project_status: project?.status as string | undefined,
     watermark: watermark ? numberOf(watermark.watermark) : 0,
     store_status: found?.status as string | undefined,

@@ -1,5 +1,5 @@
 // The records, pages and options that the methods of a storage take and return.
-import type { Account } from '../../domain/account.ts'
+import type { Account, AccountKey } from '../../domain/account.ts'
 import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { Authority } from '../../domain/authority.ts'
 import type { EndpointWrite, StoredEndpoint } from '../../domain/endpoint.ts'
@@ -41,9 +41,10 @@ export interface RecordPage<T> {
 
 export type KeyUse = ReturnType<typeof KEY_USES.read>
 
-export interface KeyedAccount extends Account {
-  readonly key_id: string
-}
+export interface KeyedAccount extends Account, Pick<AccountKey, 'key_id' | 'scopes'> {}
+
+/** The fields of a key that may change. */
+export type KeyChange = Partial<Pick<AccountKey, 'name' | 'scopes' | 'revoked_at'>>
 
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>

@@ -1,4 +1,4 @@
-import type { Account, AccountKey } from '../../domain/account.ts'
+import type { Account, AccountKey, KeyScope } from '../../domain/account.ts'
 import type { AuditAction, AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { EndpointSecret, StoredEndpoint, UnconfirmedConfig } from '../../domain/endpoint.ts'
 import type { WebhookEventType } from '../../domain/event.ts'
@@ -55,6 +55,7 @@ export const ACCOUNT_KEYS = table<Omit<AccountKey, 'last_used_on'>>('account_key
   created_at: text(),
   revoked_at: optional(text()),
   name: optional(text()),
+  scopes: optional(anyJson<readonly KeyScope[]>()),
 })
 
 /**

@@ -166,9 +166,11 @@ const SHRINK_AUDIT = `
       OR new.data IS NOT old.data
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;`
 
+const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes TEXT'
+
 export const SCHEMA: Schema = {
   create,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT, ADD_KEY_SCOPES],
   views: VIEWS,
 }
 

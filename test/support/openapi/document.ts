@@ -42,6 +42,8 @@ export interface Operation {
   readonly path: string
   /** The name of its security scheme, if it has one. */
   readonly scheme: string | undefined
+  /** The scopes that its credential needs. */
+  readonly scopes: readonly string[]
   readonly parameters: readonly Parameter[]
   readonly body: ({ readonly type: string } & Media) | undefined
   readonly responses: ReadonlyMap<string, Response>
@@ -81,6 +83,7 @@ export const operations: readonly Operation[] = Object.entries(document.paths).f
         method: method.toUpperCase(),
         path,
         scheme: Object.keys(security[0] ?? {})[0],
+        scopes: Object.values(security[0] ?? {})[0] ?? [],
         parameters: parameters.map((each) => resolve(each)),
         body: body && { type: body[0], ...body[1] },
         responses: new Map(Object.entries(responses).map(([s, each]) => [s, resolve(each)])),

@@ -10,11 +10,12 @@ type Shop = Awaited<ReturnType<typeof createManagedShop>>
 /** The secret of the webhooks of a managed shop. */
 export const SECRET = 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ='
 
-/** A shop with a record for each path parameter: an import, a second key, a webhook and a message. */
+/** A shop with a record for each path parameter: an import, further keys, a webhook and a message. */
 export async function createManagedShop(till: Till, name?: string) {
   const shop = await createShop(till, name)
   const { account, project, token } = shop
   const { key_id } = await till.accounts.addKey(account)
+  const { key_id: changed_key_id } = await till.accounts.addKey(account)
   const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
   const sale = { store_id: 'main', sku: 'gold', purchased_at: '2026-01-31T12:00:00Z' }
@@ -30,7 +31,7 @@ export async function createManagedShop(till: Till, name?: string) {
   const session = await till.sessions.authenticate(token, 'projects:write')
   const proposal = { id: project.id, config: { webhook_url: 'https://shop.example/hook' } }
   await till.projects.update(session, proposal)
-  return { ...shop, key_id, import_id, webhook_id }
+  return { ...shop, key_id, changed_key_id, import_id, webhook_id }
 }
 
 /** The example of an operation, with these ids in its path, query and body. */
@@ -44,8 +45,10 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
   const query = new URLSearchParams(
     Object.fromEntries(needed.map(({ name }) => [name, String(ids[name])])),
   )
-  const idIn = (name: string) =>
-    String(ids[path.startsWith('/manage/v1/items/') ? 'item_id' : name])
+  const idIn = (name: string) => {
+    if (id === 'changeKey' && ids.key_id === shop.key_id) return shop.changed_key_id
+    return String(ids[path.startsWith('/manage/v1/items/') ? 'item_id' : name])
+  }
   const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(idIn(name)))
   const line = `${method} ${target}${query.size > 0 ? `?${query}` : ''}`
   const credential = credentialOf(operation, shop)

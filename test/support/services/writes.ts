@@ -62,9 +62,18 @@ export const WRITES: Record<string, Write> = {
     method: 'insertAccountKey',
     make: async ({ till, key }) => (await till.accounts.addKey(key, OPTIONS)).key_id,
   },
+  'accounts.updateKey': {
+    action: 'account_key.update',
+    method: 'updateAccountKey',
+    about: () => ({ data: { scopes: ['read'] } }),
+    async make({ till, key, spare }) {
+      await till.accounts.updateKey(key, { key_id: spare, scopes: ['read'] }, OPTIONS)
+      return spare
+    },
+  },
   'accounts.revokeKey': {
     action: 'account_key.revoke',
-    method: 'revokeAccountKey',
+    method: 'updateAccountKey',
     async make({ till, key, spare }) {
       await till.accounts.revokeKey(key, spare, OPTIONS)
       return spare

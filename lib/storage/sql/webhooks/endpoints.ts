@@ -1,5 +1,6 @@
 import type { EndpointWrite, StoredEndpoint } from '../../../domain/endpoint.ts'
 import { invalidField } from '../../../domain/fields.ts'
+import { verifyAuthority } from '../authority.ts'
 import { numberOf } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { findRecord, recordPage } from '../pages.ts'
@@ -19,10 +20,11 @@ const LAG = 10_000
 
 /** Inserts, changes or deletes webhook endpoints, in the transaction of another change. */
 export function* writeEndpoints(sql: Dialect, writes: readonly EndpointWrite[]): Program<void> {
-  for (const { endpoint_id, change } of writes) {
+  for (const { endpoint_id, authority, change } of writes) {
     const current = yield* findRecord(ENDPOINTS.read, FIND_ENDPOINT + sql.forUpdate, endpoint_id)
     const changed = change(current)
     if (changed === current) continue
+    yield* verifyAuthority(sql, authority)
     if (!changed) {
       yield* run('DELETE FROM webhook_messages WHERE endpoint_id = ?', endpoint_id)
       yield* run('DELETE FROM webhook_endpoints WHERE endpoint_id = ?', endpoint_id)
