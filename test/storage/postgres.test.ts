@@ -347,6 +347,26 @@ describe('PostgreSQL connections', () => {
     while ((await open()).length > 0) await setTimeout(20)
   })
 
+  // postgres.js opened another connection for them, which stayed open and kept the process alive.
+  test('a storage closed while reads share a connection answers them, and leaves no connection', async (t) => {
+    const { storage, sql } = await openProjects(t, { max: 1 }, 'emptyDatabase')
+    let reads: Promise<unknown>[] = []
+    let closed: Promise<void> | undefined
+
+    await sql.begin(async (tx) => {
+      await tx`LOCK TABLE items`
+      reads = ['itm_1', 'itm_2', 'itm_3'].map((id) => storage.findItem(id))
+      await untilWaiting(sql)
+      closed = storage.close()
+    })
+
+    assert.deepEqual(await Promise.all(reads), [undefined, undefined, undefined])
+    await closed
+    await eventuallyHolds(async () => {
+      assert.equal((await sql.unsafe(`SELECT 1 FROM pg_stat_activity WHERE ${OWN}`)).length, 0)
+    })
+  })
+
   test('with the default isolation serializable, concurrent updates and migrations succeed', async (t) => {
     const url = new URL(await server.createSchema(t))
     url.searchParams.set('default_transaction_isolation', 'serializable')
