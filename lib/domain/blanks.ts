@@ -13,6 +13,7 @@ export function trimBlanks(text: string): string {
 
 /** Whether a text begins or ends with a blank. */
 export function hasOuterBlank(text: string): boolean {
+  if (text === '') return false
   return isBlank(text.charCodeAt(0)) || isBlank(text.charCodeAt(text.length - 1))
 }
 

@@ -43,7 +43,7 @@ function parseUtcSeconds(text: string): number | undefined {
 }
 
 /** Parses the digits of `text` from `start` to `end`; NaN if another character is among them. */
-function digits(text: string, start: number, end: number): number {
+export function digits(text: string, start: number, end: number): number {
   let number = 0
   for (let at = start; at < end; at++) {
     const digit = text.charCodeAt(at) - 48
@@ -69,8 +69,17 @@ export function toMilliseconds(
 ): number | undefined {
   const days = month === 2 && !isLeap(year) ? 28 : (DAYS[month - 1] ?? 0)
   const exists = day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59
-  // Refuses the years 0 to 99, to which Date.UTC adds 1900.
-  return exists && year >= 100 ? Date.UTC(year, month - 1, day, hour, minute, second) : undefined
+  if (!exists || !(year >= 100)) return undefined
+  return daysOf(year, month, day) * 86_400_000 + ((hour * 60 + minute) * 60 + second) * 1000
+}
+
+// Date.UTC would take half of the time to parse a text. The year begins in March here, so that a
+// leap day is its last day. The months from March have 153 days in five.
+function daysOf(year: number, month: number, day: number): number {
+  const years = month > 2 ? year : year - 1
+  const months = month > 2 ? month - 3 : month + 9
+  const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400)
+  return years * 365 + leapDays + Math.floor((153 * months + 2) / 5) + day - 719_469
 }
 
 function isLeap(year: number): boolean {

@@ -17,6 +17,7 @@ import {
   wholeNumber,
   withSchema,
 } from './fields.ts'
+import { digits } from './instant.ts'
 import { storeId } from './store.ts'
 
 /** The types of items. */
@@ -158,7 +159,7 @@ export function describeItemChange(before: Item, after: Item): JsonObject {
 
 /** Parses digits to an amount in minor units. Undefined for other values, or above 2^53−1. */
 export function parseMinorUnits(value: unknown): number | undefined {
-  if (typeof value !== 'string' || !/^\d{1,32}$/.test(value)) return undefined
-  const amount = Number(value)
+  if (typeof value !== 'string' || value === '' || value.length > 32) return undefined
+  const amount = digits(value, 0, value.length)
   return Number.isSafeInteger(amount) ? amount : undefined
 }
