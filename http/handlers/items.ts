@@ -34,7 +34,7 @@ export async function listItems({
   const { account_id } = caller
   const { limits, concurrency, turns } = context
   const list = () => till.items.list(caller, asked)
-  // Only the whole list is surely in the cache. Any other page, of up to 1 MiB, takes up to 15 ms.
+  // Only the whole list is surely in the cache. Any other page, of up to 512 KiB, takes up to 8 ms.
   const isWhole = query.limit === undefined && cursor === undefined
   const { items, next, revision } = isWhole ? await list() : await turns.run(account_id, list)
   if (next === undefined) return { body: represent(items, listDto) }
@@ -44,7 +44,7 @@ export async function listItems({
       headers: { link: nextLink(prefix, query, next) },
     }
   }
-  // Formatting the first page, of up to 1,000 items or 1 MiB, takes up to 80 ms, and other requests
+  // Formatting the first page, of up to 1,000 items or 512 KiB, takes up to 40 ms, and other requests
   // wait meanwhile. So the list is sent in smaller pages.
   const pageLimit = Math.ceil(items.length / 8)
   const readPage = async (cursor?: string) => {

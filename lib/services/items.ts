@@ -76,7 +76,7 @@ export interface Items {
   getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
    * One page of a store's items in order of creation: all active ones or all archived ones. A page
-   * ends early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the
+   * ends early when its items hold 512 KiB of text. Its `revision` changes whenever an item of the
    * store does. A search examines at most 10,000 items. Its page may then have few items or none,
    * and still a `next`.
    */
@@ -236,7 +236,7 @@ export function createItems(context: Context): Items {
   return items
 }
 
-/** The most pages that a search reads. Each has at most 1,000 items and 1 MiB of text. */
+/** The most pages that a search reads. Each has at most 1,000 items and 512 KiB of text. */
 const SEARCHED_PAGES = 10
 
 /** Finds items whose name or display name contains `search`. Ignores case. */

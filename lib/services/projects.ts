@@ -55,7 +55,7 @@ export interface Projects {
   listSecrets(account: Account, id: string): Promise<string[]>
   /**
    * Reads one page of the account's projects in order of creation. A page ends before its limit
-   * once its projects hold 256 KiB of configuration.
+   * once its projects hold 128 KiB of configuration.
    */
   list(account: Account, query?: ListQuery): Promise<ProjectPage>
   /** Iterates over all projects of the account, and reads them page by page. */

@@ -48,7 +48,7 @@ export interface Stores {
   listSecrets(account: Account, store_id: string): Promise<string[]>
   /**
    * Reads one page of a project's stores in order of creation. A page ends before its limit once
-   * its stores hold 256 KiB of configuration.
+   * its stores hold 128 KiB of configuration.
    */
   list(caller: Caller, query: StoreQuery): Promise<StorePage>
   /** Iterates over all stores of a project, and reads them page by page. */

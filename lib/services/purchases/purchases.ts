@@ -63,7 +63,7 @@ export interface Purchases extends Overview {
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
    * One page of a store's purchases in order of import, or newest first. A page examines at most
-   * 10,000 purchases, and ends when their metadata have 1 MiB of text. It may then have fewer than
+   * 10,000 purchases, and ends when their metadata have 512 KiB of text. It may then have fewer than
    * `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase with this id or,
    * in a store without it, those of the order, whose ids begin with this id and a slash. Without a
    * `store_id` it searches each store of the account. Throws `invalid_request` for an unknown store

@@ -73,12 +73,12 @@ export const DIALECT: Dialect = {
   webhooks: WEBHOOKS,
   audit: AUDIT_LOG,
   statusChanges: STATUS_CHANGES,
-  pageOfText: (query, order) => `
+  pageOfText: (query, order, most = PAGE_TEXT) => `
     SELECT * FROM (
       SELECT *, sum(text) OVER (
         ORDER BY place ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
       FROM (${query}) q) w
-    WHERE coalesce(text_before, 0) < ${PAGE_TEXT} ORDER BY place ${order}`,
+    WHERE coalesce(text_before, 0) < ${most} ORDER BY place ${order}`,
   mostConfigured: 32,
   rows(columns) {
     const fields = Object.entries(columns).map(([name, { type }]) => `${name} ${type}`)

@@ -32,10 +32,10 @@ export interface Dialect {
   /**
    * The SQL of a page of a query, whose rows have the columns `text` and `place`, and are ordered by
    * `place`. PostgreSQL sends all rows that a statement selects, so it leaves out those that
-   * follow `PAGE_TEXT` of text, but for the first.
+   * follow `most` of text, but for the first. The default is `PAGE_TEXT`.
    */
-  pageOfText(query: string, order: 'ASC' | 'DESC'): string
-  /** The most projects or stores on a page. PostgreSQL sends all that a statement selects. */
+  pageOfText(query: string, order: 'ASC' | 'DESC', most?: number): string
+  /** The most projects or stores on a page. PostgreSQL measures the texts of all. */
   readonly mostConfigured: number
   /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: { readonly type: string } }): string

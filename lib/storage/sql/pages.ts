@@ -12,15 +12,12 @@ export const EXAMINED = 10_000
 /**
  * A page ends once its records hold this much text, in characters or bytes depending on the
  * storage. An item, project or store may have 70 KiB. Without this limit, a page of 1,000 could
- * need 70 MiB for each read in flight.
+ * need 70 MiB for each read in flight. 1 MiB of short values would block the event loop for 50 ms.
  */
-export const PAGE_TEXT = 1024 ** 2
+export const PAGE_TEXT = 512 * 1024
 
-/**
- * The same for projects and stores. Their configuration is parsed and formatted: 1 MiB of short
- * values would block the event loop for 60 ms.
- */
-const CONFIG_TEXT = 256 * 1024
+/** The same for projects and stores, whose secrets are removed by a copy. */
+const CONFIG_TEXT = 128 * 1024
 
 /**
  * Takes rows until there are `limit` of them or their text reaches `mostText`. If more rows follow,
@@ -73,6 +70,17 @@ export function pageOf(
   const condition = owner === undefined ? '' : `${owner} = ? AND `
   return `SELECT seq, ${list} FROM ${name}
     WHERE ${condition}seq > CAST(? AS bigint) ORDER BY seq LIMIT ?`
+}
+
+/** The SQL for a page of projects or stores: see `limitsOfConfigured`. */
+export function pageOfConfigured(
+  sql: Dialect,
+  { list, name }: { readonly list: string; readonly name: string },
+  config: string,
+  owner: string,
+): string {
+  const measured = `seq AS place, ${list}, ${lengthOf(config)}`
+  return sql.pageOfText(pageOf({ list: measured, name }, owner), 'ASC', CONFIG_TEXT)
 }
 
 /** The SQL of the column `text`, which has the length of a column with JSON. */

@@ -1,7 +1,7 @@
 import type { Project } from '../../domain/project.ts'
 import { lockOf } from './authority.ts'
 import type { Sql } from './dialect.ts'
-import { findRecord, lengthOf, limitsOfConfigured, listBySeq, pageOf } from './pages.ts'
+import { findRecord, limitsOfConfigured, listBySeq, pageOfConfigured } from './pages.ts'
 import { insert, run } from './program.ts'
 import type { AuthorizedChange, Changed, Page, WriteOptions } from './records.ts'
 import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from './tables.ts'
@@ -15,6 +15,8 @@ export interface KeyRotation {
 
 export function projectMethods(sql: Sql) {
   const { read, write } = sql
+
+  const pageOfProjects = pageOfConfigured(sql, PROJECTS, 'config', 'account_id')
 
   const storedProject = (id: string): StoredRecord<Project> => ({
     locks: [lockOf.project(id)],
@@ -32,7 +34,7 @@ export function projectMethods(sql: Sql) {
       read(findRecord(FORMER_PUBLIC_KEYS.read, FIND_FORMER_KEY, key)),
     /** Lists the projects of an account in order of creation. A page of large configs ends early. */
     listProjects: (id: string, page: Page) =>
-      read(listBySeq(PROJECTS, PAGE_OF_PROJECTS, limitsOfConfigured(sql, page), id)),
+      read(listBySeq(PROJECTS, pageOfProjects, limitsOfConfigured(sql, page), id)),
     /** Replaces a project by the result of `change`: see `changeRecord`. */
     updateProject: (
       id: string,
@@ -66,10 +68,6 @@ export const FIND_PROJECT = `SELECT ${PROJECTS.list} FROM projects WHERE id = ?`
 const FIND_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
 const FIND_FORMER_KEY = `
   SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
-const PAGE_OF_PROJECTS = pageOf(
-  { ...PROJECTS, list: `${PROJECTS.list}, ${lengthOf('config')}` },
-  'account_id',
-)
 export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
 const SHORTEN_FORMER_KEYS = `
   UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`
