@@ -178,7 +178,7 @@ const attacks = {
   '6 × summary, ungrouped': () => times(6, () => manage('/summary?by=currency&top=1')),
   '6 × summary by currency': () => times(6, () => manage('/summary?by=currency')),
   '6 × buyers': () => times(6, () => manage(`/stores/${heavy.store_id}/buyers`)),
-  '6 × overview': () => times(6, () => manage(`/stores/${heavy.store_id}/overview?by=day`)),
+  '6 × overview': () => times(6, () => manage(`/overview?store_id=${heavy.store_id}&by=day`)),
   '6 × catalog export': () => times(6, () => manage(`/projects/${many.id}/catalog`)),
   '6 × user export': () => times(6, () => manage(`/projects/${heavy.project.id}/users/whale`)),
   'catalog.plan, archives all': () =>

@@ -58,6 +58,7 @@ export interface Methods {
     owned(query: api.OwnedQuery): api.Page<'owned', api.OwnedItem>
     /** Sums the purchases of a store, or without a `store_id` those of all stores. */
     summarize(query: api.SummaryQuery): { readonly summaries: readonly api.PurchaseSummary[] }
+    /** Adds up the purchases of a store, or without a `store_id` those of all live stores. */
     overview(query: api.OverviewQuery): api.PurchaseOverview
     buyers(query: api.BuyersQuery): api.Buyers
   }

@@ -30,6 +30,7 @@ export type {
   OverviewQuery,
   PurchaseOverview,
   PurchaseTotal,
+  StoreTotal,
 } from '../lib/domain/overview.ts'
 export type { NewProject, ProjectChange, ProjectKeyRotation } from '../lib/domain/project.ts'
 export type {

@@ -41,9 +41,10 @@ export function formatCount(count: number | bigint): string {
   return count.toLocaleString()
 }
 
-/** `0.125` is `12.5%`. */
-export function formatShare(share: number): string {
-  return share.toLocaleString(undefined, { style: 'percent', maximumFractionDigits: 1 })
+/** `0.125` is `12.5%`, or with `exceptZero` `+12.5%`. */
+export function formatShare(share: number, signDisplay: 'auto' | 'exceptZero' = 'auto'): string {
+  const options = { style: 'percent', maximumFractionDigits: 1, signDisplay } as const
+  return share.toLocaleString(undefined, options)
 }
 
 /** Formats an ISO 8601 time in the viewer's zone, or in UTC. */
@@ -59,6 +60,22 @@ export function formatPeriod(period: string): string {
   const date = new Date(isMonth ? `${period}-01` : period)
   const parts = isMonth ? { month: 'short', year: '2-digit' } : { month: 'short', day: 'numeric' }
   return date.toLocaleString(undefined, { ...parts, timeZone: 'UTC' } as Intl.DateTimeFormatOptions)
+}
+
+/** Formats a month in UTC: `October 2025`, or `October` in this year. */
+export function formatMonth(time: number): string {
+  const date = new Date(time)
+  const isThisYear = date.getUTCFullYear() === new Date().getUTCFullYear()
+  const year = isThisYear ? undefined : 'numeric'
+  return date.toLocaleString(undefined, { month: 'long', year, timeZone: 'UTC' })
+}
+
+/** Formats days in UTC: `Oct 1 – 28, 2026`. */
+export function formatDays(first: number, last: number): string {
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' }).formatRange(
+    first,
+    last,
+  )
 }
 
 /** The label of a field: `bundle_id` is `Bundle id`, and `created_at` is `Created`. */

@@ -5,7 +5,7 @@ import { type Loaded, useLoad } from './data.ts'
 import { Fields, type Values } from './parts/form.tsx'
 import { Await, Empty } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
-import { currentPlace, goTo, linkTo, usePlace } from './place.ts'
+import { goTo, linkTo, usePlace } from './place.ts'
 import { client } from './session.ts'
 
 /** The most projects, and stores of a project, in the lists to choose from. */
@@ -65,27 +65,36 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
 /** The lists to go to from a page of one record whose list has another name. */
 const LISTS: { readonly [page: string]: string } = { player: 'purchases', stores: 'projects' }
 
+/** No id of a store, whose ids have no `*`. */
+const ALL_STORES = '*'
+
 /** The choice of the project and the store that the pages show. */
 export function ScopeChoice() {
+  const { page, query } = usePlace()
   const { projects = [], stores = [], project, store } = useScope().value ?? {}
   const projectOptions = projects.map(({ id, name }) => [id, name] as const)
   const storeOptions = stores.map(({ store_id: id, is_sandbox }) => {
     return [id, is_sandbox ? `${id} (sandbox)` : id] as const
   })
+  // Only the overview adds up several stores: all live ones of the account.
+  const isOfAll = page === 'overview' && projects.length > 0
+  if (isOfAll) storeOptions.push([ALL_STORES, 'All stores'])
   const fields = [
     { label: 'Project', name: 'project', options: projectOptions },
     { label: 'Store', name: 'store', options: storeOptions },
   ]
-  const choose = ({ project: id, store }: Values) => {
-    const query = { project: id, store: id === project?.id ? store : undefined }
-    const { page } = currentPlace()
-    goTo(linkTo(LISTS[page] ?? page, '', query))
+  const choose = ({ project: id, store: chosen }: Values) => {
+    if (chosen === ALL_STORES) return goTo(linkTo(page, '', { ...query, all: 'true' }))
+    const store = id === project?.id ? chosen : undefined
+    const kept = page === 'overview' ? { ...query, all: undefined } : {}
+    goTo(linkTo(LISTS[page] ?? page, '', { ...kept, project: id, store }))
   }
+  const shown = isOfAll && query.all ? ALL_STORES : store?.store_id
   return (
     <div class="scope">
       <Fields
         fields={fields.filter(({ options }) => options.length > 0)}
-        values={{ project: project?.id ?? '', store: store?.store_id ?? '' }}
+        values={{ project: project?.id ?? '', store: shown ?? '' }}
         onChange={choose}
       />
     </div>

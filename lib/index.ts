@@ -54,6 +54,7 @@ export type {
   OverviewQuery,
   PurchaseOverview,
   PurchaseTotal,
+  StoreTotal,
 } from './domain/overview.ts'
 export { PRESET_NAMES } from './domain/preset.ts'
 export {

@@ -256,9 +256,9 @@ export const operations = [
     query: 'SummaryQuery',
     isReport: true,
   }),
-  op('purchases.overview', 'GET /stores/:store_id/overview', 'getOverview', 'PurchaseOverview', {
+  op('purchases.overview', 'GET /overview', 'getOverview', 'PurchaseOverview', {
     scope: 'read',
-    summary: 'Read the totals of a store by period and by SKU',
+    summary: 'Read the totals of a store, or of all stores, by period, SKU and currency',
     description: 'The totals begin with the day `from` (UTC).',
     query: 'OverviewQuery',
     isReport: true,

@@ -1,43 +1,35 @@
 import type { PurchaseOverview, PurchaseTotal, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
+import { formatMoney, formatMonth, formatPeriod } from '../format.ts'
 import { Filters } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
-import { Page } from '../parts/page.tsx'
+import { Page, Section } from '../parts/page.tsx'
+import { Table } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
-import { OtherCurrencies, periodOf, Revenue } from './overview-revenue.tsx'
-import { BestSellers, Buyers, Statuses } from './overview-shares.tsx'
-import { dayOf, periodsBetween, RANGES, type Span, spanOf } from './periods.ts'
+import { Chart } from './overview-chart.tsx'
+import { BestSellers, Buyers, Currencies, Statuses, Stores, Totals } from './overview-tables.tsx'
+import { dayOf, periodsBetween, queryOfMonth, RANGES, type Span, spanOf } from './periods.ts'
 
 /** On a busy server, the totals of 10 million purchases take some seconds. */
 const TIMEOUT = 60_000
 
-const PERIOD = {
-  label: 'Period',
-  name: 'range',
-  options: RANGES.map(({ name, label }) => [name, label] as const),
-}
+const PERIOD = { label: 'Period', name: 'range', options: RANGES }
 const DAYS = [
   { label: 'First day (UTC)', name: 'from', kind: 'date' },
   { label: 'Last day (UTC)', name: 'to', kind: 'date' },
 ] as const
 
+/** The sales of a store, or with `all` in the URL of all live stores of the account. */
 export function Overview({ store: { store_id, is_sandbox } }: { readonly store: Store }) {
-  const span = spanOf(usePlace().query, Date.now())
+  const { query } = usePlace()
+  const { all, currency } = query
+  const span = spanOf(query, Date.now())
   const { name, from = '', to } = span
   const last = to ? dayOf(Date.parse(to) - 1) : ''
   const loaded = useLoad(
-    async (signal) => {
-      const { by, from, to, before } = span
-      const options = { signal, timeout: TIMEOUT }
-      const read = (days: object) => client.purchases.overview({ store_id, by, ...days }, options)
-      const [figures, earlier] = await Promise.all([
-        read({ ...(from && { from }), ...(to && { to }) }),
-        before && read(before),
-      ])
-      return { ...figures, earlier: earlier?.currencies, store_id, span }
-    },
-    [store_id, JSON.stringify(span)],
+    (signal) => loadFigures(all ? undefined : store_id, span, currency, signal),
+    [store_id, all, currency, JSON.stringify(span)],
   )
   return (
     <Page
@@ -45,70 +37,146 @@ export function Overview({ store: { store_id, is_sandbox } }: { readonly store: 
       actions={
         <Filters
           fields={name === 'custom' ? [PERIOD, ...DAYS] : [PERIOD]}
-          values={{ range: name, from, to: last }}
+          values={{ ...query, range: name, from, to: last }}
         />
       }
     >
-      {is_sandbox && <Notice title="This store is a sandbox: its figures are of test purchases" />}
+      {is_sandbox && !all && (
+        <Notice title="This store is a sandbox: its figures are of test purchases" />
+      )}
       <Await loaded={loaded}>{Figures}</Await>
     </Page>
   )
 }
 
-interface FiguresProps extends PurchaseOverview {
-  /** The totals of the period before, by currency. */
+interface FiguresProps {
+  readonly figures: PurchaseOverview
+  /** The totals of the days before, by currency. */
   readonly earlier: readonly PurchaseTotal[] | undefined
-  readonly store_id: string
+  readonly store_id: string | undefined
   readonly span: Span
+  /** The chosen currency; '' if there are no prices. */
+  readonly currency: string
+  /** The latest month with purchases, if the span has none. */
+  readonly latest: string | undefined
 }
 
-/** The most currencies with a chart. Anybody who records purchases can name more. */
-const CHARTS = 4
+/** Loads the figures of a span. If it has none, finds the latest month that has some. */
+async function loadFigures(
+  store_id: string | undefined,
+  span: Span,
+  chosen: string | undefined,
+  signal: AbortSignal,
+): Promise<FiguresProps> {
+  const { by, from, to, before } = span
+  const read = (query: object) =>
+    client.purchases.overview({ store_id, ...query }, { signal, timeout: TIMEOUT })
+  const [figures, compared] = await Promise.all([
+    read({ by, from, to, currency: chosen }),
+    before && read({ from: before.from, to: before.to }),
+  ])
+  const [first] = figures.currencies.filter(({ currency }) => currency)
+  const currency = chosen ?? first?.currency ?? ''
+  const isEmpty = figures.currency_count === 0
+  const months = isEmpty && from ? (await read({})).periods : []
+  const latest = months.at(-1)?.month
+  return { figures, earlier: compared?.currencies, store_id, span, currency, latest }
+}
 
-function Figures({ earlier, store_id, span, ...figures }: FiguresProps) {
-  const { from, to, by } = span
-  const [oldest] = figures.periods
-  if (!oldest) {
-    return (
-      <Empty title={from ? 'No purchases in this period' : 'This store has no purchases yet'}>
-        <p>Import the purchases of the past, or choose another period.</p>
-        <a class="button primary" href={linkTo('import')}>
-          Import a file
-        </a>
-      </Empty>
-    )
-  }
+function Figures({ figures, earlier, store_id, span, currency, latest }: FiguresProps) {
+  const { query } = usePlace()
+  const { from, to, by, before } = span
+  if (figures.currency_count === 0) return <NoFigures latest={latest} />
+  const rows = figures.periods.filter((row) => row.currency === currency)
+  const revenues = new Map(rows.map((row) => [periodOf(row), row.revenue]))
   const now = Date.now()
   const end = to ? Date.parse(to) - 1 : now
-  const periods = periodsBetween(Date.parse(from ?? periodOf(oldest)), end, by)
-  const currencies = figures.currencies.filter(({ currency }) => currency !== '')
-  const others = currencies.slice(CHARTS)
+  const start = from ?? [...revenues.keys()][0] ?? dayOf(now)
+  const columns = periodsBetween(Date.parse(start), end, by).map(
+    (period) => [period, revenues.get(period) ?? '0'] as const,
+  )
+  const priced = figures.currencies.filter((each) => each.currency)
+  const total = priced.find((each) => each.currency === currency) ?? { ...NOTHING, currency }
+  const money = (minor: string | number) => formatMoney(minor, currency)
+  const best = { figures, currency }
   return (
-    <div class="columns">
-      {currencies.slice(0, CHARTS).map((total) => {
-        const rows = figures.periods.filter(({ currency }) => currency === total.currency)
-        return (
-          <Revenue
-            key={total.currency}
-            total={total}
-            earlier={earlier}
-            periods={periods}
-            rows={rows}
-          />
-        )
-      })}
-      {others.length > 0 && (
-        <OtherCurrencies
-          currencies={others}
-          more={figures.currency_count - figures.currencies.length}
+    <>
+      <Section
+        title="Revenue"
+        actions={
+          priced.length > 1 && (
+            <Filters
+              fields={[
+                {
+                  label: 'Currency',
+                  name: 'currency',
+                  options: priced.map((each) => each.currency),
+                },
+              ]}
+              values={{ ...query, currency }}
+            />
+          )
+        }
+      >
+        <Totals total={total} earlier={earlier} before={before} />
+        <Chart
+          label={`Revenue in ${currency} by ${by}`}
+          columns={columns}
+          isRunning={end >= now}
+          money={money}
         />
-      )}
-      <BestSellers rows={figures.items} />
-      <div class="loaded">
         <Statuses figures={figures} />
+        <details>
+          <summary>Numbers</summary>
+          <Table
+            label={`Revenue in ${currency}`}
+            rows={columns.toReversed()}
+            columns={[
+              ['Period (UTC)', ([period]) => formatPeriod(period)],
+              ['Revenue', ([, revenue]) => money(revenue), 'number end'],
+            ]}
+          />
+        </details>
+      </Section>
+      <div class="columns">
+        {store_id === undefined && <Stores {...best} />}
+        <BestSellers {...best} />
+        <Currencies figures={figures} chosen={currency} />
         {/* The server counts buyers up to now only. */}
-        {end >= now && <Buyers store_id={store_id} from={from} />}
+        {store_id !== undefined && end >= now && <Buyers store_id={store_id} from={from} />}
       </div>
-    </div>
+    </>
+  )
+}
+
+const NOTHING = {
+  purchased: 0,
+  pending: 0,
+  refunded: 0,
+  cancelled: 0,
+  revenue: '0',
+  refunded_total: '0',
+}
+
+/** The period of a total, such as `2026-01`. */
+function periodOf({ day, week, month }: PurchaseTotal): string {
+  return day ?? week ?? month ?? ''
+}
+
+function NoFigures({ latest }: Pick<FiguresProps, 'latest'>) {
+  return latest ? (
+    <Empty title="No purchases in this period">
+      <p>The latest purchases are of {formatMonth(Date.parse(latest))}.</p>
+      <a class="button primary" href={linkTo('overview', '', queryOfMonth(latest))}>
+        Show {formatMonth(Date.parse(latest))}
+      </a>
+    </Empty>
+  ) : (
+    <Empty title="There are no purchases yet">
+      <p>Purchases come from an imported file, or from your server.</p>
+      <a class="button primary" href={linkTo('import')}>
+        Import a file
+      </a>
+    </Empty>
   )
 }

@@ -35,10 +35,13 @@ export function Page({ title, lead, actions, children }: PageProps) {
   )
 }
 
-export function Section({ title, children }: Pick<PageProps, 'title' | 'children'>) {
+export function Section({ title, actions, children }: Omit<PageProps, 'lead'>) {
   return (
     <section class="card">
-      <h2>{title}</h2>
+      <header class="title">
+        <h2>{title}</h2>
+        {actions}
+      </header>
       {children}
     </section>
   )

@@ -146,10 +146,16 @@ export function createManagedSchemas() {
       'sku?': text,
       ...amounts,
     }),
-    ItemTotal: objectOf<Omit<lib.ItemTotal, 'store_id' | 'day' | 'week' | 'month'>>({
-      'sku?': text,
+    ItemTotal: objectOf<lib.ItemTotal>({
+      sku: text,
       display_name: text,
-      ...amounts,
+      ...statuses,
+      currencies: listOf('PurchaseTotal'),
+    }),
+    StoreTotal: objectOf<lib.StoreTotal>({
+      store_id: text,
+      ...statuses,
+      currencies: listOf('PurchaseTotal'),
     }),
     PurchaseOverview: objectOf<lib.PurchaseOverview>({
       ...statuses,
@@ -157,6 +163,7 @@ export function createManagedSchemas() {
       currencies: listOf('PurchaseTotal'),
       periods: listOf('PurchaseTotal'),
       items: listOf('ItemTotal'),
+      stores: listOf('StoreTotal'),
     }),
     BuyerCount: objectOf<lib.BuyerCount>({ currency: text, new: count, returning: count }),
     Buyers: objectOf<lib.Buyers>({ buyers: listOf('BuyerCount') }),

@@ -1,4 +1,4 @@
-import { type InputOf, oneOf, optional, required, withSchema } from './fields.ts'
+import { currency, type InputOf, note, oneOf, optional, required, withSchema } from './fields.ts'
 import { selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 import { PERIODS, type PurchaseSummary } from './summary.ts'
@@ -8,37 +8,56 @@ export const DAY_MS = 24 * 60 * 60_000
 /** The number of currencies for which an overview has figures by period. */
 export const MOST_CHARTS = 5
 export const MOST_PERIODS = 10_000
-/** The number of currencies that an overview lists. */
-export const MOST_CURRENCIES = 50
+/** The number of currencies, of items and of stores that an overview lists. */
+export const MOST_LISTED = 50
 
 export type Period = (typeof PERIODS)[number]
 
 /** A `PurchaseSummary` without the number of buyers. */
 export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
 
-export interface ItemTotal extends PurchaseTotal {
-  /** The name of the item that players see. */
-  readonly display_name: string
-}
-
-/** The sales of a store. */
-export interface PurchaseOverview {
-  /** The number of purchases of each status. */
+/** The number of purchases of each status. */
+interface StatusCounts {
   readonly purchased: number
   readonly pending: number
   readonly refunded: number
   readonly cancelled: number
+}
+
+/** The purchases of an item or of a store in all currencies. */
+interface GroupTotal extends StatusCounts {
+  /** One total for each of the 50 currencies of the overview that it has. */
+  readonly currencies: readonly PurchaseTotal[]
+}
+
+export interface ItemTotal extends GroupTotal {
+  readonly sku: string
+  /** The name of the item that players see. */
+  readonly display_name: string
+}
+
+export interface StoreTotal extends GroupTotal {
+  readonly store_id: string
+}
+
+/** The sales of a store, or of all live stores of an account. */
+export interface PurchaseOverview extends StatusCounts {
   /** The number of currencies. Purchases without a price count as one. */
   readonly currency_count: number
   /** The 50 currencies with the most purchases of status `purchased`, highest number first. */
   readonly currencies: readonly PurchaseTotal[]
-  /** Figures for each period and the first 5 `currencies`, sorted by period and currency. */
+  /**
+   * Figures for each period and the first 5 `currencies`, or the `currency` of the query, sorted by
+   * period and currency.
+   */
   readonly periods: readonly PurchaseTotal[]
   /**
-   * The 100 pairs of SKU and currency with the most purchases of status `purchased`, highest number
+   * The 50 SKUs with the most purchases of status `purchased` in all currencies, highest number
    * first.
    */
   readonly items: readonly ItemTotal[]
+  /** The 50 stores with the most purchases of status `purchased`, highest number first. */
+  readonly stores: readonly StoreTotal[]
 }
 
 /** The new and the returning buyers in one currency, since the day `from` of the query. */
@@ -76,11 +95,17 @@ export const buyersFields = {
 export interface BuyersQuery extends InputOf<typeof buyersFields> {}
 
 export const overviewFields = {
-  ...buyersFields,
+  /** The store. By default, all stores of the account that are no sandboxes. */
+  store_id: optional(note('By default, all stores of the account that are no sandboxes.', storeId)),
+  from: buyersFields.from,
   /** The day before which the totals end, in UTC: `2026-02-01`. By default, they have no end. */
   to: startOfDay(selectionFields.to),
   /** The periods to divide the time into; default `month`. */
   by: optional(oneOf(PERIODS), () => 'month' as const),
+  /** The only currency of the `periods`. By default, they have the 5 that are used most. */
+  currency: optional(
+    note('The only currency of `periods`. By default, they have the 5 used most.', currency),
+  ),
 }
 
 export interface OverviewQuery extends InputOf<typeof overviewFields> {}

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createDemoStores, importDemoSales } from '../../cli/serve/demo.ts'
 import { BUNDLE_ID } from '../../cli/serve/demo-shop.ts'
+import { formatMoney, formatMonth } from '../../console/format.ts'
 import {
   assertNoComplaints,
   goTo,
@@ -12,6 +13,7 @@ import {
   signIn,
   skip,
 } from '../support/console/browser.ts'
+import { fileOf } from '../support/till.ts'
 
 for (const by of ['mouse', 'keyboard'] as const) {
   test(`the realistic shop shows right answers by ${by}`, { skip }, (t) => useShop(t, by))
@@ -52,6 +54,76 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.match(page.url(), /store=demo/)
     await find('nobody')
     await page.getByText('Nothing has this id').waitFor()
+  })
+
+  await t.test('best sellers are counted in all currencies, with the revenue in one', async () => {
+    await goTo(page, '#/overview?store=google-play&range=all', 'Overview')
+    const { items, currencies } = await till.purchases.overview(account, {
+      store_id: 'google-play',
+    })
+    const [best = assert.fail()] = items
+    const [first = assert.fail(), second = assert.fail()] = currencies
+    const revenueIn = (code: string) =>
+      best.currencies.find(({ currency }) => currency === code)?.revenue ?? assert.fail(code)
+    const row = page.getByRole('table', { name: 'Best sellers' }).getByRole('row').nth(1)
+    for (const { currency } of [first, second]) {
+      await use(page.getByRole('link', { name: currency, exact: true }))
+      const text = formatMoney(revenueIn(currency), currency)
+      await row.getByText(text, { exact: true }).waitFor()
+      assert.match(
+        (await row.textContent()) ?? '',
+        new RegExp(`^${best.display_name}.*${best.purchased}`),
+      )
+    }
+  })
+
+  await t.test('a comparison says with what, and a running period is marked', async () => {
+    await goTo(page, '#/overview?store=google-play&currency=EUR', 'Overview')
+    await page
+      .getByText(/from the 30 days before \(€/)
+      .first()
+      .waitFor()
+    await page.getByText(/, so far: €/).waitFor()
+    await page.getByLabel('Period').selectOption('Last month')
+    const [year, month] = new Date().toISOString().split('-').map(Number)
+    const before = formatMonth(Date.UTC(year as number, (month as number) - 3))
+    await page
+      .getByText(new RegExp(`%? from ${before} \\(€`))
+      .first()
+      .waitFor()
+    assert.equal(await page.getByText(/so far/).count(), 0)
+    assert.doesNotMatch((await page.textContent('main')) ?? '', /\d{4}%/)
+  })
+
+  await t.test('all live stores are added up, without the sandboxes', async () => {
+    const sandbox = { project_id: project.id, store_id: 'tests', store_type: 'web' } as const
+    await till.stores.create(account, { ...sandbox, is_sandbox: true })
+    await page.getByLabel('Store', { exact: true }).selectOption('All stores')
+    const stores = page.getByRole('table', { name: 'Stores' })
+    await stores.getByRole('row', { name: /^demo/ }).waitFor()
+    await stores.getByRole('row', { name: /^google-play/ }).waitFor()
+    assert.equal(await stores.getByRole('row').count(), 3)
+    await use(stores.getByRole('link', { name: 'demo' }))
+    await stores.waitFor({ state: 'detached' })
+    assert.equal(await page.getByLabel('Store', { exact: true }).inputValue(), 'demo')
+  })
+
+  await t.test('after an import of old sales, the overview offers their month', async () => {
+    await till.stores.create(account, {
+      project_id: project.id,
+      store_id: 'old',
+      store_type: 'web',
+    })
+    const item = { store_id: 'old', name: 'gold', display_name: 'Gold', price: '1' } as const
+    await till.items.create(account, { ...item, type: 'consumable' })
+    const file = fileOf(
+      'transaction_id,sku,purchased_at,price,currency\nT-1,gold,2021-11-05T00:00:00Z,499,USD\n',
+    )
+    await till.purchases.import(account, { store_id: 'old', file })
+    await goTo(page, '#/overview?store=old', 'Overview')
+    await use(page.getByRole('link', { name: 'Show November 2021' }))
+    await page.getByText('$4.99').first().waitFor()
+    assert.equal(await page.getByText('Buyers').count(), 0, 'the file has no users')
   })
 
   assertNoComplaints(complaints)

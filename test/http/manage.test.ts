@@ -97,7 +97,7 @@ const MISTAKES: readonly (readonly [line: string, parts: Parts, field: string])[
   ['GET /projects?limit=0', {}, 'limit'],
   ['GET /stores/main/items?archived=perhaps', {}, 'archived'],
   ['GET /summary?by=month,year', {}, 'by'],
-  ['GET /stores/main/overview?from=2026-01-31T12:00:00Z', {}, 'from'],
+  ['GET /overview?store_id=main&from=2026-01-31T12:00:00Z', {}, 'from'],
   ['GET /stores/main/owned', {}, 'user_id'],
   ['POST /items', { json: { ...GEM, store_id: 'main', price: 4.99 } }, 'price'],
   ['PATCH /items/ITEM', { json: { version: '1' } }, 'version'],

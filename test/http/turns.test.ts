@@ -182,7 +182,7 @@ test('a report whose client has gone while it waits ends at once', async (t) => 
     await isReleased
     return readTotals(...query)
   }
-  const line = 'GET /manage/v1/stores/main/overview?by=day HTTP/1.1'
+  const line = 'GET /manage/v1/overview?store_id=main&by=day HTTP/1.1'
   const ask = (id: string) =>
     connect(`${line}\r\nhost: shop\r\n${withKey}\r\nx-request-id: ${id}\r\n\r\n`)
   for (const id of ['first', 'second', 'third']) await ask(id)

@@ -171,3 +171,70 @@ test('an overview names fifty currencies, the most used first, and counts all', 
   assert.deepEqual([currencies.length, currency_count, purchased], [50, 60, 61])
   assert.deepEqual([currencies[0]?.currency, currencies[0]?.revenue], ['XHC', '2'])
 })
+
+test('best sellers are counted in all currencies, and each store of the account has its totals', async () => {
+  const shop = await createShop()
+  const { till, account } = shop
+  const store = await till.stores.get(account, 'main')
+  const { project_id } = store
+  for (const [store_id, is_sandbox] of [
+    ['side', false],
+    ['tests', true],
+  ] as const) {
+    await till.stores.create(account, { project_id, store_id, store_type: 'web', is_sandbox })
+    const item = {
+      store_id,
+      name: 'gold',
+      display_name: 'Gold',
+      price: '1',
+      type: 'consumable',
+    } as const
+    await till.items.create(account, item)
+    const file = fileOf(HEADER_OF_SALES + saleOf(`${store_id}-1`, 'gold', 'USD'))
+    await till.purchases.import(account, { store_id, file })
+  }
+  await till.items.create(account, {
+    store_id: 'main',
+    name: 'everywhere',
+    display_name: 'Sold in each currency',
+    price: '1',
+    type: 'consumable',
+  })
+  const codes = Array.from({ length: 20 }, (_, i) => `X${String.fromCharCode(65 + i)}A`)
+  // Sold 100 times in 20 currencies, and 24 times in one.
+  const sales = [
+    ...codes.flatMap((code) => Array(5).fill(['everywhere', code])),
+    ...Array(24).fill(['gold', 'USD']),
+  ].map(([sku, code], i) => saleOf(`M-${i}`, sku, code))
+  const file = fileOf(HEADER_OF_SALES + sales.join(''))
+  await till.purchases.import(account, { store_id: 'main', file })
+
+  const own = await till.purchases.overview(account, MAIN)
+  assert.deepEqual(
+    own.items.map(({ sku, purchased, currencies }) => [sku, purchased, currencies.length]),
+    [
+      ['everywhere', 100, 20],
+      ['gold', 24, 1],
+    ],
+  )
+  const all = await till.purchases.overview(account, { currency: 'USD' })
+  assert.deepEqual(
+    all.stores.map(({ store_id, purchased, currencies }) => [
+      store_id,
+      purchased,
+      currencies.at(-1)?.revenue,
+    ]),
+    [
+      ['main', 124, '5'],
+      ['side', 1, '1'],
+    ],
+  )
+  assert.deepEqual([all.items[1]?.sku, all.items[1]?.purchased], ['gold', 25])
+  assert.deepEqual(new Set(all.periods.map(({ currency }) => currency)), new Set(['USD']))
+})
+
+const HEADER_OF_SALES = 'transaction_id,sku,purchased_at,price,currency\n'
+
+function saleOf(id: string, sku: string, currency: string): string {
+  return `${id},${sku},2026-01-31T12:00:00Z,1,${currency}\n`
+}

@@ -158,7 +158,7 @@ test('a storage reads only the currencies that an overview lists', async (storag
   )
   await importRows(storage, MAIN, 'imp_1', rows)
 
-  const totals = await storage.readTotals(MAIN, {}, 'month')
+  const totals = await storage.readTotals(MAIN, {}, { by: 'month' })
   const { currencies, currency_count, purchased, pending, refunded, cancelled } = totals
   assert.deepEqual([currencies.length, currency_count], [50, 60])
   assert.deepEqual([purchased, pending, refunded, cancelled], [61, 0, 59, 0])
@@ -170,7 +170,7 @@ test('a storage reads only the currencies that an overview lists', async (storag
       ['XAC', '2'],
     ],
   )
-  const none = await storage.readTotals(SIDE, {}, 'month')
+  const none = await storage.readTotals(SIDE, {}, { by: 'month' })
   assert.deepEqual([none.currency_count, none.purchased, none.currencies], [0, 0, []])
 })
 

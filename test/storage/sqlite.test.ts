@@ -207,8 +207,8 @@ describe('queries of many purchases in SQLite', () => {
     if (RUNS_THREADS) assert.ok(turns > 1)
     assert.ok(found.length > 400) // more than one batch of rows
     assert.deepEqual(found, await summarize(memory))
-    const totals = await memory.readTotals(MAIN, {}, 'day')
-    assert.deepEqual(await storage.readTotals(MAIN, {}, 'day'), totals)
+    const totals = await memory.readTotals(MAIN, {}, { by: 'day' })
+    assert.deepEqual(await storage.readTotals(MAIN, {}, { by: 'day' }), totals)
     const counts = await Promise.all(
       ['gold', 'gem', 'gold'].map(async (sku) => {
         const rows = await storage.summarizePurchases(MAIN, { sku }, [])
@@ -254,7 +254,7 @@ describe('queries of many purchases in SQLite', () => {
     const gone = new AbortController()
     const none = undefined
     const ended = storage.summarizePurchases(ACCOUNT, {}, ['day'], none, gone.signal)
-    const waiting = storage.readTotals(MAIN, {}, 'day', gone.signal)
+    const waiting = storage.readTotals(MAIN, {}, { by: 'day' }, gone.signal)
     const next = storage.countBuyers(MAIN, 0)
     while (threads.length === 0) await setImmediate()
 

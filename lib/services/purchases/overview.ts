@@ -15,8 +15,9 @@ import type { Context } from '../context.ts'
 
 export interface Overview {
   /**
-   * Counts and sums a store's purchases by period and by SKU. Does not count buyers. Takes a second
-   * for each million purchases of the store. Throws `invalid_request` for an unknown store.
+   * Counts and sums the purchases of a store by period, by SKU and by currency. Without a `store_id`,
+   * covers all live stores of the account. Does not count buyers. Takes a second for each million
+   * purchases. Throws `invalid_request` for an unknown store.
    */
   overview(
     account: Account,
@@ -52,10 +53,13 @@ export function createOverview({ storage, longCalls }: Context): Overview {
     async overview(account, query, options) {
       assertAccount(account, 'read')
       const signal = signalOf(options)
-      const { store_id, by, ...times } = parseObject(query, overviewFields)
-      const store = await getNamedStore(storage, account, store_id)
-      const read = () => storage.readTotals(store, times, by, signal)
-      const totals = await longCalls.run(store.account_id, read, { signal })
+      const { account_id } = account
+      const { store_id, by, currency, ...times } = parseObject(query, overviewFields)
+      if (store_id !== undefined) await getNamedStore(storage, account, store_id)
+      const stores =
+        store_id === undefined ? { account_id, is_sandbox: false } : { account_id, store_id }
+      const read = () => storage.readTotals(stores, times, { by, currency }, signal)
+      const totals = await longCalls.run(account_id, read, { signal })
       if (totals.periods.length <= MOST_PERIODS) return totals
       const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
       throw invalidField('by', 'too_many', message)

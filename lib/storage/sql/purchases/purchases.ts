@@ -1,4 +1,4 @@
-import type { BuyerCount, Period } from '../../../domain/overview.ts'
+import type { BuyerCount } from '../../../domain/overview.ts'
 import {
   PURCHASE_STATUSES,
   type Purchase,
@@ -32,6 +32,7 @@ import {
   summaryStatement,
   totalsOfRows,
   totalsStatement,
+  type WantedPeriods,
 } from './summaries.ts'
 
 /** The statements for purchases that differ between the databases. */
@@ -243,15 +244,15 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       const rows = await sql.readLong(stores, queryOf, { user_id: filter.user_id, signal })
       return totalsOfRows<PurchaseSummary>(rows)
     },
-    /** Reads the totals of a store, all from the same moment. Does not block the event loop. */
+    /** Reads the totals of stores, all from the same moment. Does not block the event loop. */
     async readTotals(
-      { account_id, store_id }: StoreKey,
+      stores: StoresOfAccount,
       times: Times,
-      by: Period,
+      periods: WantedPeriods,
       signal?: AbortSignal,
     ) {
-      const queryOf = (store: StoresOfAccount) => totalsStatement(dialect, store, times, by)
-      const rows = await sql.readLong({ account_id, store_id }, queryOf, { signal })
+      const queryOf = (wanted: StoresOfAccount) => totalsStatement(dialect, wanted, times, periods)
+      const rows = await sql.readLong(stores, queryOf, { signal })
       return storeTotals(rows)
     },
     /** For each currency, counts new and returning buyers since a time. Sorted by currency. */

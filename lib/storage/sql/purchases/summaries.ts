@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import {
-  type ItemTotal,
   MOST_CHARTS,
-  MOST_CURRENCIES,
+  MOST_LISTED,
   MOST_PERIODS,
   type Period,
   type PurchaseOverview,
@@ -134,10 +133,7 @@ function totalOf<T>(row: Row): T {
   const { revenue, refunded_total, buyers, ...names } = others
   return {
     ...Object.fromEntries(Object.entries(names).filter(([, name]) => name !== null)),
-    purchased: numberOf(purchased),
-    pending: numberOf(pending),
-    refunded: numberOf(refunded),
-    cancelled: numberOf(cancelled),
+    ...statusesOf({ purchased, pending, refunded, cancelled } as Row),
     revenue: String(BigInt(revenue as string)),
     refunded_total: String(BigInt(refunded_total as string)),
     ...(buyers !== undefined && { buyers: numberOf(buyers) }),
@@ -154,68 +150,126 @@ export async function totalsOfRows<T>(rows: readonly Row[]): Promise<T[]> {
   return totals
 }
 
-const MOST_ITEMS = 100
+/** The periods of an overview: their length, and their currency if they have only one. */
+export interface WantedPeriods {
+  readonly by: Period
+  readonly currency?: string | undefined
+}
+
+/** The SQL for the names of the groups of an overview: their numbers in `sales`, and their names. */
+const GROUPS = {
+  items: { key: 'sales.item', names: 'SELECT seq, name, display_name AS label FROM items' },
+  stores: { key: 'sales.store', names: "SELECT seq, store_id AS name, '' AS label FROM stores" },
+}
+
+type Group = keyof typeof GROUPS
 
 /**
- * Returns the statement of the totals of a store, whose rows `storeTotals` reads. Reads the
- * purchases once, and adds up the groups of them in three ways.
+ * Returns the statement of the totals of stores, whose rows `storeTotals` reads. Reads the purchases
+ * once, and adds up the groups of them in several ways.
  */
 export function totalsStatement(
   dialect: SummaryDialect,
-  store: StoresOfAccount,
+  stores: StoresOfAccount,
   times: PurchaseFilter,
-  by: Period,
+  { by, currency }: WantedPeriods,
 ): Query {
   const { from, current, sums } = dialect
-  const selected = storesWhere(store)
+  const selected = storesWhere(stores)
   const conditions = conditionsAfter(times, current)
   const none = 'CAST(NULL AS text)'
-  const itemOf = (column: string) => `(SELECT ${column} FROM items WHERE seq = item)`
+  const counted = ['purchased', 'pending', 'refunded', 'cancelled']
+  const counts = counted.map((name) => `coalesce(sum(${name}), 0) AS ${name}`).join(', ')
+  const statuses = counted.map((name, status) => `${sumOf('purchases', status)} AS ${name}`)
+  const mostUsed = (count: number) =>
+    `SELECT currency FROM currencies ORDER BY purchased DESC, currency LIMIT ${count}`
+  const charted = currency === undefined ? mostUsed(MOST_CHARTS) : 'SELECT CAST(? AS text)'
   const totals = (kind: string, names: string, selection: string) => `
     SELECT * FROM (
       SELECT '${kind}' AS kind, CAST(NULL AS bigint), ${names}, currency, ${totalsOf(dialect)} FROM sales ${selection}) t`
-  const counts = ['purchased', 'pending', 'refunded', 'cancelled']
-    .map((name) => `coalesce(sum(${name}), 0) AS ${name}`)
-    .join(', ')
+  const join = (group: Group) => `JOIN (${GROUPS[group].names}) n ON n.seq = ${GROUPS[group].key}`
+  const best = (group: Group) => `
+    best_${group} AS MATERIALIZED (
+      SELECT n.name, max(n.label) AS label, ${statuses.join(', ')} FROM sales ${join(group)}
+      GROUP BY n.name ORDER BY purchased DESC, n.name LIMIT ${MOST_LISTED})`
+  /** The best groups in all currencies, and then in each of the listed ones. */
+  const groups = (group: Group) => `
+    UNION ALL SELECT '${group}', NULL, NULL, name, label, NULL,
+      purchased, pending, refunded, cancelled, '0', '0' FROM best_${group}
+    UNION ALL ${totals(
+      `amounts of ${group}`,
+      'NULL, n.name, NULL',
+      `${join(group)} WHERE n.name IN (SELECT name FROM best_${group})
+        AND currency IN (SELECT currency FROM listed)
+      GROUP BY n.name, currency ORDER BY purchased DESC, currency`,
+    )}`
   const sql = `
     WITH sales AS MATERIALIZED (
-      SELECT ${dialect.periodOf(by, SECONDS)} AS period, p.item, coalesce(${current.currency}, '') AS currency,
-        ${current.status} AS status, count(*) AS purchases, ${sums}
+      SELECT ${dialect.periodOf(by, SECONDS)} AS period, p.item, s.seq AS store,
+        coalesce(${current.currency}, '') AS currency, ${current.status} AS status,
+        count(*) AS purchases, ${sums}
       ${from} WHERE ${selected.sql} ${conditions.sql}
-      GROUP BY 1, 2, 3, 4),
-    currencies AS MATERIALIZED (SELECT currency, ${totalsOf(dialect)} FROM sales GROUP BY 1)
-    SELECT 'all' AS kind, count(*) AS currency_count, ${none} AS ${by}, ${none} AS sku,
-      ${none} AS display_name, ${none} AS currency, ${counts}, '0' AS revenue, '0' AS refunded_total
+      GROUP BY 1, 2, 3, 4, 5),
+    currencies AS MATERIALIZED (SELECT currency, ${totalsOf(dialect)} FROM sales GROUP BY 1),
+    listed AS MATERIALIZED (${mostUsed(MOST_LISTED)}), ${best('items')}, ${best('stores')}
+    SELECT 'all' AS kind, count(*) AS currency_count, ${none} AS ${by}, ${none} AS name,
+      ${none} AS label, ${none} AS currency, ${counts}, '0' AS revenue, '0' AS refunded_total
     FROM currencies
     UNION ALL SELECT 'currencies', NULL, NULL, NULL, NULL, c.* FROM (
-      SELECT * FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_CURRENCIES}) c
+      SELECT * FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_LISTED}) c
     UNION ALL ${totals(
       'periods',
       `${dialect.textOf(by, 'period')}, NULL, NULL`,
-      `WHERE currency IN (
-        SELECT currency FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_CHARTS})
+      `WHERE currency IN (${charted})
       GROUP BY period, currency ORDER BY period, currency LIMIT ${MOST_PERIODS + 1}`,
     )}
-    UNION ALL ${totals(
-      'items',
-      `NULL, ${itemOf('name')} AS sku, ${itemOf('display_name')}`,
-      `GROUP BY item, currency ORDER BY purchased DESC, sku, currency LIMIT ${MOST_ITEMS}`,
-    )}`
-  return { sql, values: [...selected.values, ...conditions.values] }
+    ${groups('items')} ${groups('stores')}`
+  const chosen = currency === undefined ? [] : [currency]
+  return { sql, values: [...selected.values, ...conditions.values, ...chosen] }
 }
 
 /** Reads the rows of `totalsStatement`. */
 export async function storeTotals([all, ...rows]: readonly Row[]): Promise<PurchaseOverview> {
   const ofKind = <T>(kind: string) => totalsOfRows<T>(rows.filter((row) => row.kind === kind))
+  const groups = async (group: Group) => {
+    const amounts = await ofKind<Named & PurchaseTotal>(`amounts of ${group}`)
+    const named = rows.filter(({ kind }) => kind === group)
+    return named.map((row) => ({
+      name: row.name as string,
+      label: row.label as string,
+      ...statusesOf(row),
+      currencies: amounts
+        .filter(({ name }) => name === row.name)
+        .map(({ name: _, ...total }) => total),
+    }))
+  }
   return {
-    purchased: numberOf(all?.purchased),
-    pending: numberOf(all?.pending),
-    refunded: numberOf(all?.refunded),
-    cancelled: numberOf(all?.cancelled),
+    ...statusesOf(all),
     currency_count: numberOf(all?.currency_count),
     currencies: await ofKind<PurchaseTotal>('currencies'),
     periods: await ofKind<PurchaseTotal>('periods'),
-    items: await ofKind<ItemTotal>('items'),
+    items: (await groups('items')).map(({ name: sku, label: display_name, ...totals }) => ({
+      sku,
+      display_name,
+      ...totals,
+    })),
+    stores: (await groups('stores')).map(({ name: store_id, label: _, ...totals }) => ({
+      store_id,
+      ...totals,
+    })),
+  }
+}
+
+interface Named {
+  readonly name: string
+}
+
+function statusesOf(row: Row | undefined) {
+  return {
+    purchased: numberOf(row?.purchased),
+    pending: numberOf(row?.pending),
+    refunded: numberOf(row?.refunded),
+    cancelled: numberOf(row?.cancelled),
   }
 }
 

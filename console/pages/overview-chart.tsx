@@ -1,0 +1,86 @@
+import { useState } from 'preact/hooks'
+import { formatPeriod } from '../format.ts'
+
+interface ChartProps {
+  readonly label: string
+  /** The names of the periods, with their revenue in minor units. */
+  readonly columns: readonly (readonly [period: string, revenue: string])[]
+  /** Whether the last period is not over yet. */
+  readonly isRunning: boolean
+  readonly money: (minor: string | number) => string
+}
+
+/** The most names of periods below the columns. */
+const MOST_NAMES = 6
+
+/** A column for each period, with an axis. The pointer or the arrow keys choose one to read. */
+export function Chart({ label, columns, isRunning, money }: ChartProps) {
+  const [chosen, choose] = useState<number>()
+  const last = columns.length - 1
+  const now = Math.min(chosen ?? last, last)
+  const top = niceTop(Math.max(...columns.map(([, revenue]) => Number(revenue))))
+  const step = Math.ceil(columns.length / MOST_NAMES)
+  const textOf = (index: number) => {
+    const [period, revenue] = columns[index] ?? ['', '0']
+    const more = isRunning && index === last ? ', so far' : ''
+    return `${formatPeriod(period)}${more}: ${money(revenue)}`
+  }
+  const move = (event: KeyboardEvent) => {
+    const { ArrowLeft, ArrowRight, Home, End } = {
+      ArrowLeft: now - 1,
+      ArrowRight: now + 1,
+      Home: 0,
+      End: last,
+    }
+    const moves: { readonly [key: string]: number } = { ArrowLeft, ArrowRight, Home, End }
+    const to = moves[event.key]
+    if (to === undefined) return
+    event.preventDefault()
+    choose(Math.max(0, Math.min(last, to)))
+  }
+  return (
+    <div class="chart">
+      <p class="reading">{textOf(now)}</p>
+      <div class="axis" aria-hidden="true">
+        {[top, top / 2, 0].map((value) => (
+          <span key={value}>{money(Math.round(value))}</span>
+        ))}
+      </div>
+      <div
+        class="plot"
+        role="slider"
+        tabIndex={0}
+        aria-label={label}
+        aria-valuemin={1}
+        aria-valuemax={columns.length}
+        aria-valuenow={now + 1}
+        aria-valuetext={textOf(now)}
+        onKeyDown={move}
+        onPointerLeave={() => choose(undefined)}
+      >
+        {columns.map(([period, revenue], index) => (
+          <div
+            key={period}
+            class={index === chosen ? 'column chosen' : 'column'}
+            onPointerEnter={() => choose(index)}
+          >
+            <div
+              class={isRunning && index === last ? 'bar running' : 'bar'}
+              style={{ height: `${(100 * Number(revenue)) / top}%` }}
+            />
+            <span class={index > 0.9 * last ? 'name left' : 'name'}>
+              {index % step === 0 && formatPeriod(period)}
+            </span>
+          </div>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+/** The end of the axis: the next of 1, 2, 4, 6 or 8 times a power of ten. */
+function niceTop(highest: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(highest, 1)))
+  const factor = [1, 2, 4, 6, 8, 10].find((factor) => factor * power >= highest) ?? 10
+  return Math.max(2, factor * power)
+}
