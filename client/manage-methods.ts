@@ -67,6 +67,13 @@ export interface Methods {
     get(id: string): api.ImportRecord
     undo(request: api.ImportUndoRequest): api.ImportRecord
   }
+  tokens: {
+    /** Without `scopes`, the token only reads items, and what its user owns. */
+    issue(token: api.NewToken): api.IssuedToken
+    check(token: api.TokenCheck): api.TokenState
+    revokeProject(project_id: string): { readonly project_id: string }
+    revokeUser(user: api.UserQuery): api.UserQuery
+  }
   users: {
     export(user: api.UserQuery): api.JsonObject
     /** With `delete`, also deletes the purchases. */

@@ -55,6 +55,7 @@ export type {
   WebhookQuery,
   WebhookReplay,
 } from '../lib/domain/query.ts'
+export type { NewToken, TokenCheck, TokenState } from '../lib/domain/session.ts'
 export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
 export type { ErasedUser, UserErasure, UserQuery } from '../lib/domain/user.ts'
@@ -75,6 +76,13 @@ export type Page<Name extends string, T> = { readonly [N in Name]: readonly T[] 
 export interface AccountKey extends Omit<StoredKey, 'hash'> {
   /** Whether the client uses this key. */
   readonly current: boolean
+}
+
+export interface IssuedToken {
+  readonly token: string
+  /** ISO 8601, UTC. */
+  readonly expires_at: string
+  readonly expires_in_seconds: number
 }
 
 /** Only the answer to `keys.add` has the `account_key`. */

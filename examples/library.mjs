@@ -77,7 +77,7 @@ items.length // → 1
 await till.sessions.issue(caller, {
   project_id: project.id,
   scopes: ['items:read'],
-  lifetime: 600_000,
+  ttl_seconds: 600,
 })
 await till.sessions.revoke(caller, { project_id: project.id, user_id: 'player-1' })
 

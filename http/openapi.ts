@@ -1,6 +1,6 @@
 import { BoundedMap } from '../lib/bounded-map.ts'
-import { anyone } from './admission.ts'
 import { noBody } from './body.ts'
+import { anyone } from './credentials.ts'
 import { manageRoutes } from './manage/routes.ts'
 import { describeRoutes, type OpenApiDocument, type OpenApiOptions } from './openapi/document.ts'
 import { represent } from './representation.ts'

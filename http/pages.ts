@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { anyone } from './admission.ts'
 import { noBody } from './body.ts'
+import { anyone } from './credentials.ts'
 import type { ResponseHeaders } from './problems.ts'
 import { Representation } from './representation.ts'
 import { type AnyRoute, route } from './route.ts'

@@ -1,5 +1,5 @@
-import { accountKey, bearer, probe, publicKey } from './admission.ts'
 import { json, noBody } from './body.ts'
+import { accountKey, bearer, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/probes.ts'
 import { createProject, createStore, updateProject } from './handlers/projects.ts'
@@ -39,7 +39,7 @@ export const routes = [
     repeat: 'with key',
     errors: ['quota_exceeded'],
   }),
-  route('GET', '/api/v1/items', bearer('items:read'), noBody, listItems, {
+  route('GET', '/api/v1/items', bearer('items:read', 'items.list'), noBody, listItems, {
     id: 'listItems',
     summary: 'List the items of a store',
     description:
@@ -51,7 +51,7 @@ export const routes = [
     headers: ['Link'],
     errors: ['invalid_request'],
   }),
-  route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem, {
+  route('GET', '/api/v1/items/:item_id', bearer('items:read', 'items.get'), noBody, getItem, {
     id: 'getItem',
     summary: 'Read one item',
     description: 'The endpoint returns archived items too.',
@@ -59,36 +59,50 @@ export const routes = [
     etag: 'cached',
     errors: ['invalid_request', 'item_not_found'],
   }),
-  route('POST', '/api/v1/purchases/import', bearer('purchases:import'), form, importPurchases, {
-    id: 'importPurchases',
-    summary: 'Import a purchase file',
-    description:
-      'The server imports all rows of the file or none. You can send a file again: the server ' +
-      'skips stored rows. Imports into the same store run one after the other.',
-    body: 'ImportForm',
-    answer: 'ImportResult',
-    headers: [
-      'Import-Id',
-      'Import-Rows',
-      'Import-Skipped',
-      'Import-Updated',
-      'Import-Repeated',
-      'Import-Passed-Over',
-    ],
-    errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
-  }),
-  route('GET', '/api/v1/purchases/owned', bearer('items:read'), noBody, listOwned, {
-    id: 'listOwnPurchases',
-    summary: 'List what the user of the token owns in a store',
-    description:
-      'An addition to the ten endpoints. Only a token that the account issued to the user is ' +
-      'accepted, not one from a public key.',
-    query: 'OwnPurchasesQuery',
-    answer: 'OwnedPage',
-    isExtension: true,
-    isInTurn: true,
-    errors: ['invalid_request'],
-  }),
+  route(
+    'POST',
+    '/api/v1/purchases/import',
+    bearer('purchases:import', 'imports.create'),
+    form,
+    importPurchases,
+    {
+      id: 'importPurchases',
+      summary: 'Import a purchase file',
+      description:
+        'The server imports all rows of the file or none. You can send a file again: the server ' +
+        'skips stored rows. Imports into the same store run one after the other.',
+      body: 'ImportForm',
+      answer: 'ImportResult',
+      headers: [
+        'Import-Id',
+        'Import-Rows',
+        'Import-Skipped',
+        'Import-Updated',
+        'Import-Repeated',
+        'Import-Passed-Over',
+      ],
+      errors: ['invalid_purchases', 'store_inactive', 'quota_exceeded'],
+    },
+  ),
+  route(
+    'GET',
+    '/api/v1/purchases/owned',
+    bearer('items:read', 'purchases.owned'),
+    noBody,
+    listOwned,
+    {
+      id: 'listOwnPurchases',
+      summary: 'List what the user of the token owns in a store',
+      description:
+        'An addition to the ten endpoints. Only a token that the account issued to the user is ' +
+        'accepted, not one from a public key.',
+      query: 'OwnPurchasesQuery',
+      answer: 'OwnedPage',
+      isExtension: true,
+      isInTurn: true,
+      errors: ['invalid_request'],
+    },
+  ),
   route('POST', '/api/v1/projects', accountKey('catalog'), json, createProject, {
     id: 'createProject',
     summary: 'Create a project',
@@ -99,16 +113,23 @@ export const routes = [
     headers: ['X-Public-Project-Key'],
     errors: ['quota_exceeded', 'master_key_mismatch'],
   }),
-  route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject, {
-    id: 'updateProject',
-    summary: 'Change the project of the token',
-    description:
-      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If ' +
-      'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
-    body: 'ProjectChange',
-    answer: 'Project',
-    errors: ['quota_exceeded', 'master_key_mismatch'],
-  }),
+  route(
+    'PUT',
+    '/api/v1/projects',
+    bearer('projects:write', 'projects.update'),
+    json,
+    updateProject,
+    {
+      id: 'updateProject',
+      summary: 'Change the project of the token',
+      description:
+        'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If ' +
+        'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
+      body: 'ProjectChange',
+      answer: 'Project',
+      errors: ['quota_exceeded', 'master_key_mismatch'],
+    },
+  ),
   route('POST', '/api/v1/stores', accountKey('catalog'), json, createStore, {
     id: 'createStore',
     summary: 'Create a store',

@@ -97,14 +97,17 @@ export {
 } from './domain/query.ts'
 export type { AttemptResult } from './domain/retry.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
-export type {
-  DeviceInfo,
-  NewToken,
-  Scope,
-  Session,
-  SessionRequest,
-  TokenIssuer,
-  TokenRevocation,
+export {
+  DEFAULT_SCOPES,
+  type DeviceInfo,
+  type NewToken,
+  type Scope,
+  type Session,
+  type SessionRequest,
+  type TokenCheck,
+  type TokenIssuer,
+  type TokenRevocation,
+  type TokenState,
 } from './domain/session.ts'
 export {
   type NewStore,

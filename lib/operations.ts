@@ -300,6 +300,44 @@ export const operations = [
     errors: ['undo_refused'],
   }),
 
+  op('tokens.issue', 'POST /projects/:project_id/tokens', 'issueToken', 'IssuedToken', {
+    scope: 'tokens',
+    summary: 'Issue a token',
+    description:
+      'A key gives a token `purchases:import` only if it has the scope `purchases`, and `projects:write` only if it has `catalog`. Without a `user_id`, the token belongs to the project.',
+    body: 'NewToken',
+  }),
+  op('tokens.check', 'POST /tokens/check', 'checkToken', 'TokenState', {
+    scope: 'tokens',
+    summary: 'Tell whether a token is valid, and whose it is (RFC 7662)',
+    description:
+      'An invalid token, and one of another account, is `{ "active": false }`. Trust `sub` only if `issued_by` is `account`: otherwise the client chose it.',
+    body: 'TokenCheck',
+    repeat: 'always',
+  }),
+  op(
+    'tokens.revokeProject',
+    'POST /projects/:project_id/tokens/revoke',
+    'revokeProjectTokens',
+    'RevokedTokens',
+    {
+      scope: 'tokens',
+      summary: 'Revoke all tokens of a project that were issued until now',
+      repeat: 'always',
+    },
+  ),
+  op(
+    'tokens.revokeUser',
+    'POST /projects/:project_id/users/:user_id/tokens/revoke',
+    'revokeUserTokens',
+    'RevokedTokens',
+    {
+      scope: 'tokens',
+      summary: 'Revoke all tokens of a user that were issued until now',
+      repeat: 'always',
+    },
+  ),
+
   op('users.export', 'GET /projects/:project_id/users/:user_id', 'exportUser', 'UserExport', {
     scope: 'users',
     summary: 'Export everything stored about a user',

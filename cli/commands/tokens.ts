@@ -1,6 +1,6 @@
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { milliseconds, wholeNumber } from '../option-values.ts'
+import { wholeNumber } from '../option-values.ts'
 import { PROJECT_OPTIONS } from '../options.ts'
 import { withElapsed } from '../progress.ts'
 
@@ -21,7 +21,8 @@ export const tokenCommands = [
       },
       lifetime: {
         value: 'SECONDS',
-        parse: milliseconds(60, 86_400),
+        field: 'ttl_seconds',
+        parse: wholeNumber(60, 86_400),
         help: 'how long it is valid, 60 to 86400 (default 3600)',
       },
     },

@@ -4,14 +4,18 @@ import {
   type CallOptions,
   type CatalogPlan,
   type CatalogRequest,
+  DEFAULT_SCOPES,
   type ItemQuery,
   type KeyedAccount,
   type ListQuery,
   MAX_PAGE,
   type NewAccountKey,
+  type NewToken,
   type OverviewQuery,
   type SummaryQuery,
   type Till,
+  type TokenCheck,
+  type TokenRevocation,
   type WebhookLogQuery,
   type WebhookQuery,
 } from '../../lib/index.ts'
@@ -78,6 +82,25 @@ export const handlers: Handlers = {
   'items.list': async ({ till, caller, input }: ManageCall<ItemQuery>) => {
     const { revision: _, ...page } = await till.items.list(caller, input)
     return page
+  },
+  'tokens.issue': ({ till, caller, input, options }: ManageCall<NewToken>) => {
+    const { scopes = DEFAULT_SCOPES, ...rest } = input
+    return till.sessions.issue(caller, { ...rest, scopes }, options)
+  },
+  'tokens.check': ({ till, caller, input }: ManageCall<TokenCheck>) =>
+    till.sessions.check(caller, input),
+  'tokens.revokeProject': async ({
+    till,
+    caller,
+    input: project_id,
+    options,
+  }: ManageCall<string>) => {
+    await till.sessions.revoke(caller, { project_id }, options)
+    return { project_id }
+  },
+  'tokens.revokeUser': async ({ till, caller, input, options }: ManageCall<TokenRevocation>) => {
+    await till.sessions.revoke(caller, input, options)
+    return input
   },
   'catalog.export': ({ till, caller, input: project_id }: ManageCall<string>) =>
     till.catalog.export(caller, { project_id }),

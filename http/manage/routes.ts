@@ -8,8 +8,8 @@ import {
   type Till,
 } from '../../lib/index.ts'
 import { type Operation, operations } from '../../lib/operations.ts'
-import { keyOnly } from '../admission.ts'
 import { noBody, optionalJson } from '../body.ts'
+import { keyOnly } from '../credentials.ts'
 import { createImport } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
 import { StreamedBody } from '../representation.ts'

@@ -212,6 +212,21 @@ export function createManagedSchemas() {
       required: ['import_id', 'store_id', 'created_at'],
     },
     ImportPage: page('imports', 'ImportRecord'),
+    IssuedToken: objectOf<lib.IssuedToken>({
+      token: text,
+      expires_at: time,
+      expires_in_seconds: count,
+    }),
+    TokenState: objectOf<lib.TokenState>({
+      active: flag,
+      'project_id?': text,
+      'sub?': text,
+      'scope?': text,
+      'issued_by?': { enum: ['account', 'public_key'] },
+      'iat?': count,
+      'exp?': count,
+    }),
+    RevokedTokens: objectOf({ project_id: text, 'user_id?': text }),
     UserExport: { ...object, description: 'All records about the user.' },
     ErasedUser: objectOf<lib.ErasedUser>({ pseudonym: text, purchases: count, found: flag }),
     WebhookEndpoint: objectOf<lib.WebhookEndpoint>({

@@ -22,7 +22,7 @@ import {
   storeListFields,
   webhookListFields,
 } from './query.ts'
-import { sessionFields } from './session.ts'
+import { sessionFields, tokenCheckFields, tokenFieldsOverHttp } from './session.ts'
 import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'
 import { erasureFields } from './user.ts'
@@ -81,6 +81,8 @@ export function createManageSchemas() {
     KeyRotation: objectSchema(rotationFields),
     AccountKeyInput: objectSchema(newKeyFields),
     AccountKeyChange: objectSchema(keyChangeFields),
+    NewToken: objectSchema(tokenFieldsOverHttp),
+    TokenCheck: objectSchema(tokenCheckFields),
     ManagedStoreChange: objectSchema(storeChangeFields),
     ItemChange: objectSchema(itemChangeFields),
     CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),

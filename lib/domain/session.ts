@@ -100,12 +100,42 @@ export const newTokenFields = {
   user_id: optional(userId),
   /** The permissions of the token. Default: all scopes. */
   scopes: optional(someScopes),
-  /** The lifetime in milliseconds: one minute to one day. Default: the till's `tokenLifetime`. */
-  lifetime: optional(wholeNumber(60_000, 86_400_000)),
+  /** The lifetime: one minute to one day. Default: the till's `tokenLifetime`. */
+  ttl_seconds: optional(note('Default: the lifetime of all tokens.', wholeNumber(60, 86_400))),
+}
+
+/** Over HTTP, the default is the least that a client needs. */
+export const DEFAULT_SCOPES: readonly Scope[] = ['items:read']
+export const tokenFieldsOverHttp = {
+  ...newTokenFields,
+  scopes: optional(someScopes, () => DEFAULT_SCOPES),
 }
 
 /** The input of an account that issues a token. */
 export interface NewToken extends InputOf<typeof newTokenFields> {}
+
+export const tokenCheckFields = { token: required(text(1, 16_384)) }
+
+/** The token that a client has sent to your server. */
+export interface TokenCheck extends InputOf<typeof tokenCheckFields> {}
+
+/** The state of a token, as in RFC 7662. Without the other fields, it is not valid. */
+export interface TokenState extends Partial<TokenFacts> {
+  readonly active: boolean
+}
+
+interface TokenFacts {
+  readonly project_id: string
+  /** The id of the user. Trust it only if `issued_by` is `account`: else the client chose it. */
+  readonly sub: string
+  /** The scopes, separated by blanks. */
+  readonly scope: string
+  readonly issued_by: TokenIssuer
+  /** Unix seconds. */
+  readonly iat: number
+  /** Unix seconds. */
+  readonly exp: number
+}
 
 export const revocationFields = { project_id: required(text(1, 64)), user_id: optional(userId) }
 

@@ -13,9 +13,13 @@ import {
   type Scope,
   type Session,
   type SessionRequest,
+  type TokenCheck,
   type TokenIssuer,
   type TokenRevocation,
+  type TokenState,
+  tokenCheckFields,
 } from '../domain/session.ts'
+import { TillError } from '../errors.ts'
 import { recordsOf, type StoreSummary } from '../storage/port.ts'
 import type { Claims } from '../token/claims.ts'
 import {
@@ -72,6 +76,11 @@ export interface Sessions {
    */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
+   * Tells whether a token is valid, and whose it is: for a server that gets it from its client. A
+   * token of another account is not active.
+   */
+  check(account: Account, input: TokenCheck): Promise<TokenState>
+  /**
    * Revokes all tokens of a project, or of one user, that were issued until now. Takes effect at
    * once in all processes on the same storage.
    */
@@ -99,10 +108,9 @@ export function createSessions(context: Context): Sessions {
   const issue = async (
     project: Project,
     subject: string,
-    given: { jti?: string; scopes?: readonly Scope[]; lifetime?: number | undefined } = {},
+    given: { jti?: string; scopes?: readonly Scope[]; ttl?: number | undefined } = {},
   ): Promise<IssuedToken> => {
-    const { scopes = publicScopes, lifetime = context.tokenLifetime } = given
-    const ttl = Math.floor(lifetime / 1000)
+    const { scopes = publicScopes, ttl = Math.floor(context.tokenLifetime / 1000) } = given
     const exp = seconds() + ttl
     const token = await keyring.sign({
       iss: issuer,
@@ -128,7 +136,7 @@ export function createSessions(context: Context): Sessions {
     return issued
   }
 
-  return {
+  const sessions: Sessions = {
     async accessToken(publicKey) {
       const project = await getProjectByKey(context, publicKey)
       const { token, expires_in_seconds } = await openSession(project, project.id)
@@ -174,7 +182,7 @@ export function createSessions(context: Context): Sessions {
         project_id,
         user_id = project_id,
         scopes = SCOPES,
-        lifetime,
+        ttl_seconds: ttl,
       } = parseObject(input, newTokenFields)
       const given = scopes.filter((scope) => scope !== 'items:read')
       const needed = ['tokens' as const, ...given.map((scope) => KEY_SCOPE_OF[scope])]
@@ -182,11 +190,23 @@ export function createSessions(context: Context): Sessions {
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
-      const issued = await issue(project, user_id, { jti, scopes, lifetime })
+      const issued = await issue(project, user_id, { jti, scopes, ttl })
       const about = { subject: jti, project_id }
       const write = auditedWrite(context, account, 'tokens.issue', about, options)
       await storage.insertAudit({ ...write, authority: authorityOf(account, needed) })
       return issued
+    },
+
+    async check(account, input) {
+      assertAccount(account, 'tokens')
+      const { token } = parseObject(input, tokenCheckFields)
+      const session = await sessions.authenticate(token).catch((error: unknown) => {
+        if (error instanceof TillError && error.code === 'token_required') return undefined
+        throw error
+      })
+      if (session?.account_id !== account.account_id) return { active: false }
+      const { project_id, user_id: sub, scopes, issued_by, iat, exp } = session
+      return { active: true, project_id, sub, scope: scopes.join(' '), issued_by, iat, exp }
     },
 
     async revoke(account, input, options) {
@@ -199,6 +219,7 @@ export function createSessions(context: Context): Sessions {
       await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
   }
+  return sessions
 }
 
 const known = new WeakMap<Claims, ReturnType<typeof parseClaims>>()

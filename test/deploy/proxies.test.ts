@@ -142,7 +142,7 @@ describe('servers behind a proxy', { concurrency: true, skip: soakOnly }, () => 
           t,
           {
             ...proxy,
-            adapt: (text, ...more) => adapt(text.replace('10.0.0.0', '127.0.0.0'), ...more),
+            adapt: (text, ...more) => adapt(text.replaceAll('10.0.0.0', '127.0.0.0'), ...more),
           },
           ports,
         )

@@ -16,7 +16,7 @@ const OPERATIONS = operations.filter(({ scheme }) => scheme === 'accountKey')
 const OPEN = ['getAccount']
 
 /** Operations that write nothing, though they are no GET. */
-const READS = ['planCatalog']
+const READS = ['planCatalog', 'checkToken']
 
 const BOW = { name: 'bow', display_name: 'Bow', price: '99', type: 'consumable' }
 
@@ -123,6 +123,7 @@ const FURTHER: { readonly [method: string]: KeyScope } = {
   'items.getByName': 'read',
   'items.all': 'read',
   'sessions.issue': 'tokens',
+  'sessions.check': 'tokens',
   'sessions.revoke': 'tokens',
   'purchases.import': 'purchases',
   'purchases.all': 'read',

@@ -50,7 +50,7 @@ describe('a token that an account issues', () => {
     const issued = await till.sessions.issue(account, { project_id, ...USER })
     const { issued_by, scopes, exp, iat } = await till.sessions.authenticate(issued.token)
     assert.deepEqual([issued_by, scopes, exp - iat], ['account', ALL, 3600])
-    const input = { project_id, lifetime: 86_400_000 }
+    const input = { project_id, ttl_seconds: 86_400 }
     const { token: long } = await till.sessions.issue(account, input)
     const { exp: end = 0, iat: start = 0, sub } = jose.decodeJwt(long)
     assert.deepEqual([end - start, sub], [86_400, project_id])
@@ -81,10 +81,10 @@ describe('a token that an account issues', () => {
     [{ scopes: ['items:read', 'everything'] }, 'scopes[1]'],
     [{ scopes: 'items:read' }, 'scopes'],
     [{ scopes: Array(4).fill('items:read') }, 'scopes'],
-    [{ lifetime: 59_999 }, 'lifetime'],
-    [{ lifetime: 86_400_001 }, 'lifetime'],
-    [{ lifetime: 60_000.5 }, 'lifetime'],
-    [{ lifetime: '60000' }, 'lifetime'],
+    [{ ttl_seconds: 59 }, 'ttl_seconds'],
+    [{ ttl_seconds: 86_401 }, 'ttl_seconds'],
+    [{ ttl_seconds: 60.5 }, 'ttl_seconds'],
+    [{ ttl_seconds: '60' }, 'ttl_seconds'],
     [{ user_id: '' }, 'user_id'],
     [{ user_id: 'a\nb' }, 'user_id'],
     [{ project_id: 1 }, 'project_id'],

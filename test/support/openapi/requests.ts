@@ -16,6 +16,8 @@ export async function createManagedShop(till: Till, name?: string) {
   const { account, project, token } = shop
   const { key_id } = await till.accounts.addKey(account)
   const { key_id: changed_key_id } = await till.accounts.addKey(account)
+  const game = { name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
+  const second = await till.projects.create(account, { ...game, account_id: account.account_id })
   const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
   const sale = { store_id: 'main', sku: 'gold', purchased_at: '2026-01-31T12:00:00Z' }
@@ -31,7 +33,7 @@ export async function createManagedShop(till: Till, name?: string) {
   const session = await till.sessions.authenticate(token, 'projects:write')
   const proposal = { id: project.id, config: { webhook_url: 'https://shop.example/hook' } }
   await till.projects.update(session, proposal)
-  return { ...shop, key_id, changed_key_id, import_id, webhook_id }
+  return { ...shop, key_id, changed_key_id, second_project_id: second.id, import_id, webhook_id }
 }
 
 /** The example of an operation, with these ids in its path, query and body. */
@@ -46,7 +48,12 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
     Object.fromEntries(needed.map(({ name }) => [name, String(ids[name])])),
   )
   const idIn = (name: string) => {
+    // Requests that would take the credentials of others.
     if (id === 'changeKey' && ids.key_id === shop.key_id) return shop.changed_key_id
+    if (id === 'revokeUserTokens' && name === 'user_id') return 'player-9'
+    if (id === 'revokeProjectTokens' && ids.project_id === shop.project_id) {
+      return shop.second_project_id
+    }
     return String(ids[path.startsWith('/manage/v1/items/') ? 'item_id' : name])
   }
   const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(idIn(name)))
