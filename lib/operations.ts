@@ -223,7 +223,7 @@ export const operations = [
     scope: 'purchases',
     summary: 'Record one purchase',
     description:
-      'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
+      'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase, and fill values that it lacks.',
     body: 'PurchaseInput',
     repeat: 'always',
     errors: ['store_inactive', 'quota_exceeded'],

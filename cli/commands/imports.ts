@@ -37,7 +37,7 @@ export const importCommands = [
 
   command({
     name: 'imports undo',
-    summary: 'Remove the rows of an import and restore the statuses it changed',
+    summary: 'Remove the rows of an import and restore the purchases it changed',
     example: 'tillkit imports undo imp_01J8Z3 --yes',
     operand: 'ID',
     options: {
@@ -49,7 +49,7 @@ export const importCommands = [
       const { force, yes } = options
       if (!yes) {
         const { store_id, added = 0, updated = 0 } = await till.imports.get(account, import_id)
-        const counts = `rows to remove: ${added}, statuses to restore: ${updated}`
+        const counts = `rows to remove: ${added}, purchases to restore: ${updated}`
         const warning = `An undo in the store ${store_id} (${counts})`
         await confirm(io, warning, 'Type yes to continue', 'yes')
       }

@@ -60,7 +60,7 @@ function UndoButton({ record }: { readonly record: ImportRecord }) {
       send={(options) => client.imports.undo({ import_id, ...options })}
     >
       <p>
-        Purchases to remove: {countOf(added)}. Statuses to restore: {countOf(updated)}. Players no
+        Purchases to remove: {countOf(added)}. Purchases to restore: {countOf(updated)}. Players no
         longer own the items of removed purchases.
       </p>
     </FormButton>

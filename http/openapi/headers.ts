@@ -55,7 +55,8 @@ export const responseHeaders = {
   },
   'Import-Updated': {
     required: true,
-    description: 'The number of rows that changed the status of a stored purchase.',
+    description:
+      'The number of rows that changed the status of a stored purchase, or filled what it lacked.',
     schema: count,
   },
   'Import-Repeated': {

@@ -34,5 +34,5 @@ export function formatUnequal({ field, stored, rows }: UnequalCount): string {
   if (stored === 'different') {
     return `${have} ${VALUES[field]} that differs from the stored one, which stays`
   }
-  return `${have} ${VALUES[field]} that the stored purchase lacks: undo that import and import again`
+  return `${have} ${VALUES[field]} that the stored purchase lacks: this token fills nothing`
 }

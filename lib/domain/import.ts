@@ -75,7 +75,7 @@ export interface ImportDetails {
   readonly added: number
   /** The number of rows that add nothing to a stored purchase or to an earlier row of the file. */
   readonly skipped: number
-  /** The number of rows that advanced the status of a stored purchase. */
+  /** The number of rows that advanced the status of a stored purchase, or filled what it lacked. */
   readonly updated: number
   /** The number of rows that were not imported. `rows` does not include them. */
   readonly passed_over: number
@@ -98,7 +98,10 @@ export interface ImportSummary
   readonly ignored_columns: readonly string[]
   /** The number of rows that were passed over by reason, highest first. At most 20 reasons. */
   readonly passed_over_reasons: readonly PassedOverCount[]
-  /** How many rows have a value that the stored purchase lacks or has otherwise. It stays. */
+  /**
+   * How many rows have a value that the stored purchase has otherwise, or lacks although the caller
+   * may not fill it. The stored value stays.
+   */
   readonly unequal: readonly UnequalCount[]
   /** The preset whose columns the file has, if the file was read by a map without a preset. */
   readonly fitting_preset?: string
@@ -130,7 +133,7 @@ export const fileName = withSchema<string>({ type: 'string' }, (path, field, pro
 
 export const undoFields = {
   import_id: required(text(1, 64)),
-  /** Undoes even an import whose rows a later import skipped as already stored; default false. */
+  /** Undoes even an import whose rows a later import skipped or filled; default false. */
   force: optional(note('Undoes even rows that a later file contained.', boolean), () => false),
 }
 

@@ -58,8 +58,8 @@ export interface StatusChange {
 
 export interface RecordedPurchase {
   /**
-   * `updated`: the status of the stored purchase advanced. `skipped`: the purchase was stored
-   * before, with this status or a later one.
+   * `updated`: the status of the stored purchase advanced, or values were filled that it lacked.
+   * `skipped`: the purchase was stored before, with this status or a later one.
    */
   readonly outcome: 'added' | 'updated' | 'skipped'
   /** The purchase as it is stored now. Absent when it was deleted with its user. */
@@ -301,11 +301,23 @@ function parseMetadata(cell: string, report: Report): JsonObject {
  */
 export type Comparison = 'all' | 'product'
 
+/** How rows are compared with the stored purchases. */
+export interface RepeatRules {
+  /** Default `all`. */
+  readonly comparison?: Comparison | undefined
+  /** Whether rows fill what the stored purchases lack; default true. */
+  readonly mayFill?: boolean | undefined
+}
+
 /** The action for a row whose transaction id is already stored. */
 export type Repeat =
   | {
       readonly outcome: 'skipped' | 'updated'
-      /** The fields of the row that the stored purchase has otherwise, or not at all. */
+      /** The status of the purchase after the row. */
+      readonly status: PurchaseStatus
+      /** The values that the row adds to the purchase. */
+      readonly fills: Fills
+      /** The fields that the stored purchase has otherwise, or lacks although the row may not fill. */
       readonly unequal: readonly UnequalField[]
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
@@ -354,24 +366,29 @@ export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 /**
  * Compares a row with the stored purchase that has the same transaction id. An identical row is
  * skipped. A row with an earlier status is skipped too, because it comes from an older export. A
- * value that only one of both has is no conflict.
+ * value that only one of both has is no conflict: the row fills it if only the row has it.
  */
 export function compareRepeat(
   stored: StoredIdentity,
   sent: PurchaseIdentity,
-  comparison: Comparison = 'all',
+  { comparison = 'all', mayFill = true }: RepeatRules = {},
 ): Repeat {
   if (stored.sku !== sent.sku) return { outcome: 'conflict', field: 'sku' }
-  const unequal = findUnequal(stored, sent)
+  const found = findUnequal(stored, sent)
   if (comparison === 'all') {
-    const other = unequal.find(({ field, stored }) => isConflict(field, stored))
+    const other = found.find(({ field, stored }) => isConflict(field, stored))
     if (other) return { outcome: 'conflict', field: other.field }
   }
   if (stored.quantity !== sent.quantity) return { outcome: 'conflict', field: 'quantity' }
-  if (isLater(stored.status, sent.status)) return { outcome: 'updated', unequal }
-  const isEarlier = isLater(sent.status, stored.status)
-  if (isEarlier || sent.status === stored.status) return { outcome: 'skipped', unequal }
-  return { outcome: 'conflict', field: 'status' }
+  const isAdvance = isLater(stored.status, sent.status)
+  if (!isAdvance && sent.status !== stored.status && !isLater(sent.status, stored.status)) {
+    return { outcome: 'conflict', field: 'status' }
+  }
+  const status = isAdvance ? sent.status : stored.status
+  const isLacking = mayFill && found.some(({ stored }) => stored === 'missing')
+  const fills = isLacking ? fillsOf(stored, sent) : NO_FILLS
+  const unequal = isLacking ? found.filter(({ stored }) => stored === 'different') : found
+  return { outcome: isAdvance || !isEmpty(fills) ? 'updated' : 'skipped', status, fills, unequal }
 }
 
 /** Whether a purchase can go from the status `before` to the status `after`. */
@@ -382,6 +399,31 @@ export function isLater(before: PurchaseStatus, after: PurchaseStatus): boolean 
 /** The most purchases that an order may have, and how far apart their times may be. */
 export const MAX_ORDER_PURCHASES = 100
 export const MAX_ORDER_MS = 48 * 3_600_000
+
+export const NO_FILLS: Fills = {}
+
+export function isEmpty(fills: Fills): boolean {
+  return Object.keys(fills).length === 0
+}
+
+/** The values that the row has and the stored purchase lacks. An erased user is never filled. */
+function fillsOf(stored: StoredIdentity, sent: PurchaseIdentity): Fills {
+  const isLacking = (field: keyof Fills) => stored[field] === undefined && sent[field] !== undefined
+  const takesPrice = isLacking('price') && (stored.currency ?? sent.currency) === sent.currency
+  const takes: Record<keyof Fills, boolean> = {
+    user_id: isLacking('user_id') && !stored.is_erased,
+    price: takesPrice,
+    currency: takesPrice && isLacking('currency'),
+    expires_at: isLacking('expires_at'),
+  }
+  return pickFills(sent, (field) => takes[field])
+}
+
+/** The selected values. */
+export function pickFills(values: Fills, isWanted: (field: keyof Fills) => boolean): Fills {
+  const fields = FILLABLE_FIELDS.filter(isWanted)
+  return Object.fromEntries(fields.map((field) => [field, values[field]]))
+}
 
 const NONE: readonly UnequalField[] = []
 

@@ -156,16 +156,36 @@ describe('compareRepeat', () => {
     }
   })
 
-  test('a missing value is not another one', () => {
-    for (const fields of [['user_id'], ['price', 'currency'], ['currency']] as const) {
-      const whole = { ...stored, status: 'purchased' } as const
+  test('a missing value is not another one, and is filled', () => {
+    for (const fields of [['user_id'], ['price', 'currency'], ['expires_at']] as const) {
+      const whole = { ...stored, status: 'purchased', expires_at: 1 } as const
       const part = Object.entries(whole).filter(([name]) => !fields.includes(name as never))
       const lacking = Object.fromEntries(part) as unknown as NewPurchase
 
-      assert.deepEqual(compareRepeat(whole, lacking), { outcome: 'skipped', unequal: [] })
+      const same = { status: 'purchased', fills: {}, unequal: [] }
+      assert.deepEqual(compareRepeat(whole, lacking), { outcome: 'skipped', ...same })
+      const fills = Object.fromEntries(fields.map((field) => [field, whole[field]]))
+      assert.deepEqual(compareRepeat(lacking, whole), { outcome: 'updated', ...same, fills })
       const unequal = fields.map((field) => ({ field, stored: 'missing' }))
-      assert.deepEqual(compareRepeat(lacking, whole), { outcome: 'skipped', unequal })
+      const unfilled = compareRepeat(lacking, whole, { mayFill: false })
+      assert.deepEqual(unfilled, { outcome: 'skipped', ...same, unequal })
     }
+  })
+
+  test('a currency is filled only with its price, and a price only with the same currency', () => {
+    const priced = { ...stored, status: 'purchased' } as const
+    const { price: _, ...unpriced } = priced
+    const { currency: __, ...bare } = unpriced
+    const fillsOf = (...repeat: Parameters<typeof compareRepeat>) => {
+      const found = compareRepeat(...repeat)
+      return found.outcome === 'conflict' ? found.field : found.fills
+    }
+    assert.deepEqual(fillsOf(bare, unpriced), {})
+    assert.deepEqual(fillsOf(unpriced, priced), { price: 499 })
+    const euros = { ...unpriced, currency: 'EUR' }
+    assert.deepEqual(fillsOf(euros, priced), 'currency')
+    assert.deepEqual(fillsOf(euros, priced, { comparison: 'product' }), {})
+    assert.deepEqual(fillsOf({ ...bare, user_id: undefined, is_erased: true }, bare), {})
   })
 
   test('another value of the first different field is a conflict, whatever the status', () => {

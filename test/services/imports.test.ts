@@ -104,7 +104,9 @@ test('a later import, a repetition or a recorded purchase prevents the undo of a
   const again = await load(row('T-1', 'pending') + row('T-2'))
   assert.equal((await entries()).length, count)
   assert.equal((await till.imports.get(account, again.import_id)).skipped, 2)
-  await refuses(/^2 rows of later imports .* repeat rows of this import: force removes these rows$/)
+  await refuses(
+    /^2 rows of later imports .* repeat or fill rows of this import: force removes these rows$/,
+  )
   assert.equal(await ids(), 'T-1,T-2')
   await undo(import_id, true)
   assert.equal(await ids(), '')

@@ -52,10 +52,10 @@ test('a live purchase that a Play file refunds is not owned, until the import is
 
   assert.deepEqual(
     [result.rows, result.skipped, result.updated, result.passed_over_reasons],
-    [2, 1, 1, [{ reason: 'other_app', app: 'com.example.other', rows: 1 }]],
+    // The sale fills the price, and the refund changes the status.
+    [2, 0, 2, [{ reason: 'other_app', app: 'com.example.other', rows: 1 }]],
   )
-  const missing = (field: string) => ({ field, stored: 'missing', rows: 2 })
-  assert.deepEqual(result.unequal, [missing('price'), missing('currency')])
+  assert.deepEqual(result.unequal, [])
   assert.deepEqual(await owned(), [])
   await undo(import_id)
   assert.deepEqual(await owned(), ['1 gold'])

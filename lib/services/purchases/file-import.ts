@@ -15,7 +15,7 @@ import { fileName, type ImportSummary } from '../../domain/import.ts'
 import { type Store, storeId } from '../../domain/store.ts'
 import { MAX_DETAILS } from '../../errors.ts'
 import type { PurchaseImport, Storage } from '../../storage/port.ts'
-import { assertScope, authorityOf, type Caller, getNamedStore } from '../access.ts'
+import { assertScope, authorityOf, type Caller, getNamedStore, isSession } from '../access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
@@ -77,7 +77,14 @@ export async function importFile(
   const import_id = createId('imp', now())
   const running = await afterImport(() => storage.openImport(store, import_id), signal)
   try {
-    const settings = { layout, onMistake, assertAdded, maxMistakes, signal }
+    const settings = {
+      layout,
+      onMistake,
+      mayFill: mayFill(caller),
+      assertAdded,
+      maxMistakes,
+      signal,
+    }
     const loader = createLoader(running, rules, settings)
     const read = await loadFile(loader, file, onProgress)
     const summary = await loader.end()
@@ -95,6 +102,14 @@ export async function importFile(
     await running.abort()
     throw error
   }
+}
+
+/**
+ * Whether the rows of a caller fill what stored purchases lack. Those of a token that was issued for
+ * a public key do not: anyone who knows the id of an order could claim its purchases.
+ */
+function mayFill(caller: Caller): boolean {
+  return !isSession(caller) || caller.issued_by === 'account'
 }
 
 /** Returns a function that throws if an import adds more rows than the account has room for. */

@@ -21,9 +21,10 @@ export interface Imports {
   /** Finds a finished import. Throws `import_not_found`, also for an import of another account. */
   get(account: Account, import_id: string): Promise<ImportRecord>
   /**
-   * Removes the rows that an import added, and restores the statuses that it changed: all or
-   * nothing. Throws `undo_refused` when a later import changed these rows, when a later import
-   * skipped them as already present (unless `force` is set), and for an import without details.
+   * Removes the rows that an import added, restores the statuses that it changed, and empties what it
+   * filled: all or nothing. Throws `undo_refused` when a later import changed the status of these
+   * rows, when a later import skipped or filled them (unless `force` is set), and for an import
+   * without details.
    * Waits while an import into the same store runs. Changes nothing when the import was undone
    * before.
    */
@@ -97,8 +98,8 @@ function refusalOf({ outcome, rows }: Refusal): TillError {
   // Counts a row of this import once for each later import that has it.
   const reason =
     rows === 1
-      ? '1 row of a later import or recorded purchase repeats a row of this import'
-      : `${rows} rows of later imports or recorded purchases repeat rows of this import`
+      ? '1 row of a later import or recorded purchase repeats or fills a row of this import'
+      : `${rows} rows of later imports or recorded purchases repeat or fill rows of this import`
   const remedy = { field: 'force', code: 'required', message: 'removes these rows' }
   return refused(`${reason}: ${remedy.field} ${remedy.message}`, [remedy])
 }

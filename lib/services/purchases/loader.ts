@@ -25,6 +25,8 @@ import { createPassedOver } from './passed-over.ts'
 export interface LoaderOptions {
   readonly layout: LayoutOptions
   readonly onMistake?: OnMistake | undefined
+  /** Whether rows fill what the stored purchases lack. */
+  readonly mayFill: boolean
   /** Throws if the import may not add this many rows. */
   readonly assertAdded: (added: number) => void
   readonly maxMistakes?: number | undefined
@@ -49,7 +51,14 @@ const LARGE_ROW_BYTES = 1024
 export function createLoader(
   running: PurchaseImport,
   rules: PurchaseRules,
-  { layout: options, onMistake = () => {}, assertAdded, maxMistakes, signal }: LoaderOptions,
+  {
+    layout: options,
+    onMistake = () => {},
+    mayFill,
+    assertAdded,
+    maxMistakes,
+    signal,
+  }: LoaderOptions,
 ) {
   const mistakes = createMistakes(onMistake, maxMistakes)
   const totals = createTotals()
@@ -111,7 +120,7 @@ export function createLoader(
   const add = async (rows: readonly NewPurchase[]) => {
     counts.rows += rows.length
     totals.add(rows)
-    addResult(await running.add(rows, layout?.comparison))
+    addResult(await running.add(rows, { comparison: layout?.comparison, mayFill }))
   }
 
   const advance = async (rows: readonly NewPurchase[]) => {

@@ -29,13 +29,15 @@ import { refundOrder } from './refund.ts'
 
 export interface Purchases extends Overview {
   /**
-   * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
+   * Imports all rows of a CSV file or none. Rows fill what stored purchases lack, unless the caller is
+   * a session whose token the account did not issue. Throws `invalid_purchases`, which names the bad lines,
    * `store_inactive` or `quota_exceeded`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /**
    * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
-   * already stored, only advances the status or changes nothing. Throws `invalid_request` if
+   * already stored, only advances the status, and fills the user, the price or the end that the
+   * stored purchase lacks. Throws `invalid_request` if
    * another field differs, `store_inactive`, and `storage_unavailable` if a running import has the
    * same id.
    */

@@ -8,11 +8,11 @@ import type { Item, ItemValues } from '../../domain/item.ts'
 import type { NewMessage, StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
 import type {
-  Comparison,
   NewPurchase,
   PurchaseField,
   PurchaseStatus,
   RecordedPurchase,
+  RepeatRules,
   UnequalCount,
 } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
@@ -122,9 +122,9 @@ export interface MostGroups {
 export interface PurchaseImport {
   /**
    * Adds rows after those of earlier calls. A later call may report their outcome. All calls of
-   * an import have the same `comparison`; default `all`.
+   * an import have the same `rules`.
    */
-  add(rows: readonly NewPurchase[], comparison?: Comparison): Promise<RowOutcomes>
+  add(rows: readonly NewPurchase[], rules?: RepeatRules): Promise<RowOutcomes>
   /** Advances the statuses of stored purchases, and adds none. Compares only the ids. */
   advance(rows: readonly StatusRow[]): Promise<AdvancedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */

@@ -41,6 +41,7 @@ export function importRows(
   const good: Purchase[] = []
   const counts = { added: 0, skipped: 0, updated: 0 }
   const seen = new Set<string>()
+  const updated = new Set<string>()
   const repeated_lines: number[] = []
   const differences: string[] = []
 
@@ -68,16 +69,26 @@ export function importRows(
       counts.added++
     } else {
       for (const field of OPTIONAL) {
-        if (sent[field] === undefined || sent[field] === stored[field]) continue
-        differences.push(`${field} ${stored[field] === undefined ? 'missing' : 'different'}`)
+        if (sent[field] === undefined || stored[field] === undefined) continue
+        if (sent[field] !== stored[field]) differences.push(`${field} different`)
       }
       const isLater = (STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)
+      const fills = fillsOf(stored, sent)
+      const outcome = isLater || fills ? 'updated' : 'skipped'
+      const isFirst = stored.import !== number && !updated.has(sent.transaction_id)
+      if (outcome === 'updated') {
+        updated.add(sent.transaction_id)
+        const status = isLater ? sent.status : stored.status
+        purchases[place] = { ...(found as Purchase), ...fills, status }
+      }
       if (isRepeated && !isLater) {
         repeated_lines.push(index + 2)
+        // The purchase counts once: as updated instead of skipped.
+        if (fills && isFirst) counts.skipped--
+        if (fills && isFirst) counts.updated++
         continue
       }
-      counts[isLater ? 'updated' : 'skipped']++
-      if (isLater) purchases[place] = { ...(found as Purchase), status: sent.status }
+      counts[outcome]++
     }
     if (!store.deleted.has(row.transaction_id)) seen.add(key)
     good.push(sent)
@@ -114,6 +125,18 @@ function readRow(row: Row, fallback: string | undefined) {
 }
 
 const OPTIONAL = ['user_id', 'price', 'currency', 'expires_at'] as const
+
+/** The values that only the row has. A currency comes with its price. */
+function fillsOf(stored: Purchase, sent: Purchase): Partial<Purchase> | undefined {
+  const fields = OPTIONAL.filter(
+    (field) =>
+      stored[field] === undefined &&
+      sent[field] !== undefined &&
+      (field !== 'currency' || sent.price !== undefined),
+  )
+  if (fields.length === 0) return undefined
+  return Object.fromEntries(fields.map((field) => [field, sent[field]]))
+}
 
 function contradicts(stored: Purchase, sent: Purchase): boolean {
   const fields = ['sku', 'quantity', 'user_id', 'price', 'currency'] as const

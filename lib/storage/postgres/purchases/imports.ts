@@ -1,4 +1,5 @@
 import { verifyAuthority } from '../../sql/authority.ts'
+import { columnAfter, settingAll } from '../../sql/purchases/fills.ts'
 import { assertOwned, type Leases, type NewImport } from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
 import type { PurchaseImport } from '../../sql/records.ts'
@@ -62,13 +63,13 @@ const RAISE_LAST = `
 
 /** Leaves out the rows of the import itself: its undo deletes them. */
 const RECORD_CHANGES = `
-  INSERT INTO status_changes (store, import, purchase, before, after)
-  SELECT c.store, $2, c.purchase, p.status, c.status FROM purchase_changes c
+  INSERT INTO status_changes (store, import, purchase, before, after, filled)
+  SELECT c.store, $2, c.purchase, p.status, c.status, c.filled FROM purchase_changes c
   JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
   WHERE c.store = $1 AND p.import <> $2`
 
 const APPLY_CHANGES = `
-  UPDATE purchases p SET status = c.status FROM purchase_changes c
+  UPDATE purchases p SET status = c.status, ${settingAll(columnAfter)} FROM purchase_changes c
   WHERE c.store = ? AND p.store = c.store AND p.seq = c.purchase`
 
 // Updates the planner's statistics. The server itself updates them only after a minute or more.

@@ -1,5 +1,6 @@
 import type { Sql } from '../../sql/dialect.ts'
 import { run } from '../../sql/program.ts'
+import { columnBefore, STATUS_BEFORE, settingAll } from '../../sql/purchases/fills.ts'
 import { type ImportDialect, renewLease } from '../../sql/purchases/imports.ts'
 import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
 import type { Database } from '../connection.ts'
@@ -55,7 +56,10 @@ const FIND_ROWS = `
 const DELETE_PURCHASES = `
   WITH gone AS (
     DELETE FROM purchases WHERE store = $1 AND seq >= $2 AND seq < $3 AND import = $4
-    RETURNING seq)
+    RETURNING seq),
+  changes AS (
+    DELETE FROM status_changes WHERE store = $1 AND purchase >= $2 AND purchase < $3
+      AND purchase IN (SELECT seq FROM gone))
   DELETE FROM deliveries WHERE store = $1 AND purchase >= $2 AND purchase < $3
     AND purchase IN (SELECT seq FROM gone)`
 const DELETE_CHANGES = `
@@ -65,7 +69,7 @@ const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ?'
 const DELETE_LATER_OVERLAPS = 'DELETE FROM import_overlaps WHERE earlier = ?'
 
 const RESTORE = `
-  UPDATE purchases p SET status = c.before FROM status_changes c
+  UPDATE purchases p SET status = ${STATUS_BEFORE}, ${settingAll(columnBefore)} FROM status_changes c
   WHERE c.import = ? AND p.store = c.store AND p.seq = c.purchase`
 
 // Marks the erased purchases of the import as deleted. Their transaction ids stay stored: a later

@@ -2,7 +2,8 @@ import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase
 import { lockAuthority, lockOf, verifyAuthority } from '../../sql/authority.ts'
 import { numberOf } from '../../sql/columns.ts'
 import { find, run, type Value } from '../../sql/program.ts'
-import { IS_DELIVERABLE, IS_PURCHASED, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
+import { IS_DELIVERABLE, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
+import { settingAll, valuesOf } from '../../sql/purchases/fills.ts'
 import type { RecordDialect } from '../../sql/purchases/record.ts'
 import { isBeingUndone } from '../../sql/purchases/undo.ts'
 import { purchaseColumns } from '../../sql/tables.ts'
@@ -47,9 +48,10 @@ export const recordDialect = (): RecordDialect => ({
     }
     yield* run(INSERT, ...NAMES.map((name) => values[name] ?? null))
   },
-  *changeStatus(store, updated, purchase, status) {
-    yield* run(RECORD_CHANGE, updated, status, store, purchase)
-    yield* run(SET_STATUS, status, store, purchase)
+  *changePurchase(store, updated, purchase, change, isUndelivered) {
+    const [status, filled, ...values] = valuesOf(change)
+    yield* run(RECORD_CHANGE, updated, status, filled, store, purchase)
+    yield* run(CHANGE, status, ...values, store, purchase, isUndelivered)
   },
 })
 
@@ -74,8 +76,8 @@ const FIND_ORDER = `${FOUND},
   WHERE s.seq = ? ORDER BY p.transaction_id LIMIT ${MAX_ORDER_PURCHASES + 1}`
 
 const RECORD_CHANGE = `
-  INSERT INTO status_changes (store, import, purchase, before, after)
-  SELECT store, ?, seq, status, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
+  INSERT INTO status_changes (store, import, purchase, before, after, filled)
+  SELECT store, ?, seq, status, ?::smallint, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
 
 // Stops at the first number of a running import, even if that has no row yet. An import that an
 // earlier version began has reserved no number: it only has rows.
@@ -94,7 +96,10 @@ const INSERT = `
     INSERT INTO purchases (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()}) RETURNING *)
   INSERT INTO deliveries AS d (store, transaction_id, purchase)
   SELECT store, transaction_id, seq FROM added WHERE ${IS_DELIVERABLE} ${UNLESS_DELIVERED}`
-const SET_STATUS = `
-  WITH changed AS (UPDATE purchases SET status = ? WHERE store = ? AND seq = ? RETURNING *)
+const CHANGE = `
+  WITH changed AS (
+    UPDATE purchases SET status = ?, ${settingAll((column) => `coalesce(${column}, ?)`)}
+    WHERE store = ? AND seq = ? RETURNING *)
   INSERT INTO deliveries (store, transaction_id, purchase)
-  SELECT store, transaction_id, seq FROM changed WHERE ${IS_PURCHASED} ON CONFLICT DO NOTHING`
+  SELECT store, transaction_id, seq FROM changed WHERE ${IS_DELIVERABLE} AND CAST(? AS boolean)
+  ON CONFLICT DO NOTHING`

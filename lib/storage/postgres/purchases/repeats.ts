@@ -1,19 +1,21 @@
-import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { FILLABLE_FIELDS, MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
 import { run } from '../../sql/program.ts'
+import { CHANGE_COLUMNS, columnAfter, valuesOf } from '../../sql/purchases/fills.ts'
 import type { RepeatDialect } from '../../sql/purchases/repeats.ts'
 
 export const REPEATS: RepeatDialect = {
   // The planner has no statistics for new rows. The LATERAL joins keep it from scanning all purchases.
   findKnown: `
-    SELECT sent.id AS transaction_id, coalesce(p.seq, 0) AS seq, p.import, p.item, p.user_id, p.price,
-      p.purchased_at,      p.currency, p.quantity, p.expires_at, coalesce(c.status, p.status) AS status,
+    SELECT sent.id AS transaction_id, coalesce(p.seq, 0) AS seq, p.import, p.item, p.purchased_at,
+      p.quantity, coalesce(c.status, p.status) AS status, c.filled,
+      ${FILLABLE_FIELDS.map((field) => `${columnAfter(field)} AS ${field}`)},
       e.is_deleted IS NOT NULL AS is_erased
     FROM json_array_elements_text($1) AS sent (id)
     LEFT JOIN LATERAL (
       SELECT seq, import, item, purchased_at, user_id, price, currency, quantity, status, expires_at
       FROM purchases WHERE store = $2 AND transaction_id = sent.id LIMIT 1) p ON true
     LEFT JOIN LATERAL (
-      SELECT status FROM purchase_changes WHERE store = $2 AND purchase = p.seq LIMIT 1) c ON true
+      SELECT * FROM purchase_changes WHERE store = $2 AND purchase = p.seq LIMIT 1) c ON true
     LEFT JOIN LATERAL (
       SELECT is_deleted FROM erased_purchases
       WHERE store = $2 AND transaction_id = sent.id LIMIT 1) e ON true
@@ -28,14 +30,18 @@ export const REPEATS: RepeatDialect = {
       FROM json_array_elements_text($2) AS sent (id)) o
     WHERE o.purchases IS NOT NULL`,
   *addChanges({ store }, changes) {
-    const sent = Array.from(changes, ([{ seq }, status]) => {
-      return { purchase: seq, status: PURCHASE_STATUSES.indexOf(status) }
+    const sent = changes.map((change) => {
+      const values = valuesOf(change)
+      const fields = NAMES.map((name, place) => [name, values[place]])
+      return { purchase: change.seq, ...Object.fromEntries(fields) }
     })
-    yield* run(ADD_STATUSES, store, sent)
+    yield* run(ADD_CHANGES, store, sent)
   },
 }
 
-const ADD_STATUSES = `
-  INSERT INTO purchase_changes (store, purchase, status)
-  SELECT ?, purchase, status FROM json_to_recordset(?) AS sent (purchase bigint, status smallint)
-  ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
+const NAMES = Object.keys(CHANGE_COLUMNS)
+const TYPED = Object.entries(CHANGE_COLUMNS).map(([name, type]) => `${name} ${type}`)
+const ADD_CHANGES = `
+  INSERT INTO purchase_changes (store, purchase, ${NAMES})
+  SELECT ?, purchase, ${NAMES} FROM json_to_recordset(?) AS sent (purchase bigint, ${TYPED})
+  ON CONFLICT (store, purchase) DO UPDATE SET ${NAMES.map((name) => `${name} = excluded.${name}`)}`

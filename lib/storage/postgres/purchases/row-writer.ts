@@ -1,4 +1,4 @@
-import { type Comparison, type NewPurchase, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { type NewPurchase, PURCHASE_STATUSES, type RepeatRules } from '../../../domain/purchase.ts'
 import { createEntries, type Entry } from '../../sql/purchases/entries.ts'
 import { assertOwned, type Lease } from '../../sql/purchases/imports.ts'
 import { advanceStatuses, compareRows } from '../../sql/purchases/repeats.ts'
@@ -35,7 +35,7 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
    * during the import, because an erasure needs an import of its own.
    */
   let hasErasures: boolean | undefined
-  let comparison: Comparison = 'all'
+  let rules: RepeatRules = {}
   const seenRows = createSeenRows()
 
   /**
@@ -96,7 +96,7 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
 
   const writeCompared = async (tx: Transaction, entries: readonly Entry[], first: number) => {
     await planAnew(tx)
-    const comparing = { comparison, first, seenRows }
+    const comparing = { rules, first, seenRows }
     const repeats = compareRows(DIALECT, REPEATS, lease, entries, comparing)
     const { result, fresh, seen } = await execute(tx, repeats)
     if (fresh.length > 0) await copyRows(tx, fresh, first)
@@ -116,8 +116,8 @@ export function createRowWriter(db: Database, lease: Lease, firstPurchase: numbe
         return sumAdvanced(results)
       }),
     /** Adds rows. Resolves to the outcome of an earlier block if it waited for one. */
-    async append(rows: readonly NewPurchase[], compares: Comparison = 'all'): Promise<RowOutcomes> {
-      comparison = compares
+    async append(rows: readonly NewPurchase[], given: RepeatRules = {}): Promise<RowOutcomes> {
+      rules = given
       const { entries, unknown } = await execute(db, entriesOf(rows))
       const results: RowOutcomes[] = []
       for (const entry of entries) {

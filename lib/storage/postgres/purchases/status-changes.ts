@@ -2,10 +2,11 @@ import { MOST_OF_ORDER, type StatusChangeDialect } from '../../sql/purchases/dia
 import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
 
 const FIND_OWN_CHANGES = `
-  SELECT DISTINCT l.store, l.purchase, x.seq AS own
+  SELECT l.store, l.purchase, x.seq AS own,
+    count(CASE WHEN l.before <> l.after THEN 1 END) AS changes
   FROM (SELECT * FROM imports WHERE seq = ?) x JOIN status_changes l ON l.store = x.store
     AND l.purchase BETWEEN greatest(x.first_purchase, ?::bigint + 1) AND x.last_purchase
-  ORDER BY l.purchase LIMIT ?`
+  GROUP BY l.store, l.purchase, x.seq ORDER BY l.purchase LIMIT ?`
 
 const CHANGES_OF_IMPORT = `
   SELECT store, purchase, nullif(after, before) AS after FROM status_changes

@@ -8,7 +8,6 @@ const codes = (['purchased', 'pending'] as const).map((each) => PURCHASE_STATUSE
 
 /** The SQL condition that a purchase with this `status` may still be delivered. */
 export const IS_DELIVERABLE = `status IN (${codes.join(', ')})`
-export const IS_PURCHASED = `status = ${codes[0]}`
 
 /** Ends the insertion of purchases that are new. One that was delivered before stays delivered. */
 export const UNLESS_DELIVERED = `

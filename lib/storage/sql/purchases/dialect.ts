@@ -19,8 +19,8 @@ export interface StatusChangeDialect {
    */
   readonly isChangedAgain: string
   /**
-   * Finds a slice of the purchases with status changes between the first and the last row of an
-   * import. Selects `purchase`, and the import as `own`. The parameters are the import, the purchase
+   * Finds a slice of the purchases with changes between the first and the last row of an import.
+   * Selects `purchase`, the number of its status `changes`, and the import as `own`. The parameters are the import, the purchase
    * that precedes the slice, and the most rows.
    */
   readonly findOwnChanges: string

@@ -1,10 +1,5 @@
 import { type Delivered, isOneOrder } from '../../../domain/order.ts'
-import {
-  isLater,
-  PURCHASE_STATUSES,
-  type Purchase,
-  type PurchaseStatus,
-} from '../../../domain/purchase.ts'
+import { isLater, NO_FILLS, type Purchase, type PurchaseStatus } from '../../../domain/purchase.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
@@ -13,7 +8,7 @@ import { PURCHASES } from '../tables.ts'
 import { recordWrite } from '../write.ts'
 import { orderValues } from './dialect.ts'
 import type { ImportDialect } from './imports.ts'
-import { importInsertion, PRECEDE_RUNNING, type RecordDialect, repeatNote } from './record.ts'
+import { importInsertion, NOTE_UPDATE, type RecordDialect, repeatNote } from './record.ts'
 
 /** A purchase, and the row that it was read from. */
 interface Found {
@@ -73,10 +68,10 @@ export function orderMethods(
     if (later.length > 0) {
       const rows = later.map(({ purchase }) => ({ ...purchase, status: REFUNDED }))
       const updated = yield* insertImport(store, import_id, undefined, rows, options)
-      yield* run(PRECEDE_RUNNING, updated, store)
-      const status = PURCHASE_STATUSES.indexOf(REFUNDED)
+      yield* run(NOTE_UPDATE, updated, store, updated, null)
+      const refunded = { status: REFUNDED, fills: NO_FILLS }
       for (const { row } of later) {
-        yield* dialect.changeStatus(store, updated, numberOf(row.seq), status)
+        yield* dialect.changePurchase(store, updated, numberOf(row.seq), refunded, false)
       }
       yield* recordWrite(sql, options)
     }

@@ -1,13 +1,14 @@
 import type { Authority } from '../../../domain/authority.ts'
-import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { compareRepeat, type NewPurchase } from '../../../domain/purchase.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
 import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
 import { IMPORT_DETAILS, PURCHASE_IDENTITIES, PURCHASES } from '../tables.ts'
 import { recordWrite } from '../write.ts'
+import type { PurchaseChange } from './fills.ts'
 import type { ImportDialect } from './imports.ts'
-import { IS_LISTED, recordedDetails, storedPurchase } from './recorded.ts'
+import { IS_LISTED, recordedDetails, storedFills, storedPurchase } from './recorded.ts'
 
 /** The steps of `recordPurchase` that differ between the databases. */
 export interface RecordDialect {
@@ -38,10 +39,16 @@ export interface RecordDialect {
     item: number,
   ): Program<void>
   /**
-   * Records the previous status of a purchase for an undo, and sets the new one. One that is now
-   * `purchased` is not delivered yet.
+   * Changes a purchase, and records the change for an undo. If `isUndelivered`, a purchase that may
+   * be delivered and was not delivered before is not delivered yet.
    */
-  changeStatus(store: number, updated: number, purchase: number, status: number): Program<void>
+  changePurchase(
+    store: number,
+    updated: number,
+    purchase: number,
+    change: PurchaseChange,
+    isUndelivered: boolean,
+  ): Program<void>
 }
 
 export function recordMethod(
@@ -81,11 +88,15 @@ export function recordMethod(
       yield* noteRepeat(store, found)
       return { outcome: 'skipped', purchase: stored }
     }
+    const { status, fills } = repeat
+    const isAdvance = status !== stored.status
     const updated = yield* insertImport(store, import_id, undefined, [row], options)
-    yield* run(PRECEDE_RUNNING, updated, store)
-    const status = PURCHASE_STATUSES.indexOf(row.status)
-    yield* dialect.changeStatus(store, updated, numberOf(found.seq), status)
-    return { outcome: 'updated', purchase: { ...stored, status: row.status } }
+    const filled = isAdvance ? null : (found.import as number)
+    yield* run(NOTE_UPDATE, updated, store, updated, filled)
+    const isUndelivered = isAdvance || fills.user_id !== undefined
+    const seq = numberOf(found.seq)
+    yield* dialect.changePurchase(store, updated, seq, { status, fills }, isUndelivered)
+    return { outcome: 'updated', purchase: { ...stored, status, ...storedFills(fills) } }
   }
 
   return async (
@@ -159,10 +170,12 @@ const FIND_ITEM = `
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 
 /**
- * Notes that the running import, if there is one, is committed later than an update of a status: it
- * may skip a row because of the update.
+ * Notes that the running import, if there is one, is committed later than an update of a purchase: it
+ * may skip a row because of the update. The parameters are the import of the update, the store, the
+ * import of the update again, and the import whose purchase it only fills, or null.
  */
-export const PRECEDE_RUNNING = `
+export const NOTE_UPDATE = `
   INSERT INTO import_overlaps (import, earlier, rows)
-  SELECT i.seq, ?, 0 FROM imports i
-  WHERE i.store = ? AND i.owner IS NOT NULL AND i.undoes IS NULL`
+  SELECT i.seq, CAST(? AS integer), 0 FROM imports i
+  WHERE i.store = ? AND i.owner IS NOT NULL AND i.undoes IS NULL
+  UNION ALL SELECT CAST(? AS integer), i.seq, 1 FROM imports i WHERE i.seq = CAST(? AS integer)`

@@ -1,6 +1,6 @@
 import type { ImportDetails, ImportTotal } from '../../../domain/import.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import type { NewPurchase, Purchase } from '../../../domain/purchase.ts'
+import type { Fills, NewPurchase, Purchase } from '../../../domain/purchase.ts'
 import type { WriteOptions } from '../records.ts'
 
 /**
@@ -58,6 +58,11 @@ export const RECORDED_GAP = 2 ** 16
 export function metadataText({ metadata }: Pick<NewPurchase, 'metadata'>): string | null {
   for (const _ in metadata) return JSON.stringify(metadata)
   return null
+}
+
+/** The stored form of filled values. */
+export function storedFills({ expires_at, ...fills }: Fills): Partial<Purchase> {
+  return expires_at === undefined ? fills : { ...fills, expires_at: formatInstant(expires_at) }
 }
 
 /** The stored form of a new purchase. Shares no metadata with it. */

@@ -1,13 +1,15 @@
 import { isOneOrder } from '../../../domain/order.ts'
 import {
-  type Comparison,
   compareRepeat,
   countUnequal,
+  type Fills,
   isLater,
   MAX_ORDER_PURCHASES,
+  NO_FILLS,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
+  type RepeatRules,
   type StoredIdentity,
   type UnequalField,
 } from '../../../domain/purchase.ts'
@@ -16,6 +18,7 @@ import type { Dialect } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
 import type { AdvancedRows, RepeatedRow, RowOutcomes, StatusRow } from '../records.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
+import { filledOf, type PurchaseChange } from './fills.ts'
 import type { Lease } from './imports.ts'
 import { type Seen, type SeenRows, seenKey } from './seen-rows.ts'
 
@@ -23,7 +26,8 @@ import { type Seen, type SeenRows, seenKey } from './seen-rows.ts'
 export interface RepeatDialect {
   /**
    * Finds purchases. The parameters are a JSON array of transaction ids and the store. `import` is
-   * null for a purchase that was deleted with its user.
+   * null for a purchase that was deleted with its user, and `filled` for one that the running import
+   * has not changed.
    */
   readonly findKnown: string
   /**
@@ -31,8 +35,8 @@ export interface RepeatDialect {
    * are the store, and a JSON array of order ids.
    */
   readonly findOrders: string
-  /** Adds new statuses for the commit. */
-  addChanges(lease: Lease, changes: Changes): Program<void>
+  /** Adds changes for the commit. Each has all that the import changes of its purchase. */
+  addChanges(lease: Lease, changes: readonly ChangeOf[]): Program<void>
 }
 
 /** The stored purchase with a transaction id, including changes by the running import. */
@@ -41,10 +45,19 @@ interface Known {
   readonly import: number | null
   readonly purchased_at: number
   identity: StoredIdentity
+  /** What the running import has filled; undefined if it has not changed the purchase. */
+  fills: Fills | undefined
 }
 
-/** The new statuses of purchases. */
-export type Changes = ReadonlyMap<Known, PurchaseStatus>
+/** The change of a purchase that an import has added. */
+export interface ChangeOf extends PurchaseChange {
+  readonly seq: number
+  readonly import: number | null
+}
+
+function changeOf({ seq, import: added, identity, fills = NO_FILLS }: Known): ChangeOf {
+  return { seq, import: added, status: identity.status, fills }
+}
 
 /** A row to compare. `sku` holds the `seq` of the item. */
 interface Sent extends PurchaseIdentity {
@@ -54,7 +67,7 @@ interface Sent extends PurchaseIdentity {
 }
 
 interface Comparing {
-  readonly comparison: Comparison
+  readonly rules: RepeatRules
   /** The `seq` of the first row that is added. */
   readonly first: number
   /** The rows of earlier calls. The caller adds those of this call. */
@@ -62,19 +75,19 @@ interface Comparing {
 }
 
 /**
- * Compares rows with the stored purchases and with earlier rows of the file, and adds the new
- * statuses for the commit. `fresh` has the rows whose transaction ids are not stored.
+ * Compares rows with the stored purchases and with earlier rows of the file, and adds the changes
+ * for the commit. `fresh` has the rows whose transaction ids are not stored.
  */
 export function* compareRows<T extends Sent>(
   sql: Dialect,
   dialect: RepeatDialect,
   lease: Lease,
   rows: readonly T[],
-  { comparison, first, seenRows }: Comparing,
+  { rules, first, seenRows }: Comparing,
 ): Program<{ readonly result: RowOutcomes; readonly fresh: readonly T[]; readonly seen: Seen }> {
   const known = yield* findKnown(dialect, lease, rows)
   const fresh = new Map<Known, T>()
-  const changes = new Map<Known, PurchaseStatus>()
+  const changes = new Set<Known>()
   const conflicts: { line: number; field: PurchaseField }[] = []
   const repeated: RepeatedRow[] = []
   const counts = { skipped: 0, updated: 0 }
@@ -92,6 +105,13 @@ export function* compareRows<T extends Sent>(
   const addSeen = (stored: Known, status: PurchaseStatus, time: number) => {
     seen.set(seenKey(stored.seq, status), time === stored.purchased_at ? 'stored' : time)
   }
+  const change = (stored: Known, { status, fills }: PurchaseChange) => {
+    stored.identity = { ...stored.identity, status, ...fills }
+    stored.fills = { ...stored.fills, ...fills }
+    const added = fresh.get(stored)
+    if (added) fresh.set(stored, { ...added, status, ...fills })
+    else changes.add(stored)
+  }
 
   // Compares one row after the other, because two of them may have the same transaction id.
   for (const row of rows) {
@@ -99,7 +119,7 @@ export function* compareRows<T extends Sent>(
     const stored = known.get(id)
     if (!stored) {
       const seq = first + fresh.size
-      const added = { seq, import: lease.import, purchased_at, identity: row }
+      const added = { seq, import: lease.import, purchased_at, identity: row, fills: NO_FILLS }
       known.set(id, added)
       fresh.set(added, row)
       continue
@@ -108,7 +128,7 @@ export function* compareRows<T extends Sent>(
       counts.skipped++
       continue
     }
-    const compared = compareRepeat(stored.identity, row, comparison)
+    const compared = compareRepeat(stored.identity, row, rules)
     if (compared.outcome === 'conflict') {
       conflicts.push({ line, field: compared.field })
       continue
@@ -119,24 +139,26 @@ export function* compareRows<T extends Sent>(
       continue
     }
     unequal.push(...compared.unequal)
-    if (before !== undefined && compared.outcome === 'skipped') {
+    const isOwn = stored.import === lease.import
+    const isAdvance = compared.status !== stored.identity.status
+    if (before !== undefined && !isAdvance) {
       repeated.push({ line, status, currency: row.currency, price: row.price })
+      if (compared.outcome === 'skipped') continue
+      if (!isOwn && !stored.fills) {
+        counts.skipped--
+        counts.updated++
+      }
+      change(stored, compared)
       continue
     }
     addSeen(stored, status, purchased_at)
     counts[compared.outcome]++
-    if (compared.outcome === 'skipped') {
-      overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
-      continue
-    }
-    const isOwn = stored.import === lease.import
+    if (!isAdvance) overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
+    if (compared.outcome === 'skipped') continue
     if (isOwn) addSeen(stored, stored.identity.status, stored.purchased_at)
-    stored.identity = { ...stored.identity, status }
-    const added = fresh.get(stored)
-    if (added) fresh.set(stored, { ...added, status })
-    else changes.set(stored, status)
+    change(stored, compared)
   }
-  if (changes.size > 0) yield* dialect.addChanges(lease, changes)
+  if (changes.size > 0) yield* dialect.addChanges(lease, Array.from(changes, changeOf))
   yield* addOverlaps(sql, lease, overlaps)
   const result = {
     ...counts,
@@ -161,7 +183,7 @@ export function* advanceStatuses(
   const known = yield* findKnown(dialect, lease, rows)
   const missing = rows.filter(({ transaction_id }) => !known.has(transaction_id))
   const orders = yield* findOrders(dialect, lease, missing)
-  const changes = new Map<Known, PurchaseStatus>()
+  const changes = new Set<Known>()
   const ambiguous: AdvancedRows['ambiguous'][number][] = []
   const counts = { updated: 0, unknown: 0, notLater: 0 }
   for (const { line, transaction_id, status } of rows) {
@@ -181,10 +203,10 @@ export function* advanceStatuses(
     else counts.updated++
     for (const each of later) {
       each.identity = { ...each.identity, status }
-      changes.set(each, status)
+      changes.add(each)
     }
   }
-  if (changes.size > 0) yield* dialect.addChanges(lease, changes)
+  if (changes.size > 0) yield* dialect.addChanges(lease, Array.from(changes, changeOf))
   return { ...counts, ambiguous }
 }
 
@@ -221,17 +243,20 @@ function* findKnown(
 function knownOf(row: Row): Known {
   // The item's `seq` also identifies the item in its store.
   const known = { sku: row.item as number, is_erased: Boolean(row.is_erased) }
+  const identity = PURCHASE_IDENTITIES.readInto(known, row)
+  const filled = row.filled as number | null
   return {
     seq: numberOf(row.seq),
     import: row.import as number | null,
     purchased_at: numberOf(row.purchased_at ?? 0),
-    identity: PURCHASE_IDENTITIES.readInto(known, row),
+    identity,
+    fills: filled === null ? undefined : filledOf(identity, filled),
   }
 }
 
 /**
- * Counts the rows that this import skips because an earlier import had added them. `overlaps` may
- * have this import too. Sorts the earlier imports: two blocks that lock the same rows in different
+ * Counts the rows that this import skips, or only fills, because an earlier import had added them.
+ * `overlaps` may have this import too. Sorts the earlier imports: two blocks that lock the same rows in different
  * orders would deadlock.
  */
 export function* addOverlaps(

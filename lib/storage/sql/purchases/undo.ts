@@ -16,8 +16,8 @@ import { assertOwned, type ImportDialect, type importLeases, type Lease } from '
 const SLICE_ROWS = 2_000
 
 /**
- * Removes the rows that a finished import added, and restores the statuses that it changed. The
- * import must have been committed with `details`. Resolves to undefined while an import into the
+ * Removes the rows that a finished import added, restores the statuses that it changed, and empties
+ * what it filled. The import must have been committed with `details`. Resolves to undefined while an import into the
  * store runs. Does nothing if the import is already undone.
  *
  * One transaction restores the statuses, and sets `undone_at` and an owner, which hide the rows of
@@ -136,7 +136,7 @@ function refusalStatements({
     /** Counts the rows of the import whose status another one changed. */
     own: `
       SELECT count(*) AS n, max(c.purchase) AS last, 0 AS skipped,
-        count(p.seq) AS changed
+        count(CASE WHEN c.changes > 0 THEN p.seq END) AS changed
       FROM (${findOwnChanges}) c LEFT JOIN purchases p
         ON ${isPurchaseOfChange} AND p.import = c.own`,
     /**
@@ -146,7 +146,8 @@ function refusalStatements({
     others: `
       SELECT count(*) AS n, max(c.purchase) AS last,
         count(CASE WHEN EXISTS (
-          SELECT 1 FROM status_changes l WHERE ${isChangedAgain}) THEN 1 END) AS changed,
+          SELECT 1 FROM status_changes l WHERE ${isChangedAgain}
+            AND c.before <> c.after AND l.before <> l.after) THEN 1 END) AS changed,
         count(CASE WHEN EXISTS (
           SELECT 1 FROM purchases p CROSS JOIN import_overlaps l
           WHERE ${isPurchaseOfChange} AND l.earlier = p.import AND (

@@ -1,19 +1,20 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pause } from '../../sql/cleanup.ts'
+import type { Row } from '../../sql/columns.ts'
 import { find, type Program, run } from '../../sql/program.ts'
+import {
+  bitOf,
+  CHANGE_COLUMNS,
+  columnAfter,
+  type PurchaseChange,
+  settingAll,
+  valuesOf,
+} from '../../sql/purchases/fills.ts'
 import type { Connection } from '../connection.ts'
 import { execute } from '../sql.ts'
+import { userKey } from '../user-key.ts'
 
 const SLICE_ROWS = 2_000
-
-interface Change {
-  readonly purchase: number
-  readonly import: number
-  readonly status: number
-  readonly undoes: number | null
-}
-
-const COLUMNS = 'c.purchase, c.import, c.status, i.undoes'
 
 /**
  * The imports `i` with rows in `purchase_changes`. Reads one entry of the index for each import: a
@@ -31,25 +32,28 @@ export const IF_APPLIED = `AND NOT EXISTS (
   SELECT 1 FROM ${CHANGING_IMPORTS} WHERE i.store = s.seq AND i.owner IS NULL)`
 
 const FIND_CHANGES = `
-  SELECT ${COLUMNS} FROM ${CHANGING_IMPORTS} AND i.owner IS NULL
+  SELECT c.purchase, i.undoes FROM ${CHANGING_IMPORTS} AND i.owner IS NULL
   CROSS JOIN purchase_changes c ON c.import = i.seq LIMIT ?`
 const FIND_CHANGE = `
-  SELECT ${COLUMNS} FROM purchase_changes c JOIN imports i ON i.seq = c.import
+  SELECT c.purchase, i.undoes FROM purchase_changes c JOIN imports i ON i.seq = c.import
   WHERE i.owner IS NULL AND c.purchase = ?`
 const RECORD_CHANGE = `
-  INSERT INTO status_changes (import, purchase, before, after)
-  SELECT ?, seq, status, ? FROM purchases WHERE seq = ?`
+  INSERT INTO status_changes (import, purchase, before, after, filled)
+  SELECT c.import, p.seq, p.status, c.status, c.filled
+  FROM purchase_changes c JOIN purchases p ON p.seq = c.purchase WHERE c.purchase = ?`
+const APPLY_CHANGE = `
+  UPDATE purchases AS p SET status = c.status, ${settingAll(columnAfter)}
+  FROM purchase_changes c WHERE c.purchase = p.seq AND p.seq = ?`
 
 /**
- * Moves the status changes of committed imports from `purchase_changes` to `purchases`. Reads
+ * Moves the changes of committed imports from `purchase_changes` to `purchases`. Reads
  * combine both tables, so they show these changes since the commit. Also records the previous
  * statuses, which an undo restores. The changes of an undo need no such record.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>
     db.transaction(() => {
-      const changes = db.all(FIND_CHANGES, SLICE_ROWS)
-      for (const change of changes as unknown as Change[]) execute(db, applyChange(change))
+      for (const row of db.all(FIND_CHANGES, SLICE_ROWS)) execute(db, applyWaiting(row))
     })
   while (db.find(FIND_CHANGES, 1)) {
     await applySlice()
@@ -58,17 +62,60 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
 }
 
 /**
- * Sets the status of a purchase for an import. If `purchase_changes` still has an earlier change of
- * the purchase, applies the earlier change first.
+ * Changes a purchase for an import. If `purchase_changes` still has an earlier change of the
+ * purchase, applies the earlier change first.
  */
-export function* changeStatus(seq: number, purchase: number, status: number): Program<void> {
+export function* changePurchase(
+  store: number,
+  seq: number,
+  purchase: number,
+  change: PurchaseChange,
+): Program<void> {
   const waiting = yield* find(FIND_CHANGE, purchase)
-  if (waiting) yield* applyChange(waiting as unknown as Change)
-  yield* applyChange({ purchase, import: seq, status, undoes: null })
+  if (waiting) yield* applyWaiting(waiting)
+  yield* addChange(store, seq, purchase, change)
+  yield* run(RECORD_CHANGE, purchase)
+  yield* applyChange(purchase)
 }
 
-function* applyChange({ purchase, import: seq, status, undoes }: Change): Program<void> {
-  if (undoes === null) yield* run(RECORD_CHANGE, seq, status, purchase)
-  yield* run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
+/**
+ * Adds a change of a purchase. Writes the entry of a filled user at once: until the commit, it has
+ * no effect. Returns false if another import changes the purchase.
+ */
+export function* addChange(
+  store: number,
+  seq: number,
+  purchase: number,
+  change: PurchaseChange,
+): Program<boolean> {
+  const { user_id } = change.fills
+  if (user_id !== undefined) yield* run(ADD_USER_ENTRY, userKey(store, user_id), purchase)
+  return (yield* run(ADD_CHANGE, purchase, seq, ...valuesOf(change))) > 0
+}
+
+const ADD_USER_ENTRY = 'INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING'
+const NAMES = Object.keys(CHANGE_COLUMNS)
+const ADD_CHANGE = `
+  INSERT INTO purchase_changes (purchase, import, ${NAMES.join()})
+  VALUES (?, ?, ${NAMES.map(() => '?').join()})
+  ON CONFLICT (purchase) DO UPDATE SET ${NAMES.map((name) => `${name} = excluded.${name}`).join()}
+  WHERE import = excluded.import`
+
+function* applyWaiting({ purchase, undoes }: Row): Program<void> {
+  if (undoes === null) yield* run(RECORD_CHANGE, purchase as number)
+  else yield* run(DELETE_USER_ENTRY, purchase as number)
+  yield* applyChange(purchase as number)
+}
+
+/** Deletes the entry of a user that an undo removes. */
+const DELETE_USER_ENTRY = `
+  DELETE FROM purchase_users WHERE (user_key, purchase) IN (
+    SELECT user_key(i.store, p.user_id), p.seq FROM purchase_changes c
+    JOIN imports i ON i.seq = c.import JOIN purchases p ON p.seq = c.purchase
+    WHERE c.purchase = ? AND c.filled & ${bitOf('user_id')} > 0 AND p.user_id IS NOT NULL)`
+
+/** Moves a change into its purchase. */
+export function* applyChange(purchase: number): Program<void> {
+  yield* run(APPLY_CHANGE, purchase)
   yield* run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
 }

@@ -81,10 +81,10 @@ export function createImport(
       while (results.length < steps) results.push(...(await runSlice(advanceSlice)))
       return sumAdvanced(results)
     },
-    async add(rows, comparison) {
+    async add(rows, rules) {
       isFinished = false
       const { entries, unknown } = execute(db, entriesOf(rows))
-      const appended = await runSlice(() => rowWriter.append(entries, comparison))
+      const appended = await runSlice(() => rowWriter.append(entries, rules))
       // Indexes no more than needed, because `rows` stay in memory until `add` ends. Otherwise V8
       // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
       const indexed = await indexWhile(() => rowWriter.isBlockFull)

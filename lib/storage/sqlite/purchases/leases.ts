@@ -1,5 +1,6 @@
 import { createPause } from '../../sql/cleanup.ts'
 import { run } from '../../sql/program.ts'
+import { STATUS_BEFORE } from '../../sql/purchases/fills.ts'
 import { type ImportDialect, type Lease, renewLease } from '../../sql/purchases/imports.ts'
 import { RECORDED_GAP } from '../../sql/purchases/recorded.ts'
 import type { Connection } from '../connection.ts'
@@ -42,6 +43,7 @@ export function importDialect(db: Connection): ImportDialect {
         if (!execute(db, renewLease(dialect, lease))) return undefined
         const deleted = deleteRows(db, lease, from, last, most)
         if (deleted !== undefined) return deleted + 1
+        if (deleteChanges(db, lease, most) > 0) return from
         return REFERENCES.some((sql) => db.run(sql, lease.import, most) > 0) ? from : undefined
       })
     },
@@ -83,6 +85,7 @@ function deleteRows(db: Connection, lease: Lease, from: number, last: number, mo
   const end = performance.now() + SLICE_MS
   const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
   const hasWaiting = db.find(FIND_WAITING, store, from)
+  const hasChanges = db.find(FIND_CHANGE, from, last)
   const rows = db.all(FIND_PURCHASES, from, last, most) as unknown as FoundRow[]
   let read: number | undefined
   for (const { seq, transaction_id, user_id, import: owner } of rows) {
@@ -93,6 +96,7 @@ function deleteRows(db: Connection, lease: Lease, from: number, last: number, mo
     else db.run(DELETE_TRANSACTION, ...key, seq)
     if (user_id !== null) db.run(DELETE_USER_ENTRY, userKey(store, user_id), seq)
     if (hasWaiting) db.run('DELETE FROM deliveries WHERE store = ? AND purchase = ?', store, seq)
+    if (hasChanges) db.run('DELETE FROM status_changes WHERE purchase = ?', seq)
     db.run('DELETE FROM purchases WHERE seq = ?', seq)
     if (performance.now() > end) break
   }
@@ -107,6 +111,7 @@ interface FoundRow {
 }
 
 const FIND_WAITING = 'SELECT 1 FROM deliveries WHERE store = ? AND purchase >= ? LIMIT 1'
+const FIND_CHANGE = 'SELECT 1 FROM status_changes WHERE purchase BETWEEN ? AND ? LIMIT 1'
 const FIND_PURCHASES = `
   SELECT seq, import, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ?
   ORDER BY seq LIMIT ?`
@@ -119,12 +124,27 @@ const MARK_DELETED =
 const DELETE_TRANSACTION =
   'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'
 
+/** Deletes changes that an import has not committed. Returns how many. */
+function deleteChanges(db: Connection, lease: Lease, most: number): number {
+  const changes = db.all(FIND_CHANGES, lease.import, most)
+  for (const { purchase, user_id } of changes as unknown as FoundChange[]) {
+    if (user_id !== null) db.run(DELETE_USER_ENTRY, userKey(lease.store, user_id), purchase)
+    db.run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
+  }
+  return changes.length
+}
+
+interface FoundChange {
+  readonly purchase: number
+  readonly user_id: string | null
+}
+
+const FIND_CHANGES = 'SELECT purchase, user_id FROM purchase_changes WHERE import = ? LIMIT ?'
+
 /** Deletes what refers to an import, a slice at a time. The parameters are its `seq` and a limit. */
 const REFERENCES = [
   `DELETE FROM status_changes WHERE (import, purchase) IN (
     SELECT import, purchase FROM status_changes WHERE import = ? LIMIT ?)`,
-  `DELETE FROM purchase_changes WHERE purchase IN (
-    SELECT purchase FROM purchase_changes WHERE import = ? LIMIT ?)`,
   `DELETE FROM import_overlaps WHERE (import, earlier) IN (
     SELECT import, earlier FROM import_overlaps WHERE import = ? LIMIT ?)`,
   `DELETE FROM import_overlaps WHERE (import, earlier) IN (
@@ -138,12 +158,12 @@ const DELETE_UNDO = `
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
 /**
- * Adds the previous statuses of the next purchases whose status the import changed. Compares the
+ * Adds the previous values of the next purchases that the import changed. Compares the
  * import too: SQLite may have given the `seq` of a deleted purchase to one of another import.
  */
 const ADD_CHANGES = `
-  INSERT INTO purchase_changes (purchase, import, status)
-  SELECT c.purchase, ?, c.before FROM status_changes c CROSS JOIN purchases p
+  INSERT INTO purchase_changes (purchase, import, status, filled)
+  SELECT c.purchase, ?, ${STATUS_BEFORE}, c.filled FROM status_changes c CROSS JOIN purchases p
   WHERE c.import = ? AND p.seq = c.purchase AND p.import <> c.import AND c.purchase > (
     SELECT coalesce(max(purchase), 0) FROM purchase_changes WHERE import = ?)
   ORDER BY c.purchase LIMIT ?`

@@ -1,7 +1,7 @@
 import { MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { find, type Program, run } from '../../sql/program.ts'
-import { IS_DELIVERABLE, IS_PURCHASED, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
+import { IS_DELIVERABLE, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'
 import { entryOf } from '../../sql/purchases/entries.ts'
 import type { RecordDialect } from '../../sql/purchases/record.ts'
 import { isBeingUndone } from '../../sql/purchases/undo.ts'
@@ -10,7 +10,7 @@ import type { Connection } from '../connection.ts'
 import { DIALECT } from '../sql.ts'
 import { seqOfStore } from '../stores.ts'
 import { userKey } from '../user-key.ts'
-import { changeStatus } from './changes.ts'
+import { changePurchase } from './changes.ts'
 import { insertRows } from './rows.ts'
 import { STATUS_CHANGES } from './status-changes.ts'
 import { CURRENT } from './summaries.ts'
@@ -32,9 +32,9 @@ export function recordDialect(db: Connection): RecordDialect {
       const user = userKey(store, row.user_id)
       yield* run('INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING', user, seq)
     },
-    *changeStatus(store, updated, purchase, status) {
-      yield* changeStatus(updated, purchase, status)
-      yield* run(AWAIT_PURCHASED, store, purchase)
+    *changePurchase(store, updated, purchase, change, isUndelivered) {
+      yield* changePurchase(store, updated, purchase, change)
+      if (isUndelivered) yield* run(AWAIT_CHANGED, store, purchase)
     },
   }
 }
@@ -43,7 +43,7 @@ const INSERT_WAITING = `
   INSERT INTO deliveries AS d (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq = ?`
 const AWAIT_DELIVERY = `${INSERT_WAITING} AND ${IS_DELIVERABLE} ${UNLESS_DELIVERED}`
-const AWAIT_PURCHASED = `${INSERT_WAITING} AND ${IS_PURCHASED} ON CONFLICT DO NOTHING`
+const AWAIT_CHANGED = `${INSERT_WAITING} AND ${IS_DELIVERABLE} ON CONFLICT DO NOTHING`
 
 const FOUND = `
   SELECT ${purchaseColumns(CURRENT)}, p.import, c.import AS changed_by,

@@ -1,11 +1,10 @@
 import {
-  type Comparison,
   MAX_ORDER_PURCHASES,
   PURCHASE_STATUSES,
   type PurchaseStatus,
+  type RepeatRules,
 } from '../../../domain/purchase.ts'
 import { TillError } from '../../../errors.ts'
-import { run } from '../../sql/program.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import { addOverlaps, compareRows, type RepeatDialect } from '../../sql/purchases/repeats.ts'
 import { NO_ROWS, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
@@ -14,18 +13,19 @@ import type { RowOutcomes } from '../../sql/records.ts'
 import { PURCHASE_IDENTITIES } from '../../sql/tables.ts'
 import type { Connection } from '../connection.ts'
 import { DIALECT, execute } from '../sql.ts'
+import { addChange, applyChange } from './changes.ts'
+import { CURRENT } from './summaries.ts'
 
-const IDENTITY = ['item', ...PURCHASE_IDENTITIES.names.filter((name) => name !== 'status')]
-const identityColumns = (table: string) => IDENTITY.map((name) => `${table}.${name}`).join(', ')
+const CURRENT_IDENTITY = Object.entries(CURRENT).map(([name, sql]) => `${sql} AS ${name}`)
 
 export const REPEATS: RepeatDialect = {
   findKnown: `
-    SELECT t.transaction_id, t.purchase AS seq, s.import, s.purchased_at,
-      ${identityColumns('s')}, coalesce(c.status, s.status) AS status, e.is_deleted IS NOT NULL AS is_erased
+    SELECT t.transaction_id, t.purchase AS seq, p.import, p.purchased_at, p.item, p.quantity,
+      ${CURRENT_IDENTITY.join(', ')}, c.filled, e.is_deleted IS NOT NULL AS is_erased
     FROM json_each(?) sent
     CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = sent.value
-    LEFT JOIN purchases s ON s.seq = t.purchase
-    LEFT JOIN purchase_changes c ON c.purchase = s.seq
+    LEFT JOIN purchases p ON p.seq = t.purchase
+    LEFT JOIN purchase_changes c ON c.purchase = p.seq
     LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id`,
   findOrders: `
     SELECT id, purchases FROM (
@@ -35,20 +35,14 @@ export const REPEATS: RepeatDialect = {
         LIMIT ${MAX_ORDER_PURCHASES + 1})) AS purchases
       FROM json_each(?) sent)
     WHERE purchases <> '[]'`,
-  *addChanges({ import: seq }, changes) {
-    for (const [{ seq: purchase, import: other }, status] of changes) {
-      const code = PURCHASE_STATUSES.indexOf(status)
-      // Changes a row of this import directly: no read returns it.
-      if (other === seq) yield* run(SET_STATUS, code, purchase)
-      else if ((yield* run(ADD_CHANGE, purchase, seq, code)) === 0) throw changedByAnother()
+  *addChanges({ import: seq, store }, changes) {
+    for (const change of changes) {
+      if (!(yield* addChange(store, seq, change.seq, change))) throw changedByAnother()
+      // Applies the change of a row of this import now: no read returns it.
+      if (change.import === seq) yield* applyChange(change.seq)
     }
   },
 }
-
-const SET_STATUS = 'UPDATE purchases SET status = ? WHERE seq = ?'
-const ADD_CHANGE = `
-  INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
-  ON CONFLICT (purchase) DO UPDATE SET status = excluded.status WHERE import = excluded.import`
 
 /** Does not happen while each import has the lease of its store. */
 function changedByAnother() {
@@ -56,7 +50,7 @@ function changedByAnother() {
 }
 
 interface Comparing {
-  readonly comparison: Comparison
+  readonly rules: RepeatRules
   /** The rows that earlier calls compared. Adds those of this call. */
   readonly seenRows: SeenRows
   /** Returns the line of an appended row. */
@@ -72,7 +66,7 @@ export function compareAppended(
   lease: Lease,
   purchases: readonly number[],
   added: number,
-  { comparison, seenRows, lineOf }: Comparing,
+  { rules, seenRows, lineOf }: Comparing,
 ): RowOutcomes {
   const appended = JSON.stringify(purchases)
   const { count, ...outcomes } = deleteIdentical(db, lease, appended, seenRows, lineOf)
@@ -83,7 +77,7 @@ export function compareAppended(
     const line = lineOf(seq)
     return PURCHASE_IDENTITIES.readInto({ seq, transaction_id, sku, line, purchased_at }, row)
   })
-  const comparing = { comparison, first: 0, seenRows } // all rows are stored, none is added
+  const comparing = { rules, first: 0, seenRows } // all rows are stored, none is added
   const compared = compareRows(DIALECT, REPEATS, lease, rows, comparing)
   const { result, seen } = execute(db, compared)
   seenRows.addAll(seen)
@@ -156,16 +150,17 @@ const FIND_ROWS = `
  * import of the stored purchase. The two arrays have the same order.
  */
 const FIND_IDENTICAL = `
-  SELECT s.import AS earlier, m.status, json_group_array(m.seq) AS purchases,
-    json_group_array(s.seq) AS stored FROM json_each(?) e
+  SELECT p.import AS earlier, m.status, json_group_array(m.seq) AS purchases,
+    json_group_array(p.seq) AS stored FROM json_each(?) e
   JOIN purchases m ON m.seq = e.value
   JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
-  JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
-  LEFT JOIN purchase_changes c ON c.purchase = s.seq
-  WHERE m.item = s.item AND m.quantity = s.quantity AND m.purchased_at = s.purchased_at
-    AND m.user_id IS s.user_id AND m.price IS s.price AND m.currency IS s.currency
-    AND m.expires_at IS s.expires_at AND m.status = coalesce(c.status, s.status)
-  GROUP BY s.import, m.status`
+  JOIN purchases p ON p.seq = t.purchase AND p.seq <> m.seq
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq
+  WHERE m.item = p.item AND m.quantity = p.quantity AND m.purchased_at = p.purchased_at
+    AND ${Object.entries(CURRENT)
+      .map(([name, sql]) => `m.${name} IS ${sql}`)
+      .join(' AND ')}
+  GROUP BY p.import, m.status`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
 
 interface AppendedRow {
@@ -176,7 +171,8 @@ interface AppendedRow {
 }
 
 const FIND_REPEATED = `
-  SELECT m.seq, m.transaction_id, m.purchased_at, ${identityColumns('m')}, m.status
+  SELECT m.seq, m.transaction_id, m.purchased_at, m.item,
+    ${PURCHASE_IDENTITIES.names.map((name) => `m.${name}`).join(', ')}
   FROM json_each(?) e
   CROSS JOIN purchases m ON m.seq = e.value
   CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id

@@ -1,4 +1,4 @@
-import type { Comparison } from '../../../domain/purchase.ts'
+import type { RepeatRules } from '../../../domain/purchase.ts'
 import type { Entry } from '../../sql/purchases/entries.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import { NO_ROWS } from '../../sql/purchases/row-outcomes.ts'
@@ -35,7 +35,7 @@ export function createRowWriter(db: Connection, lease: Lease, first_purchase: nu
   let block = { ...waiting, first: 1, last: 0 }
   let next = first_purchase
   let lastId = ''
-  let comparison: Comparison = 'all'
+  let rules: RepeatRules = {}
   const seenRows = createSeenRows()
 
   const waitingIds = () => waiting.rows + block.last - block.first + 1
@@ -49,7 +49,7 @@ export function createRowWriter(db: Connection, lease: Lease, first_purchase: nu
       const chunk = chunks.findLast(({ first }) => first <= purchase) as Chunk
       return chunk.lines[purchase - chunk.first] as number
     }
-    return compareAppended(db, lease, purchases, added, { comparison, seenRows, lineOf })
+    return compareAppended(db, lease, purchases, added, { rules, seenRows, lineOf })
   }
 
   const indexSlice = (): RowOutcomes => {
@@ -68,8 +68,8 @@ export function createRowWriter(db: Connection, lease: Lease, first_purchase: nu
 
   return {
     /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
-    append(rows: readonly Entry[], compares: Comparison = 'all'): RowOutcomes {
-      comparison = compares
+    append(rows: readonly Entry[], given: RepeatRules = {}): RowOutcomes {
+      rules = given
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)

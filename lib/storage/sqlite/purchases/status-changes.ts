@@ -3,9 +3,10 @@ import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
 import { CURRENT } from './summaries.ts'
 
 const FIND_OWN_CHANGES = `
-  SELECT DISTINCT l.purchase, x.seq AS own FROM imports x CROSS JOIN status_changes l
+  SELECT l.purchase, x.seq AS own,
+    count(CASE WHEN l.before <> l.after THEN 1 END) AS changes FROM imports x CROSS JOIN status_changes l
   WHERE x.seq = ? AND l.purchase BETWEEN max(x.first_purchase, ? + 1) AND x.last_purchase
-  ORDER BY l.purchase LIMIT ?`
+  GROUP BY l.purchase, x.seq ORDER BY l.purchase LIMIT ?`
 
 const FINISHED = `
   SELECT seq FROM imports WHERE import_id = ? AND owner IS NULL AND undone_at IS NULL`
