@@ -9,6 +9,7 @@ import { itemCommands } from './commands/items.ts'
 import { openapi } from './commands/openapi.ts'
 import { projectCommands } from './commands/projects.ts'
 import { purchaseCommands } from './commands/purchases.ts'
+import { purchasesExplain } from './commands/purchases-explain.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { serve } from './commands/serve.ts'
 import { storeCommands } from './commands/stores.ts'
@@ -21,7 +22,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   Server: [serve, openapi, conformance],
   'Accounts and their keys': accountCommands,
   'Projects, stores and items': [...projectCommands, ...storeCommands, ...itemCommands],
-  Purchases: [purchasesImport, ...purchaseCommands],
+  Purchases: [purchasesImport, purchasesExplain, ...purchaseCommands],
   Users: userCommands,
   'Catalog in a file': catalogCommands,
   Imports: importCommands,

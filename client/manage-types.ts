@@ -6,6 +6,7 @@ import type {
   AccountKey as StoredKey,
 } from '../lib/domain/account.ts'
 import type { PlanOptions } from '../lib/domain/catalog.ts'
+import type { ExplainedFile } from '../lib/domain/explanation.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportSummary } from '../lib/domain/import.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
@@ -14,6 +15,7 @@ import type { PurchaseFile } from './types.ts'
 
 export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { CatalogPlan, PlannedChange as CatalogChange } from '../lib/domain/catalog.ts'
+export type { ExplainedColumn, Question } from '../lib/domain/explanation.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type {
   ImportRecord,
@@ -107,6 +109,11 @@ export interface CatalogRequest extends PlanOptions {
   readonly project_id: string
   readonly catalog: JsonObject
 }
+
+export type FileToExplain = Pick<PurchaseFile, 'store_id' | 'file' | 'onProgress'>
+
+/** The `layout` is missing for a known format, and if no layout can be proposed. */
+export type Explanation = ExplainedFile & { readonly layout?: object }
 
 export interface ImportFile extends PurchaseFile {
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */

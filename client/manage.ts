@@ -1,7 +1,7 @@
 import { type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
-import type { ImportFile, ImportResult } from './manage-types.ts'
+import type { Explanation, FileToExplain, ImportFile, ImportResult } from './manage-types.ts'
 import { type Answer, JSON_TYPE, withQuery } from './message.ts'
 import {
   assertOptions,
@@ -16,7 +16,7 @@ import {
 } from './options.ts'
 import { randomHex } from './random.ts'
 import { createSender, LONG_TIMEOUT, type Request } from './retry.ts'
-import { createUpload } from './upload.ts'
+import { createForm, createUpload } from './upload.ts'
 
 export { type ErrorDetail, TillError } from './errors.ts'
 export type * from './manage-types.ts'
@@ -67,6 +67,17 @@ export function createManageClient(options: ManageOptions) {
   return {
     ...calls,
     account: calls.account.get,
+    purchases: {
+      ...calls.purchases,
+      /** Proposes a layout for a file. Imports and stores nothing. */
+      explain: async ({ store_id, ...file }: FileToExplain, options: CallOptions = {}) => {
+        assertOptions(options, callRules)
+        const { path } = fill('POST /stores/:store_id/explanations', store_id)
+        const { timeout = LONG_TIMEOUT } = options
+        const answer = await send(createForm(path, {}, file), { ...options, timeout })
+        return bodyOf<Explanation>(answer)
+      },
+    },
     imports: {
       ...calls.imports,
       /** Imports a file. Rejects with `invalid_purchases` and up to 1,000 mistakes of the file. */

@@ -39,7 +39,7 @@ function readingFields({
  * Creates the request that sends a file with other fields as a form. Browsers send it with
  * XMLHttpRequest, because their `fetch` reports no progress. Other runtimes stream it.
  */
-function createForm(
+export function createForm(
   path: string,
   fields: { readonly [name: string]: string },
   input: Pick<PurchaseFile, 'file' | 'fileName' | 'onProgress'>,

@@ -1,4 +1,5 @@
 export { formatErrorReport } from './csv/error-report.ts'
+export type { Explanation } from './csv/explain/interface.ts'
 export type { ItemColumnsOptions } from './csv/items.ts'
 export { type LayoutColumns, type LayoutFile, MAX_LAYOUT_BYTES } from './csv/layout-file.ts'
 export type { ColumnMap } from './csv/options.ts'
@@ -25,6 +26,7 @@ export {
 } from './domain/catalog.ts'
 export { formatAmount } from './domain/currency.ts'
 export { WEBHOOK_EVENTS, type WebhookEventType } from './domain/event.ts'
+export type { ExplainedColumn, Question } from './domain/explanation.ts'
 export type { JsonObject, JsonSchema } from './domain/fields.ts'
 export type {
   ImportDetails,
@@ -164,6 +166,7 @@ export type {
   SealedSecrets,
 } from './services/operator.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
+export type { ExplainRequest } from './services/purchases/explain.ts'
 export type { ImportRequest, ImportResult } from './services/purchases/file-import.ts'
 export type { ImportPage, Imports } from './services/purchases/imports.ts'
 export type {

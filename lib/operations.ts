@@ -271,6 +271,17 @@ export const operations = [
     isReport: true,
   }),
 
+  op('purchases.explain', 'POST /stores/:store_id/explanations', 'explainFile', 'Explanation', {
+    scope: 'read',
+    summary: 'Propose a layout for a file of any shop',
+    description:
+      'Reads the first 10,000 rows. Imports and stores nothing. The answer asks what the file cannot tell.',
+    body: 'ExplainForm',
+    isUpload: true,
+    isLong: true,
+    errors: ['invalid_purchases'],
+  }),
+
   op('imports.list', 'GET /stores/:store_id/imports', 'listImports', 'ImportPage', {
     scope: 'read',
     summary: 'List the imports into a store',

@@ -47,6 +47,17 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
   return { body: { ...(!dryRun && { import_id }), ...counts } }
 }
 
+/** `POST /stores/{store_id}/explanations`: proposes a layout for the file of a form. */
+export async function explainFile({ till, caller, body, params }: Call<KeyedAccount, Upload>) {
+  try {
+    const { file } = body
+    if (!file) throw missingParts({ file })
+    return { body: await till.purchases.explain(caller, { store_id: params.store_id, file }) }
+  } finally {
+    await body.discard()
+  }
+}
+
 type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes'>
 
 /**

@@ -10,11 +10,11 @@ import {
 import { type Operation, operations } from '../../lib/operations.ts'
 import { noBody, optionalJson } from '../body.ts'
 import { keyOnly } from '../credentials.ts'
-import { createImport } from '../handlers/purchases.ts'
+import { createImport, explainFile } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
 import { StreamedBody } from '../representation.ts'
 import { type AnyRoute, type Call, type Result, type RouteDescription, route } from '../route.ts'
-import { form } from '../upload.ts'
+import { form, type Upload } from '../upload.ts'
 import { type Handler, handlers, type OperationName } from './handlers.ts'
 
 /** An operation whose names the compiler has checked. */
@@ -31,6 +31,16 @@ const NOT_FOUND = [
   ['/webhooks/:', 'webhook_not_found'],
 ] as const
 
+type UploadName = Extract<(typeof operations)[number], { readonly isUpload: true }>['name']
+
+/** The handlers of the operations whose body is a form with a file. */
+const uploads: {
+  readonly [N in UploadName]: (call: Call<KeyedAccount, Upload>) => Promise<Result>
+} = {
+  'purchases.explain': explainFile,
+  'imports.create': createImport,
+}
+
 /** The routes of the management API, which are served only with the option `manage`. */
 export const manageRoutes = (operations satisfies readonly CheckedOperation[]).map(createRoute)
 
@@ -46,8 +56,10 @@ function createRoute(operation: CheckedOperation): AnyRoute {
     // Reports may take minutes, and have turns of their own in the library.
     isInTurn: isRead && isReport !== true,
   }
-  if (operation.isUpload)
-    return route(method, BASE + path, credential, form, createImport, description)
+  if (operation.isUpload) {
+    const upload = uploads[operation.name as UploadName]
+    return route(method, BASE + path, credential, form, upload, description)
+  }
   const readBody = isRead ? noBody : optionalJson
   const handler = createHandler(operation, isRead)
   const kind = isReport === undefined ? [] : [kindOf(isReport)]

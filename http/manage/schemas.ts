@@ -39,6 +39,11 @@ export function createManagedSchemas() {
   return {
     ...withoutPathFields(createManageSchemas()),
     ManagedImportForm: importForm,
+    ExplainForm: {
+      type: 'object',
+      properties: { file: importParts.file },
+      required: ['file'],
+    },
 
     Account: objectOf<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,
@@ -192,6 +197,32 @@ export function createManagedSchemas() {
       passed_over_reasons: listOf('PassedOver'),
       unequal: listOf('UnequalCount'),
       'fitting_preset?': { ...text, description: 'The preset that fits the header of the file.' },
+    }),
+    ExplainedColumn: objectOf<lib.ExplainedColumn>({
+      column: text,
+      'field?': { ...text, description: 'The field that the layout reads from the column.' },
+      seems: text,
+      samples: texts,
+    }),
+    Question: objectOf<lib.Question>({
+      about: { ...text, description: 'The key of the layout that the answer changes.' },
+      question: text,
+      default: { ...text, description: 'What stands in the layout.' },
+    }),
+    MissingField: objectOf({ field: text, reason: text }),
+    Explanation: objectOf<lib.Explanation>({
+      format: {
+        ...text,
+        description: 'What reads the file: a preset, `canonical`, or the proposed `layout`.',
+      },
+      header_line: count,
+      rows: { ...count, description: 'Rows that were examined.' },
+      is_partial: { ...flag, description: 'Whether the file has more rows.' },
+      columns: listOf('ExplainedColumn'),
+      'layout?': object,
+      'missing?': listOf('MissingField'),
+      questions: { ...listOf('Question'), description: 'At most five, the most harmful first.' },
+      remarks: texts,
     }),
     ImportRecord: {
       ...objectOf<Required<lib.ImportRecord>>({

@@ -90,6 +90,7 @@ export const examples = {
     file: 'transaction_id,sku,purchased_at\nT-1001,sword,2026-01-31T12:00:00Z\n',
     dry_run: true,
   },
+  ExplainForm: { file: 'Order No,Article,When\n1001,sword,2026-01-31 12:00\n' },
   ImportUndo: { force: false },
   UserErasure: { delete: false },
   WebhookReplay: { since: '2026-01-31T12:00:00Z' },

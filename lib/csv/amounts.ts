@@ -2,6 +2,7 @@ import { trimBlanks } from '../domain/blanks.ts'
 import { exponentOf, toMinorDigits } from '../domain/currency.ts'
 import type { PurchaseCells, PurchaseField } from '../domain/purchase.ts'
 import type { Format } from './format.ts'
+import { plainSign, SIGNS } from './signs.ts'
 
 /** An amount of a file: its digits with their marks, and the texts before and after them. */
 interface Amount {
@@ -134,7 +135,8 @@ function fits(mark: string, currency: string): boolean {
   const known = signs.get(currency) ?? signsOf(currency)
   if (signs.size >= MAX_CURRENCIES) signs.clear()
   signs.set(currency, known)
-  return known.has(plain(mark))
+  const sign = plainSign(mark)
+  return known.has(sign) || SIGNS[sign] === currency
 }
 
 /** The code of a currency, its narrow sign (`$`), and its wide ones (`CA$`, `US$`). */
@@ -144,10 +146,5 @@ function signsOf(currency: string): ReadonlySet<string> {
       .formatToParts(0)
       .find(({ type }) => type === 'currency')?.value ?? ''
   const found = [of('en', 'narrowSymbol'), of('en', 'symbol'), of('en-CA', 'symbol')]
-  return new Set([currency, ...found].map(plain))
-}
-
-/** Makes `Kr.` equal to `kr`, and the wide `￥` to `¥`. */
-function plain(mark: string): string {
-  return mark.normalize('NFKC').toLowerCase().replace(/\.$/, '')
+  return new Set([currency, ...found].map(plainSign))
 }

@@ -90,5 +90,5 @@ export function checkHeader(header: readonly string[]): string | undefined {
     .some((name) => find(name).length > 0)
   return isHeader
     ? 'The header is one cell: separate cells by commas, semicolons or tabs'
-    : 'This line is one cell, and no header: remove the lines above the header, or use a layout'
+    : 'This line is one cell, and no header: remove the lines above the header, or use a layout, which purchases explain proposes'
 }

@@ -280,7 +280,12 @@ const CASES: readonly Case[] = [
       },
       {
         lines: ['"All amounts in USD, unless specified"', HEADER, `Z1,gold,${MAY(1)}`],
-        mistakes: [['1 unsupported_file', /remove the lines above the header, or use a layout$/]],
+        mistakes: [
+          [
+            '1 unsupported_file',
+            /remove the lines above the header, or use a layout, which purchases explain proposes$/,
+          ],
+        ],
       },
       {
         lines: ['"All amounts in USD"', '', 'Order ID,SKU,When', `Z1,gold,${MAY(1)}`],

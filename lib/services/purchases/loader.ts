@@ -67,6 +67,8 @@ export function createLoader(
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, repeated: 0, passed_over: 0 }
   let repeatedLines: readonly number[] = []
   let layout: Layout | undefined
+  /** Whether the header lacks a column. */
+  let isUnknown = false
   let pending: NewPurchase[] = []
   let pendingBytes = 0
   let chunkBytes = CHUNK_BYTES
@@ -77,7 +79,10 @@ export function createLoader(
     },
     purchase: (purchase) => void pending.push(purchase),
     passedOver: (reason, rows) => pass(reason, rows),
-    error: (mistake) => void mistakes.add(mistake),
+    error(mistake) {
+      isUnknown ||= mistake.code === 'missing_column'
+      mistakes.add(mistake)
+    },
   })
 
   const columnOf = (field: PurchaseField) => layout?.columns[field] ?? field
@@ -151,7 +156,7 @@ export function createLoader(
         const fitting = (bytes.length * CHUNK_MS) / (performance.now() - began)
         chunkBytes = Math.min(CHUNK_BYTES, Math.max(LEAST_CHUNK_BYTES, Math.floor(fitting)))
         start += bytes.length
-        if (parser.isRefused) mistakes.assertNone()
+        if (parser.isRefused) mistakes.assertNone(isUnknown ? EXPLAIN : undefined)
         pendingBytes += bytes.length
         if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await addRows()
         else await setImmediate()
@@ -162,7 +167,9 @@ export function createLoader(
       parser.end()
       await addRows()
       addResult(await running.finish())
-      mistakes.assertNone(layout?.fitting_preset)
+      const fitting = layout?.fitting_preset
+      const hint = fitting && `its header fits the preset ${fitting}`
+      mistakes.assertNone(isUnknown ? EXPLAIN : hint)
       const listed = totals.list()
       return {
         layout: layout?.name ?? '',
@@ -179,6 +186,7 @@ export function createLoader(
   }
 }
 
+const EXPLAIN = 'purchases explain proposes a layout for any file'
 const NOT_STORED: PassedOver = { reason: 'not_stored' }
 const NOT_LATER: PassedOver = { reason: 'not_later' }
 

@@ -20,13 +20,12 @@ export function createMistakes(onMistake: OnMistake, most = MAX_DETAILS) {
       // than the parser.
       if (first.length >= 20 * most) cut()
     },
-    /** Throws the mistakes. `fitting_preset` is a preset that the caller could have chosen. */
-    assertNone(fitting_preset?: string) {
+    /** Throws the mistakes. `hint` says what the caller could do. */
+    assertNone(hint?: string) {
       if (total === 0) return
       cut()
-      const hint = fitting_preset ? `; its header fits the preset ${fitting_preset}` : ''
       const shown = total > most ? `, the first ${most} are listed` : ''
-      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint}${shown}`
+      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint ? `; ${hint}` : ''}${shown}`
       throw new TillError('invalid_purchases', message, first, { total, most })
     },
   }

@@ -1,3 +1,4 @@
+import type { Explanation } from '../../csv/explain/interface.ts'
 import { formatPurchase, PURCHASE_HEADER } from '../../csv/export.ts'
 import type { Account } from '../../domain/account.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
@@ -21,6 +22,7 @@ import { assertAccount, type Caller, getNamedStore, verified } from '../access.t
 import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { deliverOrder } from './deliver.ts'
+import { type ExplainRequest, explainPurchases } from './explain.ts'
 import { type ImportRequest, type ImportResult, importFile } from './file-import.ts'
 import { createOverview, type Overview, type ReportOptions, signalOf } from './overview.ts'
 import { listOwned } from './owned.ts'
@@ -34,6 +36,12 @@ export interface Purchases extends Overview {
    * `store_inactive` or `quota_exceeded`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
+  /**
+   * Proposes a layout for a file of any shop, by the names and the contents of its columns, and asks
+   * what the file cannot tell. Reads the first 10,000 rows. Imports and stores nothing. Throws
+   * `invalid_purchases` for a file that is no CSV file or cannot be imported at all.
+   */
+  explain(account: Account, request: ExplainRequest): Promise<Explanation>
   /**
    * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
    * already stored, only advances the status, and fills the user, the price or the end that the
@@ -101,6 +109,7 @@ export function createPurchases(context: Context): Purchases {
     ...createOverview(context),
 
     import: (caller, request, options) => importFile(context, caller, request, options),
+    explain: (account, request) => explainPurchases(context, account, request),
     record: (account, input, options) => recordPurchase(context, account, input, options),
     refund: (account, order, options) => refundOrder(context, account, order, options),
     deliver: (account, order, options) => deliverOrder(context, account, order, options),

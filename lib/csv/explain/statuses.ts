@@ -1,0 +1,43 @@
+import type { PurchaseStatus } from '../../domain/purchase.ts'
+import { type Column, cellOf } from './columns.ts'
+import type { Row } from './ids.ts'
+import { flagOf, statusOf } from './words.ts'
+
+/** What the words of a status column mean. */
+export interface Statuses {
+  readonly column: Column
+  readonly statuses: { readonly [word: string]: PurchaseStatus }
+  /** Words of unknown meaning, each with its number of rows. */
+  readonly unknown: readonly (readonly [word: string, rows: number])[]
+}
+
+/**
+ * Maps the words that some rows have to statuses. Returns undefined if no word is known: the column
+ * then says something else.
+ */
+export function findStatuses(column: Column, rows: readonly Row[]): Statuses | undefined {
+  const counts = new Map<string, number>()
+  for (const row of rows) {
+    const word = cellOf(row, column.at)
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  // A row without a word of its own is a sale: `Refunded?`.
+  const isFlag = column.concepts.has('refund') && [...counts.keys()].every(isFlagOrEmpty)
+  const read = (word: string): PurchaseStatus | undefined => {
+    if (!isFlag) return statusOf(word)
+    return flagOf(word) ? 'refunded' : 'purchased'
+  }
+  const entries = [...counts].map(([word, count]) => ({ word, count, status: read(word) }))
+  const known = entries.flatMap(({ word, status }) => (status ? [[word, status] as const] : []))
+  if (known.length === 0) return undefined
+  const unknown = entries.filter(({ status }) => status === undefined)
+  return {
+    column,
+    statuses: Object.fromEntries(known),
+    unknown: unknown.map(({ word, count }) => [word, count] as const),
+  }
+}
+
+function isFlagOrEmpty(word: string): boolean {
+  return word === '' || flagOf(word) !== undefined
+}

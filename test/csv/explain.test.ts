@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Explanation, LayoutFile, TillError } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { SHOP_EXPORTS } from '../support/csv/shop-exports.ts'
+import { createShop } from '../support/till.ts'
+
+const textOf = (lines: readonly string[]) => `${lines.join('\n')}\n`
+const fileOf = (lines: readonly string[]) => [Buffer.from(textOf(lines))]
+
+/** A shop whose store `main` has the items gold, gem_bag and potion. */
+async function openShop() {
+  const shop = await createShop()
+  const { till, account } = shop
+  for (const name of ['gem_bag', 'potion']) {
+    const item = { store_id: 'main', name, display_name: `The ${name}`, price: '499' }
+    await till.items.create(account, { ...item, type: 'consumable' })
+  }
+  return {
+    ...shop,
+    explain: (lines: readonly string[]) =>
+      till.purchases.explain(account, { store_id: 'main', file: fileOf(lines) }),
+  }
+}
+
+for (const { title, lines, stored, asks, answers, passedOver = 0 } of SHOP_EXPORTS) {
+  test(`a layout is proposed that imports the export of ${title}`, async () => {
+    const { till, account, explain } = await openShop()
+    const { layout, questions, format } = await explain(lines)
+    assert.equal(format, 'layout')
+    assert.ok(layout)
+    assert.deepEqual(
+      questions.map(({ about }) => about),
+      asks,
+      JSON.stringify(questions, null, 1),
+    )
+    const file = fileOf(lines)
+    const answered = { ...layout, ...answers }
+    const request = { store_id: 'main', file, layout: answered }
+    const { passed_over } = await till.purchases.import(account, request)
+    assert.equal(passed_over, passedOver)
+    const all = await collect(till.purchases.all(account, { store_id: 'main' }))
+    const found = all.map((each) => {
+      const { sku, purchased_at, quantity, price, currency, status, user_id } = each
+      const parts = [sku, purchased_at, quantity, price, currency, status, user_id]
+      return [each.transaction_id, parts.filter((part) => part !== undefined).join(' ')]
+    })
+    assert.deepEqual(Object.fromEntries(found), stored)
+  })
+}
+
+/** A file with a column to examine beside an id, a SKU and a time. */
+const withColumn = (name: string, cells: readonly string[]) => [
+  `Order ID,SKU,Date,${name}`,
+  ...cells.map((cell, i) => `A${i},gold,2026-05-0${i + 1}T10:00:00Z,"${cell}"`),
+]
+
+const keysOf = ({ layout }: Explanation): LayoutFile => layout ?? assert.fail()
+const fieldOf = ({ columns }: Explanation, name: string) =>
+  columns.find(({ column }) => column === name)?.field
+
+test('contents outvote names', async () => {
+  const { explain } = await openShop()
+  const answer = await explain([
+    'Transaction ID,Order ID,SKU,Item Name,Date,Time',
+    'T1,O1,Large,gold,n/a,2026-05-01T10:00:00Z',
+    'T1,O2,Small,gem_bag,n/a,2026-05-02T10:00:00Z',
+    'T2,O3,Large,gold,n/a,2026-05-03T10:00:00Z',
+  ])
+  assert.deepEqual(keysOf(answer).columns, {
+    transaction_id: 'Order ID',
+    sku: 'Item Name',
+    purchased_at: 'Time',
+  })
+})
+
+test('each kind of column is found by its cells', async () => {
+  const { explain } = await openShop()
+  for (const [name, cells, field] of [
+    ['Total', ['$4.99', '5.00', '-1.50'], 'price'],
+    ['Amount', ['499', '5', '10'], 'price'],
+    ['Total', ['four', 'five'], undefined],
+    ['Fee', ['0.30', '0.40'], undefined],
+    ['Qty', ['1', '2.0'], 'quantity'],
+    ['Qty', ['few', 'many'], undefined],
+    ['Player', ['p-1', 'p-2'], 'user_id'],
+    ['Player', ['a@example.invalid', 'b@example.invalid'], undefined],
+    ['State', ['paid', 'refunded'], 'status'],
+    ['State', ['Texas', 'Ohio'], undefined],
+    ['Refunded', ['no', 'YES'], 'status'],
+  ] as const) {
+    const answer = await explain(withColumn(name, cells))
+    assert.equal(fieldOf(answer, name), field, `${name}: ${cells.join()}`)
+  }
+})
+
+test('the order of day and month, and the decimal mark, fit every row', async () => {
+  const { explain } = await openShop()
+  const format = async (...days: string[]) => {
+    const rows = days.map((day, i) => `A${i},gold,${day}`)
+    const { layout, questions } = await explain(['Order ID,SKU,Date', ...rows])
+    return [layout?.date_format, questions.some(({ about }) => about === 'date_format')]
+  }
+  assert.deepEqual(await format('03/04/2025', '13/04/2025'), ['DD/MM/YYYY', false])
+  assert.deepEqual(await format('03/04/2025', '04/13/2025'), ['MM/DD/YYYY', false])
+  assert.deepEqual(await format('03/04/2025', '04/04/2025', '05/04/2025'), ['DD/MM/YYYY', true])
+  assert.deepEqual(await format('04/03/2025', '04/04/2025', '04/05/2025'), ['MM/DD/YYYY', true])
+  assert.deepEqual(await format('25.12.24', '26.12.24'), ['DD.MM.YY', false])
+  assert.deepEqual(await format('20250721', '20250722'), ['YYYYMMDD', false])
+  assert.deepEqual(await format('21 July 2025', '22 July 2025'), ['DD MMM YYYY', false])
+
+  const decimal = async (...amounts: string[]) => {
+    const answer = await explain(withColumn('Total', amounts))
+    const asks = answer.questions.filter(({ about }) => about === 'decimal')
+    return [answer.layout?.decimal, asks.length]
+  }
+  assert.deepEqual(await decimal('1.234,50'), [',', 0])
+  assert.deepEqual(await decimal('1,500', '2.50'), ['.', 0])
+  assert.deepEqual(await decimal('1,500', '12,000'), ['.', 0])
+  assert.deepEqual(await decimal('KWD 1.500', 'KWD 12.000'), [',', 1])
+})
+
+test('prices of the items tell whether amounts are in minor units, else it is asked', async () => {
+  const { explain } = await openShop()
+  const unit = async (...amounts: string[]) => {
+    const { layout, questions } = await explain(withColumn('Amount', amounts))
+    return [layout?.price_unit, questions.some(({ about }) => about === 'price_unit')]
+  }
+  assert.deepEqual(await unit('499', '499'), ['minor', false])
+  assert.deepEqual(await unit('5', '7'), ['major', true])
+  assert.deepEqual(await unit('4.99', '5'), ['major', false])
+})
+
+test('the amount of the row is told from that of the order, of one piece, and without the fee', async () => {
+  const { explain } = await openShop()
+  const price = async (...lines: string[]) => {
+    const answer = await explain(lines)
+    return [answer.layout?.columns.price, answer.questions.map(({ about }) => about).join()]
+  }
+  const time = '2026-05-01T10:00:00Z'
+  assert.deepEqual(
+    await price(
+      'Order ID,SKU,Date,Qty,Price,Line sum,Order total,Currency',
+      ...[`A,gold,${time},2,4.00,8.00,11.00,EUR`, `A,gem_bag,${time},1,3.00,3.00,11.00,EUR`],
+    ),
+    ['Line sum', ''],
+  )
+  assert.deepEqual(
+    await price(
+      ...['ID,SKU,Date,Amount,Fee,Total,Currency', `A,gold,${time},4.00,0.50,3.50,EUR`],
+      `B,gold,${time},6.00,0.75,5.25,EUR`,
+    ),
+    ['Amount', ''],
+  )
+  assert.deepEqual(await price('ID,SKU,Date,Qty,Price,Currency', `A,gold,${time},2,4.00,EUR`), [
+    'Price',
+    'columns.price',
+  ])
+})
+
+test('equal ids of rows that differ are numbered, and asked about', async () => {
+  const { explain } = await openShop()
+  const rows = (last: string) => [
+    'Order ID,SKU,Date,Till',
+    'A,gold,2026-05-01T10:00:00Z,1',
+    `A,gold,2026-05-01T10:00:00Z,${last}`,
+  ]
+  for (const [last, numbered] of [
+    ['2', true],
+    ['1', undefined],
+  ] as const) {
+    const { layout, questions } = await explain(rows(last))
+    assert.equal(layout?.number_repeats, numbered)
+    assert.deepEqual(
+      questions.map(({ about }) => about),
+      ['number_repeats'],
+    )
+  }
+})
+
+test('unknown words of a status are passed over, and asked about', async () => {
+  const { explain } = await openShop()
+  const { layout, questions } = await explain(withColumn('Status', ['Paid', 'Zrušeno', 'Paid']))
+  assert.deepEqual(layout?.statuses, { Paid: 'purchased' })
+  assert.deepEqual(layout?.skip, { Status: ['Zrušeno'] })
+  assert.match(questions[0]?.question ?? '', /"Zrušeno" \(1 row\)/)
+})
+
+test('at most five questions are asked, and further ones are remarks', async () => {
+  const { explain } = await openShop()
+  const { questions, remarks } = await explain([
+    'Order ID,Product ID,Item,Created,Paid,Qty,Price,Amount,Status',
+    'A,x1,y1,03/04/2025,04/04/2025,2,4.00,5.00,Paid',
+    'A,x1,y1,03/04/2025,05/04/2025,2,4.50,5.00,Odd',
+    'A,x1,y2,03/04/2025,05/04/2025,3,-4.00,5.00,Paid',
+  ])
+  assert.equal(questions.length, 5, JSON.stringify(questions))
+  assert.equal(questions[0]?.about, 'date_format')
+  assert.ok(remarks.some((each) => each.includes('The layout has:')))
+})
+
+test('a known file needs no layout', async () => {
+  const { explain } = await openShop()
+  const canonical = await explain([
+    'transaction_id,sku,purchased_at,price,currency',
+    'A,gold,2026-05-01T10:00:00Z,499,USD',
+  ])
+  assert.deepEqual([canonical.format, canonical.layout], ['canonical', undefined])
+  const preset = await explain([
+    'id,Created date (UTC),Amount,Currency,Status,sku (metadata)',
+    'ch_1,2024-01-01 10:00:00,4.99,usd,Paid,gold',
+  ])
+  assert.deepEqual([preset.format, preset.layout], ['stripe_payments', undefined])
+})
+
+test('a file with canonical names and other contents gets a layout', async () => {
+  const { explain } = await openShop()
+  const { format, layout } = await explain(['order_id,item,date', 'A,gold,31/05/2026'])
+  assert.deepEqual([format, layout?.date_format], ['layout', 'DD/MM/YYYY'])
+})
+
+test('the reason is given when no id, SKU or time is found, and for reports without ids', async () => {
+  const { explain } = await openShop()
+  const { layout, missing } = await explain([
+    'City,Mood,Date',
+    'Paris,good,the first of May',
+    'Rome,bad,the second of May',
+  ])
+  assert.equal(layout, undefined)
+  assert.deepEqual(
+    missing?.map(({ field }) => field),
+    ['transaction_id', 'sku', 'purchased_at'],
+  )
+  const months = await explain([
+    'Bestellnummer,SKU,Datum',
+    'A,gold,21. Mai 2025',
+    'B,gold,22. Mai 2025',
+  ])
+  assert.match(months.missing?.[0]?.reason ?? '', /^Datum has times .* like 21\. Mai 2025$/)
+  for (const lines of [
+    [
+      'Provider\tSKU\tProduct Type Identifier\tUnits\tDeveloper Proceeds',
+      'APPLE\tgold\tIA1\t1\t3.49',
+    ],
+    ['sep=,', 'Steam Sales', 'Bundle(ID#),Product(ID#),Gross Units Sold,Net Units Sold', '1,2,3,4'],
+  ]) {
+    await assert.rejects(explain(lines), (error: TillError) => {
+      assert.equal(error.code, 'invalid_purchases')
+      assert.match(error.details[0]?.message ?? '', /no transaction ids/)
+      return true
+    })
+  }
+})
