@@ -1,4 +1,5 @@
 // npm run bench [subject …]: runs these subjects, or all, and prints a table for each.
+import '../scripts/driver.mjs'
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { cpus } from 'node:os'

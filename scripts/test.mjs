@@ -8,6 +8,7 @@
 //   // run: runtime    `--runtime` runs it
 //   // run: soak       `--soak` runs it, though no import shows it
 //   // run: named      only a word runs it
+import './driver.mjs'
 import './test-tools.mjs'
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
