@@ -14,15 +14,18 @@ export async function* report(events, compiled) {
   const failures = []
   const skips = new Map() // count by reason
   const seconds = new Map() // by file
+  const reasons = new Map() // of files that failed by test/support/whole.ts
   const titles = [] // of the current test and the suites around it
   let passed = 0
   let signs = 0
   for await (const { type, data } of events) {
     if (type === 'test:stdout' || type === 'test:stderr') yield data.message
+    if (type === 'test:stderr' && data.message.startsWith('This file'))
+      reasons.set(data.file, data.message.trim())
     if (type === 'test:start') titles[data.nesting] = data.name
     if (type !== 'test:pass' && type !== 'test:fail') continue
     const { nesting, name, skip, details } = data
-    const isFile = name === data.file // its process crashed or ended early
+    const isFile = name === data.file // its process crashed, or ended in another way
     const place = isFile
       ? sourceOf(compiled, name)
       : inSource(`${data.file}:${data.line}:${data.column}`)
@@ -35,7 +38,9 @@ export async function* report(events, compiled) {
     if (skip !== undefined) skips.set(skip, (skips.get(skip) ?? 0) + 1)
     else if (type === 'test:pass') passed += details.type === 'suite' ? 0 : 1
     else if (details.error.failureType !== 'subtestsFailed') {
-      const title = isFile ? file : [...titles.slice(0, nesting), name].join(' > ')
+      const title = isFile
+        ? (reasons.get(name) ?? file)
+        : [...titles.slice(0, nesting), name].join(' > ')
       failures.push(`${place}\n  ${title}\n${inSource(errorText(details.error))}`)
     }
   }

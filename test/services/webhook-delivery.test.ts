@@ -1,4 +1,4 @@
-// run: early
+// run: early, soak
 import assert from 'node:assert/strict'
 import { createTill, type OutgoingMessage } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
@@ -102,6 +102,7 @@ test('the endpoint of a store receives only events of that store', async (hooks)
 
 test('an endpoint passes over the entries of other projects, also in a replay', async (hooks) => {
   const { till, account } = hooks
+  hooks.clock.pass(1_000) // since the shop was created
   const since = new Date(hooks.clock.now()).toISOString()
   const project = { name: 'Other', bundle_id: 'com.other', platform: 'web' as const }
   const { id } = await till.projects.create(account, project)
