@@ -11,6 +11,7 @@ import { projectCommands } from './commands/projects.ts'
 import { purchaseCommands } from './commands/purchases.ts'
 import { purchasesExplain } from './commands/purchases-explain.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
+import { purchasesReconcile } from './commands/purchases-reconcile.ts'
 import { serve } from './commands/serve.ts'
 import { storeCommands } from './commands/stores.ts'
 import { tokenCommands } from './commands/tokens.ts'
@@ -22,7 +23,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   Server: [serve, openapi, conformance],
   'Accounts and their keys': accountCommands,
   'Projects, stores and items': [...projectCommands, ...storeCommands, ...itemCommands],
-  Purchases: [purchasesImport, purchasesExplain, ...purchaseCommands],
+  Purchases: [purchasesImport, purchasesExplain, purchasesReconcile, ...purchaseCommands],
   Users: userCommands,
   'Catalog in a file': catalogCommands,
   Imports: importCommands,

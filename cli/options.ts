@@ -1,6 +1,6 @@
-import { PURCHASE_STATUSES, type SummaryKey } from '../lib/index.ts'
+import { PRESET_NAMES, PURCHASE_STATUSES, type SummaryKey } from '../lib/index.ts'
 import type { Command, OptionSecret, OptionSpecs } from './command.ts'
-import { json } from './option-values.ts'
+import { fileContent, json, jsonFile, pairOf } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
 
@@ -86,6 +86,37 @@ export const PAGE_OPTIONS = {
 /** The option of the commands that write a file. */
 export const OUT_OPTION = {
   out: { value: 'FILE', help: 'write to this file instead of standard output' },
+} as const satisfies OptionSpecs
+
+/** Options of the commands that read a purchase file. */
+export const READING_OPTIONS = {
+  preset: {
+    value: 'NAME',
+    choices: PRESET_NAMES,
+    help: `${PRESET_NAMES.join(', ')}; detected by the header when left out`,
+  },
+  map: {
+    value: 'FIELD=COLUMN',
+    multiple: true,
+    parse: pairOf('FIELD=COLUMN'),
+    help: 'the column of a field: transaction_id="Order No"; may be repeated',
+  },
+  'price-unit': {
+    value: 'UNIT',
+    field: 'priceUnit',
+    choices: ['minor', 'major'],
+    help: 'minor (499, the default) or major (4.99)',
+  },
+  layout: {
+    value: 'FILE',
+    parse: jsonFile,
+    help: 'a JSON file that describes the columns of any export',
+  },
+  skus: {
+    value: 'FILE',
+    parse: fileContent,
+    help: 'a CSV file with the columns vendor_sku and item',
+  },
 } as const satisfies OptionSpecs
 
 export const SELECTION_OPTIONS = {

@@ -57,6 +57,13 @@ export type {
   WebhookQuery,
   WebhookReplay,
 } from '../lib/domain/query.ts'
+export type {
+  Difference,
+  DifferenceGroup,
+  DifferenceKind,
+  DifferenceTotal,
+  Reconciliation,
+} from '../lib/domain/reconciliation.ts'
 export type { NewToken, TokenCheck, TokenState } from '../lib/domain/session.ts'
 export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
@@ -120,6 +127,15 @@ export interface ImportFile extends PurchaseFile {
   readonly priceUnit?: 'minor' | 'major' | undefined
   /** The name of the file's column for each field. */
   readonly map?: { readonly [field: string]: string } | undefined
+}
+
+export interface ReconcileFile extends Omit<ImportFile, 'dryRun' | 'refundsOnly' | 'undelivered'> {
+  /** The start of the period: a time with its zone, or a day in UTC. */
+  readonly from?: string | undefined
+  /** The exclusive end of the period. */
+  readonly to?: string | undefined
+  /** The number of purchases that the file lacks. If it is right, they are cancelled. */
+  readonly cancel_missing?: number | undefined
 }
 
 /** `import_id` is missing after a dry run. */

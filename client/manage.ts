@@ -1,7 +1,14 @@
 import { type Operation, operations } from '../lib/operations.ts'
 import { bodyOf } from './errors.ts'
 import type { Methods } from './manage-methods.ts'
-import type { Explanation, FileToExplain, ImportFile, ImportResult } from './manage-types.ts'
+import type {
+  Explanation,
+  FileToExplain,
+  ImportFile,
+  ImportResult,
+  ReconcileFile,
+  Reconciliation,
+} from './manage-types.ts'
 import { type Answer, JSON_TYPE, withQuery } from './message.ts'
 import {
   assertOptions,
@@ -63,6 +70,24 @@ export function createManageClient(options: ManageOptions) {
     return sendRequest({ ...request, headers }, options)
   }
 
+  /** Sends a file as a form. Leaves out the parts that are undefined. */
+  const upload = async <T>(
+    http: string,
+    { store_id, priceUnit, map, ...file }: ImportFile,
+    options: CallOptions,
+    parts: { readonly [name: string]: string | number | undefined } = {},
+  ): Promise<T> => {
+    assertOptions(options, callRules)
+    const { path } = fill(http, store_id)
+    const all = { ...parts, price_unit: priceUnit, map: map && JSON.stringify(map) }
+    const given = Object.entries(all).flatMap(([name, value]) => {
+      return value === undefined ? [] : [[name, String(value)]]
+    })
+    const request = createUpload(path, file, Object.fromEntries(given))
+    const { timeout = LONG_TIMEOUT } = options
+    return bodyOf<T>(await send(request, { ...options, timeout }))
+  }
+
   const calls = createCalls(send)
   return {
     ...calls,
@@ -77,21 +102,23 @@ export function createManageClient(options: ManageOptions) {
         const answer = await send(createForm(path, {}, file), { ...options, timeout })
         return bodyOf<Explanation>(answer)
       },
+      /**
+       * Compares the stored purchases with a vendor's file. Changes nothing unless `cancel_missing` is
+       * the number of purchases that the file lacks: then cancels them.
+       */
+      reconcile: (
+        { from, to, cancel_missing, ...file }: ReconcileFile,
+        options: CallOptions = {},
+      ): Promise<Reconciliation> => {
+        const parts = { from, to, cancel_missing }
+        return upload('POST /stores/:store_id/reconciliations', file, options, parts)
+      },
     },
     imports: {
       ...calls.imports,
       /** Imports a file. Rejects with `invalid_purchases` and up to 1,000 mistakes of the file. */
-      create: async (input: ImportFile, options: CallOptions = {}) => {
-        assertOptions(options, callRules)
-        const { store_id, priceUnit, map, ...file } = input
-        const { path } = fill('POST /stores/:store_id/imports', store_id)
-        const request = createUpload(path, file, {
-          ...(priceUnit !== undefined && { price_unit: priceUnit }),
-          ...(map !== undefined && { map: JSON.stringify(map) }),
-        })
-        const { timeout = LONG_TIMEOUT } = options
-        return bodyOf<ImportResult>(await send(request, { ...options, timeout }))
-      },
+      create: (input: ImportFile, options: CallOptions = {}): Promise<ImportResult> =>
+        upload('POST /stores/:store_id/imports', input, options),
     },
   }
 }

@@ -1,3 +1,4 @@
+export { formatDifferences } from './csv/differences.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export type { Explanation } from './csv/explain/interface.ts'
 export type { ItemColumnsOptions } from './csv/items.ts'
@@ -97,6 +98,15 @@ export {
   type WebhookQuery,
   type WebhookReplay,
 } from './domain/query.ts'
+export {
+  DIFFERENCES,
+  type Difference,
+  type DifferenceGroup,
+  type DifferenceKind,
+  type DifferenceTotal,
+  type PurchaseSide,
+  type Reconciliation,
+} from './domain/reconciliation.ts'
 export type { AttemptResult } from './domain/retry.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
 export {
@@ -173,6 +183,7 @@ export type {
   PurchasePage,
   Purchases,
 } from './services/purchases/purchases.ts'
+export type { ReconcileRequest } from './services/purchases/reconcile.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { NearQuota } from './services/row-quotas.ts'
 export type { StoredSecret } from './services/secret-fields.ts'

@@ -245,6 +245,22 @@ export const operations = [
     body: 'OrderKey',
     errors: ['purchase_not_found', 'store_inactive'],
   }),
+  op(
+    'purchases.reconcile',
+    'POST /stores/:store_id/reconciliations',
+    'reconcilePurchases',
+    'Reconciliation',
+    {
+      scope: 'read',
+      summary: "Compare the stored purchases with a vendor's file",
+      description:
+        'Changes nothing without `cancel_missing`, which also needs the scope `purchases`. An incomplete file marks honest players: read `docs/purchases.md`.',
+      body: 'ReconcileForm',
+      isUpload: true,
+      isLong: true,
+      errors: ['invalid_purchases', 'store_inactive'],
+    },
+  ),
   op('purchases.owned', 'GET /stores/:store_id/owned', 'listOwned', 'OwnedPage', {
     scope: 'read',
     summary: 'List the items that a user owns',

@@ -6,15 +6,13 @@ import {
   formatUnequal,
   type ImportResult,
   type LayoutFile,
-  PRESET_NAMES,
   TillError,
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { createErrorReport } from '../error-report.ts'
 import { printTotals } from '../import-totals.ts'
 import { openInput } from '../input-file.ts'
-import { fileContent, jsonFile, pairOf } from '../option-values.ts'
-import { STORE_OPTIONS } from '../options.ts'
+import { READING_OPTIONS, STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
@@ -29,33 +27,7 @@ export const purchasesImport = command({
   options: {
     ...STORE_OPTIONS,
     'dry-run': { field: 'dryRun', help: 'check the file and store nothing' },
-    preset: {
-      value: 'NAME',
-      choices: PRESET_NAMES,
-      help: `${PRESET_NAMES.join(', ')}; detected by the header when left out`,
-    },
-    map: {
-      value: 'FIELD=COLUMN',
-      multiple: true,
-      parse: pairOf('FIELD=COLUMN'),
-      help: 'the column of a field: transaction_id="Order No"; may be repeated',
-    },
-    'price-unit': {
-      value: 'UNIT',
-      field: 'priceUnit',
-      choices: ['minor', 'major'],
-      help: 'minor (499, the default) or major (4.99)',
-    },
-    layout: {
-      value: 'FILE',
-      parse: jsonFile,
-      help: 'a JSON file that describes the columns of any export',
-    },
-    skus: {
-      value: 'FILE',
-      parse: fileContent,
-      help: 'a CSV file with the columns vendor_sku and item',
-    },
+    ...READING_OPTIONS,
     'refunds-only': {
       field: 'refundsOnly',
       help: 'only advance the statuses of stored purchases, and compare only the ids',

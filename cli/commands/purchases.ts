@@ -41,6 +41,7 @@ export const purchaseCommands = [
       },
       metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
       'expires-at': { value: 'TIME', help: 'the end of a subscription; owned until then' },
+      grant: { field: 'is_grant', help: 'a gift: it has no price, and is in no file of a vendor' },
     },
     async run(invocation) {
       const { till, account, input, output } = invocation

@@ -14,9 +14,8 @@ import type { Upload } from '../upload.ts'
 
 /** `POST /purchases/import` */
 export async function importPurchases(call: Call<Session, Upload>) {
-  const { result } = await importForm(call, 'ImportForm', (fields) => ({
-    store_id: fields.get('store_id'),
-  }))
+  const store_id = call.body.fields.get('store_id')
+  const { result } = await importForm(call, 'ImportForm', store_id, () => ({}))
   const { import_id, rows, skipped, updated, repeated, passed_over } = result
   const headers = {
     'import-id': import_id,
@@ -37,12 +36,8 @@ const MAX_MISTAKES = 1_000
  * the totals, the ignored columns and the reasons of the rows that were passed over.
  */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
-  const { dryRun, result } = await importForm(call, 'ManagedImportForm', (fields) => ({
-    store_id: call.params.store_id,
-    priceUnit: parseUnit(fields),
-    map: parseJson(fields, 'map'),
-    maxMistakes: MAX_MISTAKES,
-  }))
+  const { store_id } = call.params
+  const { dryRun, result } = await importForm(call, 'ManagedImportForm', store_id, managedReading)
   const { import_id, ...counts } = result
   return { body: { ...(!dryRun && { import_id }), ...counts } }
 }
@@ -58,38 +53,74 @@ export async function explainFile({ till, caller, body, params }: Call<KeyedAcco
   }
 }
 
+/** `POST /stores/{store_id}/reconciliations` */
+export async function reconcilePurchases(call: Call<KeyedAccount, Upload>) {
+  const { till, caller, params, options } = call
+  const body = await withFile(call, 'ReconcileForm', params.store_id, (file, fields) => {
+    const request = {
+      ...file,
+      ...managedReading(fields),
+      from: fields.get('from'),
+      to: fields.get('to'),
+      cancel_missing: parseNumber(fields, 'cancel_missing'),
+    }
+    return till.purchases.reconcile(caller, request, options)
+  })
+  return { body }
+}
+
+/** How to read a file, by the parts that only the forms of the management API have. */
+function managedReading(fields: Upload['fields']) {
+  return { priceUnit: parseUnit(fields), map: parseJson(fields, 'map'), maxMistakes: MAX_MISTAKES }
+}
+
 type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes'>
 
 /**
- * Imports the file of a form, and deletes the temporary file. `readMore` returns the store, and what
- * only this form has. The library validates the values.
+ * Imports the file of a form. `readMore` returns what only this form has. The library validates the
+ * values.
  */
-async function importForm(
-  { till, caller, body, context, options }: Call<Session | KeyedAccount, Upload>,
+function importForm(
+  call: Call<Session | KeyedAccount, Upload>,
   form: SchemaName,
-  readMore: (fields: Upload['fields']) => More & { readonly store_id: string | undefined },
+  store_id: string | undefined,
+  readMore: (fields: Upload['fields']) => More,
 ) {
-  try {
-    const { file, fileName, fields } = body
-    assertSpelling(fields, form)
-    const { store_id, ...more } = readMore(fields)
-    if (!file || store_id === undefined) throw missingParts({ file, store_id })
+  const { till, caller, context, options } = call
+  return withFile(call, form, store_id, async (file, fields) => {
     const dryRun = parseFlag(fields, 'dry_run')
-    const reading = {
-      preset: fields.get('preset'),
-      layout: parseJson(fields, 'layout') as LayoutFile | undefined,
-      skus: fields.get('skus'),
-      undelivered: parseFlag(fields, 'undelivered'),
-      refundsOnly: parseFlag(fields, 'refunds_only'),
-    }
-    const request = { store_id, file, fileName, dryRun, ...reading, ...more }
+    const undelivered = parseFlag(fields, 'undelivered')
+    const refundsOnly = parseFlag(fields, 'refunds_only')
+    const request = { ...file, dryRun, undelivered, refundsOnly, ...readMore(fields) }
     const result = await till.purchases.import(caller, request, options)
     if (!dryRun) context.metrics?.observeImport(result)
     return { dryRun, result }
+  })
+}
+
+/** Calls `work` with the file of a form and how to read it. Then deletes the temporary file. */
+async function withFile<T>(
+  { body }: Call<Session | KeyedAccount, Upload>,
+  form: SchemaName,
+  store_id: string | undefined,
+  work: (file: UploadedFile, fields: Upload['fields']) => Promise<T>,
+): Promise<T> {
+  try {
+    const { file, fileName, fields } = body
+    assertSpelling(fields, form)
+    if (!file || store_id === undefined) throw missingParts({ file, store_id })
+    const layout = parseJson(fields, 'layout') as LayoutFile | undefined
+    const reading = { preset: fields.get('preset'), layout, skus: fields.get('skus') }
+    return await work({ store_id, file, fileName, ...reading }, fields)
   } finally {
     await body.discard()
   }
 }
+
+type UploadedFile = Pick<
+  ImportRequest,
+  'store_id' | 'file' | 'fileName' | 'preset' | 'layout' | 'skus'
+>
 
 /** `GET /purchases/owned` */
 export async function listOwned({ till, caller, query }: Call<Session, undefined>) {
@@ -124,6 +155,13 @@ function parseUnit(fields: Upload['fields']): ImportRequest['priceUnit'] {
   const unit = fields.get('price_unit')
   if (unit === undefined || unit === 'minor' || unit === 'major') return unit
   throw invalidOption('price_unit', 'must be minor or major')
+}
+
+function parseNumber(fields: Upload['fields'], field: string): number | undefined {
+  const text = fields.get(field)
+  if (text === undefined) return undefined
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw invalidOption(field, 'must be a whole number')
 }
 
 /** Parses a part that has a JSON object. The library validates its fields. */

@@ -10,7 +10,7 @@ import {
 import { type Operation, operations } from '../../lib/operations.ts'
 import { noBody, optionalJson } from '../body.ts'
 import { keyOnly } from '../credentials.ts'
-import { createImport, explainFile } from '../handlers/purchases.ts'
+import { createImport, explainFile, reconcilePurchases } from '../handlers/purchases.ts'
 import { fieldsOf } from '../openapi/schemas.ts'
 import { StreamedBody } from '../representation.ts'
 import { type AnyRoute, type Call, type Result, type RouteDescription, route } from '../route.ts'
@@ -38,6 +38,7 @@ const uploads: {
   readonly [N in UploadName]: (call: Call<KeyedAccount, Upload>) => Promise<Result>
 } = {
   'purchases.explain': explainFile,
+  'purchases.reconcile': reconcilePurchases,
   'imports.create': createImport,
 }
 

@@ -2,6 +2,7 @@ import type * as lib from '../../lib/index.ts'
 import {
   createManageSchemas,
   createSchemas,
+  DIFFERENCES,
   type JsonSchema,
   KEY_SCOPES,
   UNEQUAL_FIELDS,
@@ -44,6 +45,7 @@ export function createManagedSchemas() {
       properties: { file: importParts.file },
       required: ['file'],
     },
+    ReconcileForm: reconcileForm,
 
     Account: objectOf<Omit<lib.Account, 'id' | 'project_id'>>({
       account_id: text,
@@ -139,6 +141,46 @@ export function createManagedSchemas() {
       outcome: { enum: ['refunded', 'already'] },
     }),
     Refunds: objectOf<lib.Refunds>({ refunds: listOf('Refunded') }),
+    PurchaseSide: objectOf<lib.PurchaseSide>({
+      sku: text,
+      quantity: count,
+      'user_id?': text,
+      'price?': count,
+      'currency?': text,
+      status: text,
+    }),
+    Difference: objectOf<lib.Difference>({
+      kind: { enum: Object.keys(DIFFERENCES) },
+      transaction_id: text,
+      'line?': count,
+      purchased_at: time,
+      'stored?': ref('PurchaseSide'),
+      'file?': ref('PurchaseSide'),
+    }),
+    DifferenceTotal: objectOf<lib.DifferenceTotal>({
+      currency: text,
+      purchases: count,
+      stored_total: digits,
+      file_total: digits,
+    }),
+    DifferenceGroup: objectOf<lib.DifferenceGroup>({
+      kind: { enum: Object.keys(DIFFERENCES) },
+      purchases: count,
+      totals: listOf('DifferenceTotal'),
+      first: { ...listOf('Difference'), description: 'The first 1,000 at most.' },
+    }),
+    Reconciliation: objectOf<lib.Reconciliation>({
+      layout: text,
+      from: time,
+      to: time,
+      judged: { ...count, description: 'The stored purchases that were looked for in the file.' },
+      rows: count,
+      passed_over: count,
+      passed_over_reasons: listOf('PassedOver'),
+      differences: { ...listOf('DifferenceGroup'), description: 'Empty if nothing differs.' },
+      'import_id?': { ...text, description: 'The import that has cancelled purchases.' },
+      'cancelled?': count,
+    }),
     PurchaseSummary: objectOf<lib.PurchaseSummary>({
       ...periods,
       'sku?': text,
@@ -325,6 +367,27 @@ const importForm = {
   required: ['file'],
 }
 
+const { dry_run: _, undelivered: _u, refunds_only: _r, ...readingParts } = importForm.properties
+
+const reconcileForm = {
+  type: 'object',
+  properties: {
+    ...readingParts,
+    from: {
+      ...text,
+      description: 'The start of the period: a time with its zone, or a day in UTC.',
+    },
+    to: { ...text, description: 'The exclusive end of the period.' },
+    cancel_missing: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Cancels the purchases that the file lacks, if this is their number: an earlier request has counted them.',
+    },
+  },
+  required: ['file'],
+}
+
 const purchase = {
   store_id: text,
   import_id: text,
@@ -338,6 +401,7 @@ const purchase = {
   status: text,
   metadata: object,
   'expires_at?': time,
+  'is_grant?': { const: true, description: 'The purchase is a gift.' },
 }
 
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }

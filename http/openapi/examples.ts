@@ -91,6 +91,11 @@ export const examples = {
     dry_run: true,
   },
   ExplainForm: { file: 'Order No,Article,When\n1001,sword,2026-01-31 12:00\n' },
+  ReconcileForm: {
+    file: 'transaction_id,sku,purchased_at\nT-1001,sword,2026-01-31T12:00:00Z\n',
+    from: '2026-01-01',
+    to: '2026-02-01',
+  },
   ImportUndo: { force: false },
   UserErasure: { delete: false },
   WebhookReplay: { since: '2026-01-31T12:00:00Z' },

@@ -45,6 +45,11 @@ export interface Format {
   readonly app?: readonly string[]
   /** The statuses of the rows that are passed over if they have no SKU. */
   readonly skuless?: readonly PurchaseStatus[]
+  /**
+   * Whether a file has all sales of a period, with each refund as a row of its own. Other files may
+   * have all transactions that changed since the last export.
+   */
+  readonly setsPeriod?: boolean
   /** How a row is compared with the stored purchase that has its id; default `all`. */
   readonly comparison?: Comparison
   /** Columns that `derive` reads. They are not listed as ignored columns. */
@@ -53,8 +58,10 @@ export interface Format {
   readonly derive?: (store: { readonly is_sandbox: boolean }) => (cell: Cell) => Derived
 }
 
-/** Cells that replace the row's canonical cells, or the reason for leaving the row out. */
-export type Derived = { readonly [F in PurchaseField]?: string } | PassedOver
+/** Cells that replace the row's canonical cells, and the reason if the row is left out. */
+export type Derived = { readonly [F in PurchaseField]?: string } & {
+  readonly passedOver?: PassedOver | undefined
+}
 
 /** Other accepted names for the columns of the canonical format. */
 const ALIASES: { readonly [F in PurchaseField]?: readonly string[] } = {

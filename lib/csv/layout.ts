@@ -38,14 +38,22 @@ export interface Layout {
   /** The preset of this header, if the file is read by a map instead. */
   readonly fitting_preset?: string
   readonly comparison: Comparison | undefined
+  /** Whether the file has all sales of a period: see `Format`. */
+  readonly setsPeriod: boolean
   /** For each field that the file has, the name of its column, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the file's columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** Returns canonical cells, or the reason for leaving the row out. */
-  read(cells: readonly string[], wrong: WrongCell): PurchaseCells | PassedOver
+  /** Returns canonical cells, or why the row is left out. */
+  read(cells: readonly string[], wrong: WrongCell): PurchaseCells | LeftOut
   /** Called after the last row. Returns the mistake of the file as a whole. */
   end(): ErrorDetail | undefined
+}
+
+/** A row that is left out. It still tells that the vendor knows its transaction. */
+export interface LeftOut {
+  readonly passedOver: PassedOver
+  readonly transaction_id: string
 }
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
@@ -243,19 +251,19 @@ function createLayout(
     const canonical = pickCells(cells, positions)
     if (isExported) unguardCells(canonical)
     if (derive) {
-      const derived = derive((column) => cellAt(cells, placeOf(column)))
-      if ('reason' in derived) return derived
+      const { passedOver, ...derived } = derive((column) => cellAt(cells, placeOf(column)))
       Object.assign(canonical, derived)
       for (const field of mapped) canonical[field] = cellAt(cells, positionOf(field))
+      if (passedOver) return leftOut(passedOver, canonical)
     }
     const app = cellAt(cells, appAt)
     const passedOver = (appAt >= 0 ? apps.check(app) : undefined) ?? findSkip(cells)
-    if (passedOver) return passedOver
+    if (passedOver) return leftOut(passedOver, canonical)
     canonical.status = readStatus(canonical.status, wrong)
     const isBelowZero =
       format.negative && (isNegative(canonical.price) || isNegative(canonical.quantity))
     if (isBelowZero && !isRefund(canonical)) {
-      if (format.negative === 'skip') return BELOW_ZERO
+      if (format.negative === 'skip') return leftOut(BELOW_ZERO, canonical)
       canonical.status = format.negative
     }
     if (number && canonical.transaction_id !== '') {
@@ -265,11 +273,11 @@ function createLayout(
     }
     if (options.refundsOnly) return canonical
     if (canonical.sku === '' && format.skuless?.some((status) => status === canonical.status)) {
-      if (!skus?.has(app)) return NO_SKU
+      if (!skus?.has(app)) return leftOut(NO_SKU, canonical)
       canonical.sku = app
     }
     const item = skus?.get(canonical.sku)?.item
-    if (item === '') return LEFT_OUT
+    if (item === '') return leftOut(LEFT_OUT, canonical)
     if (item !== undefined) canonical.sku = item
     for (const field of TIMES) {
       if (!readTime || canonical[field] === '') continue
@@ -287,6 +295,7 @@ function createLayout(
   return {
     name: format.name,
     comparison: format.comparison,
+    setsPeriod: format.setsPeriod ?? false,
     columns: Object.fromEntries(
       named.map((field) => [field, excerpt(header[positionOf(field)] ?? '')]),
     ),
@@ -309,6 +318,10 @@ const BELOW_ZERO: PassedOver = { reason: 'negative' }
 const TOO_MANY_NUMBERED = `is one of more than ${MAX_NUMBERED} ids to number: import the file in parts`
 const NO_SKU: PassedOver = { reason: 'no_sku' }
 const LEFT_OUT: PassedOver = { reason: 'left_out' }
+
+function leftOut(passedOver: PassedOver, { transaction_id }: PurchaseCells): LeftOut {
+  return { passedOver, transaction_id }
+}
 
 /** Returns the same array if no cell has a blank at an end. */
 function trimCells(cells: readonly string[]): readonly string[] {

@@ -30,6 +30,7 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     statuses: { charged: 'purchased', refund: 'refunded', refunded: 'refunded' },
     skip: { 'Financial Status': { 'partial refund': PARTIAL_REFUND } },
     app: ['Package ID', 'Product ID'],
+    setsPeriod: true,
     skuless: PURCHASE_STATUSES,
     price_unit: 'major',
     decimal: '.',
@@ -65,13 +66,13 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     ],
     derive: (store) => (cell) => {
       const is_sandbox = /^(true|t|1)$/i.test(cell('is_sandbox'))
-      if (is_sandbox !== store.is_sandbox) return OTHER_ENVIRONMENT
       const users = [cell('rc_original_app_user_id'), cell('rc_last_seen_app_user_id_alias')]
       return {
         transaction_id: joinKey(cell('store_transaction_id'), cell('renewal_number')),
         user_id: users.find((user) => !user.startsWith('$RCAnonymousID:')) ?? '',
         status: cell('refunded_at') === '' ? 'purchased' : 'refunded',
         expires_at: cell('effective_end_time') || cell('end_time'),
+        passedOver: is_sandbox === store.is_sandbox ? undefined : OTHER_ENVIRONMENT,
       }
     },
   },
@@ -107,8 +108,8 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
     uses: ['Mode'],
     derive: (store) => (cell) => {
       const other = store.is_sandbox ? 'live' : 'test'
-      if (cell('Mode').toLowerCase() === other) return OTHER_ENVIRONMENT
-      return {}
+      const isOther = cell('Mode').toLowerCase() === other
+      return { passedOver: isOther ? OTHER_ENVIRONMENT : undefined }
     },
   },
   // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row

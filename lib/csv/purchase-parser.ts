@@ -9,7 +9,7 @@ import {
 import type { ErrorDetail } from '../errors.ts'
 import { hasNeeded } from './columns.ts'
 import type { CsvParser } from './interface.ts'
-import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
+import { findLayout, type Layout, type LayoutOptions, type LeftOut } from './layout.ts'
 import { createCsvParser } from './parser.ts'
 
 /** Receives the rows and errors of a purchase file, in the order of its lines. */
@@ -17,8 +17,10 @@ export interface PurchaseFileHandlers {
   /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
-  /** Called for a row that is left out, or for some lines above the header. */
-  passedOver(reason: PassedOver, rows?: number): void
+  /** Called for a row that is left out. */
+  leftOut(row: LeftOut): void
+  /** Called for the lines above the header. */
+  passedOver(reason: PassedOver, rows: number): void
   /** Called for each error in the header, in a cell or a row, or in the file as a whole. */
   error(error: ErrorDetail): void
 }
@@ -65,14 +67,14 @@ export function createPurchaseParser(
     row(cells, line) {
       if (!layout) return
       const canonical = layout.read(cells, wrong)
-      const isLeftOut = 'reason' in canonical
+      const isLeftOut = 'passedOver' in canonical
       const purchase = isLeftOut ? undefined : parsePurchase(canonical, line, rules, wrong)
       if (purchase && mistakes.length === 0) return handlers.purchase(purchase)
       const found = mistakes
       mistakes = []
       wrongFields.clear()
       const whole = wholeRowMistake(cells, header)
-      if (isLeftOut && !whole) return handlers.passedOver(canonical)
+      if (isLeftOut && !whole) return handlers.leftOut(canonical)
       for (const mistake of whole ? [whole] : found) handlers.error({ line, ...mistake })
     },
     error(error) {

@@ -65,6 +65,13 @@ export const ACTIONS = {
     event: 'purchases.refunded',
     refunds: 'purchases.refunded',
   },
+  // The cancellation of the purchases that a vendor's file lacks.
+  'purchases.reconcile': {
+    scope: 'purchases',
+    effect: 'nothing',
+    event: 'purchases.refunded',
+    refunds: 'purchases.refunded',
+  },
   'purchases.deliver': { scope: 'purchases', effect: 'nothing' },
   'imports.undo': {
     scope: 'purchases',

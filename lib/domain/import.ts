@@ -59,6 +59,9 @@ export interface PassedOverCount extends PassedOver {
   readonly rows: number
 }
 
+/** The `layout` of the import that holds a recorded gift. */
+export const GRANT = 'grant'
+
 /** The details of an import, and of the file that was imported. */
 export interface ImportDetails {
   /** The caller that made the import, in the format of `AuditEntry.actor`. */
@@ -68,7 +71,10 @@ export interface ImportDetails {
   readonly bytes: number
   /** The SHA-256 of the file, in hexadecimal. */
   readonly sha256: string
-  /** `canonical`, `layout` for a layout file, or the name of the preset. */
+  /**
+   * `canonical`, `layout` for a layout file, or the name of the preset. '' for a recorded purchase,
+   * and `grant` for one that is a gift.
+   */
   readonly layout: string
   /** The number of imported rows: the sum of `added`, `skipped` and `updated`. */
   readonly rows: number

@@ -1,9 +1,11 @@
 import type { ErrorDetail } from '../errors.ts'
 import { hasOuterBlank } from './blanks.ts'
 import {
+  boolean,
   freeForm,
   type InputOf,
   invalidFields,
+  note,
   optional,
   parseObject,
   type Rule,
@@ -12,12 +14,12 @@ import {
   withSchema,
 } from './fields.ts'
 import {
-  type NewPurchase,
   PURCHASE_FIELDS,
   type PurchaseCells,
   type PurchaseField,
   type PurchaseRules,
   type PurchaseStatus,
+  type PurchaseToRecord,
   parsePurchase,
 } from './purchase.ts'
 import { storeId } from './store.ts'
@@ -52,24 +54,26 @@ export const purchaseFields = {
   metadata: optional(freeForm, () => ({})),
   /** When a subscription ends, in a format of `purchased_at`. It is owned until then. */
   expires_at: optional(amountCell),
-} satisfies Record<'store_id' | PurchaseField, unknown>
+  /** Whether the purchase is a gift, which has no price and is in no file of a vendor. */
+  is_grant: optional(note('A gift without a price.', boolean), () => false),
+} satisfies Record<'store_id' | 'is_grant' | PurchaseField, unknown>
 
 /** One purchase to record. It has the fields of a row in a purchase file, with the same rules. */
 export interface PurchaseInput extends InputOf<typeof purchaseFields> {}
 
 /** Parses a purchase as the cells of a file's row, which the rules of the store check later. */
 export function parsePurchaseInput(input: unknown) {
-  const { store_id, metadata, ...cells } = parseObject(input, purchaseFields)
-  return { store_id, cells, metadata }
+  const { store_id, metadata, is_grant, ...cells } = parseObject(input, purchaseFields)
+  return { store_id, cells, metadata, is_grant }
 }
 
 const NO_CELLS = Object.fromEntries(PURCHASE_FIELDS.map((field) => [field, ''])) as PurchaseCells
 
 /** Parses the cells like a row of a file. Throws `invalid_request` that names every bad field. */
 export function parsePurchaseCells(
-  { cells, metadata }: ReturnType<typeof parsePurchaseInput>,
+  { cells, metadata, is_grant }: ReturnType<typeof parsePurchaseInput>,
   rules: PurchaseRules,
-): NewPurchase {
+): PurchaseToRecord {
   const problems: ErrorDetail[] = []
   const report = (field: PurchaseField, code: string, message: string) => {
     problems.push({ field, code, message })
@@ -80,6 +84,7 @@ export function parsePurchaseCells(
       report(field, 'invalid', 'must not begin or end with a blank')
   }
   const purchase = parsePurchase({ ...NO_CELLS, ...cells }, 0, rules, report)
+  if (is_grant && purchase.price) report('price', 'invalid', 'must be left out: a gift has none')
   if (problems.length > 0) throw invalidFields(problems)
-  return { ...purchase, metadata }
+  return { ...purchase, metadata, is_grant: is_grant || undefined }
 }

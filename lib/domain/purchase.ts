@@ -43,6 +43,13 @@ export interface Purchase extends Omit<NewPurchase, 'line' | 'purchased_at' | 'e
   readonly purchased_at: string
   /** When a subscription ends; ISO 8601, UTC. It is owned until then. */
   readonly expires_at?: string
+  /** Set if the purchase was recorded as a gift, which no vendor charged. */
+  readonly is_grant?: true
+}
+
+/** A purchase to record. */
+export interface PurchaseToRecord extends NewPurchase {
+  readonly is_grant?: true | undefined
 }
 
 /** A change of a purchase's status by an import, or by `record`, which has an import of its own. */

@@ -10,7 +10,15 @@ const MAX_WAIT_MS = 10_000
  * `storage_unavailable`.
  */
 export function createLongCalls(connections = 9): Turns {
-  const error = () =>
-    new TillError('storage_unavailable', 'Too many long calls are running; try again')
-  return new Turns({ most: connections / 3, refusal: { after: MAX_WAIT_MS, error } })
+  return new Turns({ most: connections / 3, refusal })
+}
+
+/** Limits how many calls keep the ids of a file in memory, up to 55 MiB each: two, one an account. */
+export function createReconciliations(): Turns {
+  return new Turns({ most: 2, mostOfOwner: 1, refusal })
+}
+
+const refusal = {
+  after: MAX_WAIT_MS,
+  error: () => new TillError('storage_unavailable', 'Too many long calls are running; try again'),
 }

@@ -136,7 +136,10 @@ test('the views show what reads return, with names, and no secrets', async (t) =
   )
   const { purchases } = await till.purchases.list(account, { store_id: 'main' })
   assert.deepEqual(
-    shown.map(({ metadata, price, is_sandbox, ...row }: Row) => ({ ...row, price: Number(price) })),
+    shown.map(({ metadata, price, is_sandbox, is_grant, ...row }: Row) => ({
+      ...row,
+      price: Number(price),
+    })),
     purchases.map(({ metadata, ...purchase }) => ({
       account_id,
       project_id,

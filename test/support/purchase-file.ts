@@ -24,6 +24,7 @@ export function read(file: readonly string[] | Uint8Array, options: Partial<Layo
         name = layout.name
       },
       purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
+      leftOut: ({ passedOver }) => void reasons.push(passedOver),
       passedOver: (reason) => void reasons.push(reason),
       error: (error) => errors.push(error),
     },

@@ -167,6 +167,7 @@ function* verify(
         fields = new Set(Object.keys(found.columns))
       },
       purchase: () => void rows++,
+      leftOut() {},
       passedOver() {},
       error({ line = 1, column = '', message }) {
         if (lines.size < MAX_ROWS) lines.add(line)

@@ -28,7 +28,11 @@ export interface LoaderOptions {
   /** Whether rows fill what the stored purchases lack. */
   readonly mayFill: boolean
   /** Throws if the import may not add this many rows. */
-  readonly assertAdded: (added: number) => void
+  readonly assertAdded?: (added: number) => void
+  /** Is called before the rows with the layout of the file. */
+  readonly onLayout?: (layout: Layout) => void
+  /** Is called with the transaction id of each row that is passed over. */
+  readonly onLeftOut?: (transaction_id: string) => void
   readonly maxMistakes?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -49,17 +53,12 @@ const LARGE_ROW_BYTES = 1024
  * of bad rows. The storage does not get a row with a bad cell, so its SKU may be unknown as well.
  */
 export function createLoader(
-  running: PurchaseImport,
+  running: Pick<PurchaseImport, 'add' | 'advance' | 'finish'>,
   rules: PurchaseRules,
-  {
-    layout: options,
-    onMistake = () => {},
-    mayFill,
-    assertAdded,
-    maxMistakes,
-    signal,
-  }: LoaderOptions,
+  options: LoaderOptions,
 ) {
+  const { layout: reading, mayFill, maxMistakes, signal } = options
+  const { onMistake = () => {}, assertAdded, onLayout, onLeftOut } = options
   const mistakes = createMistakes(onMistake, maxMistakes)
   const totals = createTotals()
   const passedOver = createPassedOver()
@@ -73,11 +72,16 @@ export function createLoader(
   let pendingBytes = 0
   let chunkBytes = CHUNK_BYTES
 
-  const parser = createPurchaseParser(rules, options, {
+  const parser = createPurchaseParser(rules, reading, {
     layout(found) {
       layout = found
+      onLayout?.(found)
     },
     purchase: (purchase) => void pending.push(purchase),
+    leftOut({ passedOver, transaction_id }) {
+      onLeftOut?.(transaction_id)
+      pass(passedOver)
+    },
     passedOver: (reason, rows) => pass(reason, rows),
     error(mistake) {
       isUnknown ||= mistake.code === 'missing_column'
@@ -98,7 +102,7 @@ export function createLoader(
     totals.subtract(repeated)
     repeatedLines = firstLines([...repeatedLines, ...repeated.map(({ line }) => line)])
     counts.added += result.added
-    assertAdded(counts.added)
+    assertAdded?.(counts.added)
     counts.skipped += result.skipped
     counts.updated += result.updated
     unequal = countUnequal([...unequal, ...result.unequal])

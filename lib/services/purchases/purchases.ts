@@ -16,6 +16,7 @@ import {
   parsePurchaseQuery,
   purchaseKeyFields,
 } from '../../domain/query.ts'
+import type { Reconciliation } from '../../domain/reconciliation.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../../domain/summary.ts'
 import { type Page, pagesOf, type Storage } from '../../storage/port.ts'
 import { assertAccount, type Caller, getNamedStore, verified } from '../access.ts'
@@ -26,6 +27,7 @@ import { type ExplainRequest, explainPurchases } from './explain.ts'
 import { type ImportRequest, type ImportResult, importFile } from './file-import.ts'
 import { createOverview, type Overview, type ReportOptions, signalOf } from './overview.ts'
 import { listOwned } from './owned.ts'
+import { type ReconcileRequest, reconcileFile } from './reconcile.ts'
 import { recordPurchase } from './record.ts'
 import { refundOrder } from './refund.ts'
 
@@ -42,6 +44,17 @@ export interface Purchases extends Overview {
    * `invalid_purchases` for a file that is no CSV file or cannot be imported at all.
    */
   explain(account: Account, request: ExplainRequest): Promise<Explanation>
+  /**
+   * Compares the stored purchases with a vendor's file, over the period of the file's sales: see
+   * docs/purchases.md. Changes nothing unless `cancel_missing` is given. Throws the errors of `import`,
+   * and `invalid_request` if the format of the file needs `from` and `to`. With `cancel_missing`, waits
+   * while an import into the store runs.
+   */
+  reconcile(
+    account: Account,
+    request: ReconcileRequest,
+    options?: CallOptions,
+  ): Promise<Reconciliation>
   /**
    * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
    * already stored, only advances the status, and fills the user, the price or the end that the
@@ -110,6 +123,10 @@ export function createPurchases(context: Context): Purchases {
 
     import: (caller, request, options) => importFile(context, caller, request, options),
     explain: (account, request) => explainPurchases(context, account, request),
+    reconcile: (account, request, options) =>
+      reconcileFile(context, account, request, options, (selection) =>
+        purchases.all(account, selection),
+      ),
     record: (account, input, options) => recordPurchase(context, account, input, options),
     refund: (account, order, options) => refundOrder(context, account, order, options),
     deliver: (account, order, options) => deliverOrder(context, account, order, options),

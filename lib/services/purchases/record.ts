@@ -3,7 +3,7 @@ import { assertAuthority } from '../../domain/authority.ts'
 import { currencyRefusal } from '../../domain/currency.ts'
 import { invalidField } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import type { NewPurchase, RecordedPurchase } from '../../domain/purchase.ts'
+import type { NewPurchase, PurchaseToRecord, RecordedPurchase } from '../../domain/purchase.ts'
 import {
   type PurchaseInput,
   parsePurchaseCells,
@@ -61,7 +61,7 @@ async function rowOf(
   storage: Storage,
   store: Store,
   parsed: ReturnType<typeof parsePurchaseInput>,
-): Promise<NewPurchase> {
+): Promise<PurchaseToRecord> {
   const row = parsePurchaseCells(parsed, rulesOf(store))
   const name = isItemId(row.sku) ? await findItemName(storage, store, row.sku) : undefined
   return name === undefined ? row : { ...row, sku: name }

@@ -89,7 +89,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
       seq: 'number',
       import: 'integer',
       item: 'integer',
-      ...typesOf(PURCHASES, 'import_id', 'sku'),
+      ...typesOf(PURCHASES, 'import_id', 'sku', 'is_grant'),
     },
     key: ['store', 'seq'],
     where: isKept('import'),

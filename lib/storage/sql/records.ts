@@ -9,9 +9,11 @@ import type { NewMessage, StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
 import type {
   NewPurchase,
+  Purchase,
   PurchaseField,
   PurchaseStatus,
   RecordedPurchase,
+  Repeat,
   RepeatRules,
   UnequalCount,
 } from '../../domain/purchase.ts'
@@ -156,6 +158,23 @@ export interface RowOutcomes {
 }
 
 export type RepeatedRow = Pick<NewPurchase, 'line' | 'status' | 'currency' | 'price'>
+
+/** Rows of a file, compared with the stored purchases that have their ids. */
+export interface MatchedRows {
+  readonly matched: readonly MatchedRow[]
+  /** The rows whose SKU no item has. */
+  readonly unknown: RowOutcomes['unknown']
+}
+
+export interface MatchedRow {
+  readonly row: NewPurchase
+  /** Missing if no purchase has the id. */
+  readonly stored?: Purchase
+  /** How `compareRepeat` compares them, with the comparison `product`. */
+  readonly repeat?: Repeat
+  /** Whether the purchase was deleted with its user. */
+  readonly is_deleted: boolean
+}
 
 /**
  * A row that may advance the status of a stored purchase. A `transaction_id` that is not stored may

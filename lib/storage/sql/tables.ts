@@ -3,6 +3,7 @@ import type { AuditAction, AuditEntry, NumberedEntry } from '../../domain/audit.
 import type { EndpointSecret, StoredEndpoint, UnconfirmedConfig } from '../../domain/endpoint.ts'
 import type { WebhookEventType } from '../../domain/event.ts'
 import {
+  GRANT,
   type ImportDetails,
   type ImportRecord,
   type ImportTotal,
@@ -185,6 +186,7 @@ export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
   status,
   metadata: json,
   expires_at: optional(instant),
+  is_grant: optional<true>({ type: 'boolean', read: () => true }),
 })
 
 /** The rows of a query that groups the purchases of a user by item. */
@@ -214,6 +216,7 @@ export function purchaseColumns(current: CurrentColumns): string {
     ...current,
     import_id: 'i.import_id',
     sku: 't.name',
+    is_grant: `nullif(i.layout = '${GRANT}', FALSE)`,
   }
   return ['seq', ...PURCHASES.names]
     .map((name) => `${sources[name] ?? `p.${name}`} AS ${name}`)

@@ -1,3 +1,4 @@
+import { GRANT } from '../../domain/import.ts'
 import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { CurrentColumns } from './purchases/fills.ts'
 
@@ -40,7 +41,8 @@ export function viewsOf(dialect: ViewDialect): string {
       ${fromMilliseconds('p.purchased_at')} AS purchased_at, ${current.user_id} AS user_id,
       p.quantity, ${current.price} AS price, ${current.currency} AS currency,
       CASE ${current.status} ${NAMES} END AS status, coalesce(p.metadata, '{}') AS metadata,
-      ${fromMilliseconds(current.expires_at)} AS expires_at, i.import_id
+      ${fromMilliseconds(current.expires_at)} AS expires_at, i.import_id,
+      coalesce(i.layout = '${GRANT}', FALSE) AS is_grant
     ${from} JOIN items t ON t.seq = p.item;
   `
 }

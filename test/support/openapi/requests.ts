@@ -11,6 +11,9 @@ type Shop = Awaited<ReturnType<typeof createManagedShop>>
 export const SECRET = 'whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQ='
 
 /** A shop with a record for each path parameter: an import, further keys, a webhook and a message. */
+const JANUARY = { from: '2026-01-01', to: '2026-02-01' }
+
+/** A shop with a record for each path parameter: an import, a second key, a webhook and a message. */
 export async function createManagedShop(till: Till, name?: string) {
   const shop = await createShop(till, name)
   const { account, project, token } = shop
@@ -61,7 +64,8 @@ export function exampleOf(operation: Operation, shop: Shop, ids = knownValues(sh
   const credential = credentialOf(operation, shop)
   if (!body) return { line, parts: credential }
   if (body.type !== 'application/json') {
-    return { line, parts: { ...credential, body: formOf({ ...knownValues(shop), ...ids }) } }
+    const parts = { ...knownValues(shop), ...ids, ...(id === 'reconcilePurchases' ? JANUARY : {}) }
+    return { line, parts: { ...credential, body: formOf(parts) } }
   }
   const others: { [id: string]: object } = {
     createStore: { store_id: 'new' },

@@ -24,6 +24,10 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   isChangedAgain: 'l.store = c.store AND l.purchase = c.purchase AND l.before = c.after',
   findOwnChanges: FIND_OWN_CHANGES,
   joinTransaction: 'JOIN purchases p ON p.store = s.seq AND p.transaction_id = ?',
+  // LATERAL keeps the planner from scanning all purchases.
+  joinTransactions: `
+    CROSS JOIN json_array_elements_text(?) AS sent (id) CROSS JOIN LATERAL (
+      SELECT * FROM purchases WHERE store = s.seq AND transaction_id = sent.id LIMIT 1) p`,
   isOfStore: 'p.store = s.seq AND',
   joinOrder: `
     JOIN LATERAL (

@@ -26,6 +26,8 @@ export interface StatusChangeDialect {
   readonly findOwnChanges: string
   /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */
   readonly joinTransaction: string
+  /** Joins stores `s` with their purchases `p` that have the ids of a JSON array, the parameter. */
+  readonly joinTransactions: string
   /**
    * Joins stores `s` with the purchases `p` that a transaction id stands for: the one with this id
    * or, if the store has none, the first 1,000 of the order. See `orderValues`.

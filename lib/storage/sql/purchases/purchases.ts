@@ -1,5 +1,6 @@
 import type { BuyerCount } from '../../../domain/overview.ts'
 import {
+  type NewPurchase,
   PURCHASE_STATUSES,
   type Purchase,
   type PurchaseStatus,
@@ -23,6 +24,7 @@ import type {
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import { MOST_OF_ORDER, orderValues } from './dialect.ts'
 import type { CurrentColumns } from './fills.ts'
+import { matchProgram } from './matches.ts'
 import { IS_LISTED } from './recorded.ts'
 import {
   buyersStatement,
@@ -97,6 +99,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const columns = purchaseColumns(current)
   const countBuyers = buyersStatement(dialect)
   const finished = finishedImports(startedAt)
+  const match = matchProgram(sql, current, details)
   const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
   const pageOfImports = sql.pageOfText(
     `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
@@ -220,6 +223,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
      */
     findTransactions: (...request: Parameters<typeof findTransactions>) =>
       read(findTransactions(...request)),
+    /** Compares rows of a file with the committed purchases that have their ids. */
+    matchRows: (store: StoreKey, rows: readonly NewPurchase[]) => read(match(store, rows)),
     /** Finds the changes of a purchase's status by finished imports, oldest first. */
     listStatusChanges: (store: StoreKey, transaction_id: string): Promise<StatusChange[]> =>
       read(listStatusChanges(store, transaction_id)),

@@ -1,5 +1,5 @@
 import type { Authority } from '../../../domain/authority.ts'
-import { compareRepeat, type NewPurchase } from '../../../domain/purchase.ts'
+import { compareRepeat, type NewPurchase, type PurchaseToRecord } from '../../../domain/purchase.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
@@ -64,7 +64,7 @@ export function recordMethod(
     { store_id }: StoreKey,
     store: number,
     import_id: string,
-    row: NewPurchase,
+    row: PurchaseToRecord,
     options: WriteOptions,
   ): Program<RecordedRow | undefined> {
     const item = yield* find(FIND_ITEM, row.transaction_id, store, row.sku)
@@ -102,7 +102,7 @@ export function recordMethod(
   return async (
     key: StoreKey,
     import_id: string,
-    row: NewPurchase,
+    row: PurchaseToRecord,
     options: WriteOptions = {},
   ): Promise<RecordedRow | undefined> => {
     const result = await sql.write(function* (): Program<RecordedRow | undefined> {

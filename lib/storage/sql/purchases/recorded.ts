@@ -1,6 +1,6 @@
-import type { ImportDetails, ImportTotal } from '../../../domain/import.ts'
+import { GRANT, type ImportDetails, type ImportTotal } from '../../../domain/import.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import type { Fills, NewPurchase, Purchase } from '../../../domain/purchase.ts'
+import type { Fills, NewPurchase, Purchase, PurchaseToRecord } from '../../../domain/purchase.ts'
 import type { WriteOptions } from '../records.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { WriteOptions } from '../records.ts'
  */
 export const IS_LISTED = "substr(i.import_id, 1, 4) <> 'rec_'"
 
-type Amount = Pick<NewPurchase, 'status' | 'currency' | 'price'>
+type Amount = Pick<PurchaseToRecord, 'status' | 'currency' | 'price' | 'is_grant'>
 
 /**
  * The details of the import that holds recorded purchases with one status. Such an import has no
@@ -26,7 +26,7 @@ export function recordedDetails(
     file_name: '',
     bytes: 0,
     sha256: '',
-    layout: '',
+    layout: isAdded && rows.some(({ is_grant }) => is_grant) ? GRANT : '',
     rows: rows.length,
     added: isAdded ? rows.length : 0,
     skipped: 0,
@@ -67,7 +67,7 @@ export function storedFills({ expires_at, ...fills }: Fills): Partial<Purchase> 
 
 /** The stored form of a new purchase. Shares no metadata with it. */
 export function storedPurchase(
-  { line: _line, ...row }: NewPurchase,
+  { line: _line, ...row }: PurchaseToRecord,
   store_id: string,
   import_id: string,
 ): Purchase {

@@ -34,6 +34,10 @@ export const STATUS_CHANGES: StatusChangeDialect = {
   joinTransaction: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = ?
     CROSS JOIN purchases p ON p.seq = tr.purchase`,
+  joinTransactions: `
+    CROSS JOIN json_each(?) sent
+    CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id = sent.value
+    CROSS JOIN purchases p ON p.seq = tr.purchase`,
   isOfStore: '',
   joinOrder: `
     CROSS JOIN transactions tr ON tr.store = s.seq AND tr.transaction_id IN (

@@ -1,0 +1,340 @@
+import type { Layout } from '../../csv/layout.ts'
+import type { Account } from '../../domain/account.ts'
+import { assertAuthority } from '../../domain/authority.ts'
+import {
+  type InputOf,
+  invalidField,
+  optional,
+  type ParsedOf,
+  parseObject,
+  wholeNumber,
+} from '../../domain/fields.ts'
+import { formatInstant } from '../../domain/instant.ts'
+import type { NewPurchase, Purchase } from '../../domain/purchase.ts'
+import { type PurchaseSelection, selectionFields } from '../../domain/query.ts'
+import type { DifferenceKind, Reconciliation } from '../../domain/reconciliation.ts'
+import type { Store } from '../../domain/store.ts'
+import type { MatchedRow, PurchaseImport } from '../../storage/port.ts'
+import { assertAccount, authorityOf, getNamedStore, verifyCaller } from '../access.ts'
+import { assertCallOptions, type CallOptions } from '../audit.ts'
+import type { Context } from '../context.ts'
+import { createId } from '../ids.ts'
+import { afterImport } from './after-import.ts'
+import { createDifferences } from './differences.ts'
+import { createFileIds, type FileIds } from './file-ids.ts'
+import { commitImport } from './file-import.ts'
+import { fileFields, loadFile, readingOf } from './file-reading.ts'
+import { createLoader } from './loader.ts'
+
+const { refundsOnly: _, ...readingFields } = fileFields
+
+const reconcileFields = {
+  ...readingFields,
+  from: selectionFields.from,
+  to: selectionFields.to,
+  /**
+   * Cancels the purchases that the file lacks. It is their number, which an earlier call has found:
+   * if the file lacks another number, throws `invalid_request` and changes nothing.
+   */
+  cancel_missing: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+}
+
+export interface ReconcileRequest extends InputOf<typeof reconcileFields> {}
+
+/** Reads the stored purchases. */
+type List = (selection: PurchaseSelection) => AsyncIterable<Purchase>
+
+interface Task {
+  readonly context: Context
+  readonly account: Account
+  readonly store: Store
+  readonly request: ParsedOf<typeof reconcileFields>
+  readonly list: List
+}
+
+/** Compares the stored purchases with a file: see `Purchases.reconcile`. */
+export async function reconcileFile(
+  context: Context,
+  account: Account,
+  given: ReconcileRequest,
+  options: CallOptions | undefined,
+  list: List,
+): Promise<Reconciliation> {
+  assertAccount(account, 'read')
+  assertCallOptions(options)
+  const request = parseObject(given, reconcileFields)
+  const store = await getNamedStore(context.storage, account, request.store_id)
+  const task = { context, account, store, request, list }
+  const work = async () => {
+    if (request.cancel_missing !== undefined) return cancelMissing(task, options)
+    const { reconciliation } = await compare(task)
+    await verifyCaller(context, account, ['read'])
+    return reconciliation
+  }
+  return context.reconciliations.run(account.account_id, work, { signal: request.signal })
+}
+
+const BATCH = 500
+
+/**
+ * Compares, and cancels what the file lacks in one import. It holds the lease of the store meanwhile:
+ * no other import or undo changes what was compared.
+ */
+async function cancelMissing(task: Task, options: CallOptions | undefined) {
+  const { context, account, store, request } = task
+  const { storage, now } = context
+  const { account_id, store_id } = store
+  assertAccount(account, 'purchases')
+  assertAuthority({ store }, { store_status: store.status })
+  const import_id = createId('imp', now())
+  const running = await afterImport(() => storage.openImport(store, import_id), request.signal)
+  try {
+    const cancellation = createCancellation(running)
+    const { reconciliation, read } = await compare(task, cancellation.add)
+    const { layout, differences } = reconciliation
+    const missing = differences.find(({ kind }) => kind === 'missing_in_file')
+    assertNumber(request.cancel_missing, missing?.purchases ?? 0)
+    const cancelled = await cancellation.end()
+    const counts = { rows: cancelled, added: 0, skipped: 0, updated: cancelled, passed_over: 0 }
+    const totals = (missing?.totals ?? []).map(({ currency, purchases, stored_total }) => {
+      return { status: 'cancelled' as const, currency, rows: purchases, total: stored_total }
+    })
+    const authority = {
+      ...authorityOf(account, ['read', 'purchases']),
+      store: { account_id, store_id },
+    }
+    const about = { action: 'purchases.reconcile', import_id, store, authority } as const
+    const details = { ...read, ...counts, totals, layout, file_name: request.fileName }
+    await commitImport(context, account, running, about, details, options)
+    return { ...reconciliation, import_id, cancelled }
+  } catch (error) {
+    await running.abort()
+    throw error
+  }
+}
+
+/** Cancels purchases in batches. */
+function createCancellation(running: PurchaseImport) {
+  let batch: Purchase[] = []
+  let cancelled = 0
+  const send = async () => {
+    const status = 'cancelled' as const
+    const rows = batch.map(({ transaction_id }, i) => ({ line: i + 1, transaction_id, status }))
+    batch = []
+    if (rows.length > 0) cancelled += (await running.advance(rows)).updated
+  }
+  return {
+    async add(purchase: Purchase): Promise<void> {
+      batch.push(purchase)
+      if (batch.length >= BATCH) await send()
+    },
+    async end(): Promise<number> {
+      await send()
+      return cancelled
+    },
+  }
+}
+
+function assertNumber(expected: number | undefined, found: number): void {
+  if (expected === found) return
+  const message = `is ${expected}, but the file lacks ${found} purchases now: compare again`
+  throw invalidField('cancel_missing', 'changed', message)
+}
+
+/**
+ * Compares the rows of the file with the stored purchases, then looks for the stored ones in the
+ * file. Calls `onMissing` with each purchase that the file lacks.
+ */
+async function compare(task: Task, onMissing?: (purchase: Purchase) => Promise<void>) {
+  const { context, store, request } = task
+  const { store_id: _id, fileName: _name, cancel_missing: _number, ...reading } = request
+  const { file, onProgress, maxMistakes, onMistake, signal, from, to, ...choice } = reading
+  const { layout, rules } = await readingOf(context.storage, store, {
+    ...choice,
+    refundsOnly: false,
+  })
+  const ids = createFileIds()
+  const differences = createDifferences()
+  const comparer = createComparer(task, ids, differences)
+  const { onLayout } = comparer
+  const onLeftOut = ids.addLeftOut
+  const settings = {
+    layout,
+    onMistake,
+    mayFill: false,
+    maxMistakes,
+    signal,
+    onLayout,
+    onLeftOut,
+  }
+  const loader = createLoader(comparer, rules, settings)
+  const read = await loadFile(loader, file, onProgress)
+  const summary = await loader.end()
+  const period = comparer.period()
+  const judged = await findMissing(task, period, ids, async (purchase) => {
+    differences.add('missing_in_file', purchase)
+    await onMissing?.(purchase)
+  })
+  const { rows, passed_over, passed_over_reasons } = summary
+  const reconciliation: Reconciliation = {
+    layout: summary.layout,
+    from: formatInstant(period.from),
+    to: formatInstant(period.to),
+    judged,
+    rows,
+    passed_over,
+    passed_over_reasons,
+    differences: differences.list(),
+  }
+  return { reconciliation, read }
+}
+
+interface Period {
+  readonly from: number
+  readonly to: number
+}
+
+/** The most ids of a file. */
+const MOST_IDS = 2_900_000
+
+/** What a comparison reports to the loader of the file: it adds nothing. */
+const NOTHING = { added: 0, skipped: 0, repeated: [], updated: 0, unequal: [] }
+
+/** Compares the rows of a file in place of a running import. */
+function createComparer(
+  { context: { storage }, store, request }: Task,
+  ids: FileIds,
+  differences: ReturnType<typeof createDifferences>,
+) {
+  const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = request
+  let layout: Layout | undefined
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+
+  const isInPeriod = ({ purchased_at }: NewPurchase) => purchased_at >= from && purchased_at < to
+
+  /** Compares a row. Returns whether it is another sale with the id of an earlier one. */
+  const compareRow = (matched: MatchedRow): boolean => {
+    const { row, stored, is_deleted } = matched
+    const occurrence = ids.addRow(row)
+    if (occurrence === 'other_time') return true
+    if (!isInPeriod(row)) return false
+    if (row.status === 'purchased') {
+      first = Math.min(first, row.purchased_at)
+      last = Math.max(last, row.purchased_at)
+    }
+    if (occurrence === 'repeated' || is_deleted) return false
+    if (stored) {
+      for (const kind of kindsOf(matched, occurrence === 'new', layout)) {
+        differences.add(kind, stored, row)
+      }
+    } else if (isMissing(row, occurrence === 'new', layout)) {
+      differences.add('missing_in_store', undefined, row)
+    }
+    return false
+  }
+
+  return {
+    onLayout(found: Layout) {
+      layout = found
+      if (!found.setsPeriod) assertPeriod(request, found.name)
+    },
+    async add(rows: readonly NewPurchase[]) {
+      const { matched, unknown } = await storage.matchRows(store, rows)
+      const others = matched.filter(compareRow)
+      const conflicts = others.map(({ row: { line } }) => ({
+        line,
+        field: 'purchased_at' as const,
+      }))
+      if (ids.size > MOST_IDS) {
+        const most = MOST_IDS.toLocaleString('en-US')
+        throw invalidField('file', 'too_large', `has more than ${most} ids: compare it in parts`)
+      }
+      return { ...NOTHING, conflicts, unknown }
+    },
+    async advance() {
+      return { updated: 0, unknown: 0, notLater: 0, ambiguous: [] }
+    },
+    async finish() {
+      return { ...NOTHING, conflicts: [], unknown: [] }
+    },
+    /** The period of the file. Throws if it has no sale in the given one. */
+    period(): Period {
+      if (first > last) throw invalidField('file', 'invalid', 'has no sale in the period')
+      return layout?.setsPeriod ? { from: first, to: last + 1 } : { from, to }
+    },
+  }
+}
+
+function assertPeriod({ from, to }: Partial<Period>, format: string): void {
+  if (from !== undefined && to !== undefined) return
+  const missing = from === undefined ? 'from' : 'to'
+  throw invalidField(
+    missing,
+    'required',
+    `is required: a file of the format ${format} has no period`,
+  )
+}
+
+/**
+ * How a row differs from the stored purchase with its id. A further row of the file with the same id
+ * can only have another status.
+ */
+function kindsOf(
+  { row, stored, repeat }: MatchedRow,
+  isFirst: boolean,
+  layout: Layout | undefined,
+) {
+  if (!stored || !repeat) return []
+  const kinds: DifferenceKind[] = []
+  const isSettled = stored.status === 'pending' || stored.status === 'cancelled'
+  if (isFirst || !isSettled) {
+    if (repeat.outcome === 'updated') kinds.push('status')
+    else if (repeat.outcome === 'conflict' && repeat.field === 'status') kinds.push('status')
+    else if (stored.status === 'cancelled' && row.status === 'purchased') kinds.push('cancelled')
+  }
+  if (!isFirst) return kinds
+  if (repeat.outcome === 'conflict') return repeat.field === 'status' ? kinds : ['item' as const]
+  if (layout?.comparison === 'product') return kinds
+  const fields = repeat.unequal.filter(({ stored }) => stored === 'different')
+  if (fields.some(({ field }) => field === 'price' || field === 'currency')) kinds.push('amount')
+  if (fields.some(({ field }) => field === 'user_id')) kinds.push('user')
+  return kinds
+}
+
+/**
+ * Whether the store should have a row. In a file that sets the period, a refund without its sale
+ * belongs to an earlier period.
+ */
+function isMissing({ status, price }: NewPurchase, isFirst: boolean, layout: Layout | undefined) {
+  if (price === 0) return false
+  if (layout?.setsPeriod) return status === 'purchased'
+  return isFirst && (status === 'purchased' || status === 'refunded')
+}
+
+/** A vendor may book a sale up to two days before or after the game. */
+const MARGIN_MS = 2 * 86_400_000
+
+/** Calls `onMissing` with each purchase that the file lacks. Returns how many were looked for. */
+async function findMissing(
+  { store: { store_id }, request: { signal }, list }: Task,
+  period: Period,
+  ids: FileIds,
+  onMissing: (purchase: Purchase) => Promise<void>,
+): Promise<number> {
+  const [from, to] = [period.from + MARGIN_MS, period.to - MARGIN_MS]
+  if (from >= to) return 0
+  let judged = 0
+  for await (const purchase of list({
+    store_id,
+    from: formatInstant(from),
+    to: formatInstant(to),
+  })) {
+    signal?.throwIfAborted()
+    const { transaction_id, status, price, is_grant } = purchase
+    if (status !== 'purchased' || price === 0 || is_grant) continue
+    judged++
+    if (!ids.has(transaction_id)) await onMissing(purchase)
+  }
+  return judged
+}
