@@ -33,7 +33,7 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
   const names = createColumnNames(table.header)
   // A layout names columns: it cannot tell two of one name apart.
   const isNamed = ({ name }: Column) =>
-    name !== '' && name.length <= 255 && names.find(name).length === 1
+    name !== '' && name.length <= 255 && !name.includes('\0') && names.find(name).length === 1
   const columns = all.filter(isNamed)
   const find: Find = (part: Part) => candidatesFor(part, columns, table.rows.length)
   const draft = createDraft()
@@ -45,7 +45,7 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
   const times = yield* findTimes(find, rowsWithSku)
   const status = findStatus(find, rowsWithSku)
   yield
-  const isKnown = (row: Row) => !status || cellOf(row, status.column.at) in status.statuses
+  const isKnown = (row: Row) => !status || status.known.has(cellOf(row, status.column.at))
   const rows = rowsWithSku.filter(isKnown)
   const quantity = find('quantity')[0]?.column
   const statusOf = createStatusOf(status, [find('price')[0]?.column, quantity])
@@ -136,7 +136,7 @@ function isBelowZero(row: Row, ...columns: readonly (Column | undefined)[]): boo
 /** A function that tells the status of a row. Amounts below zero are refunds. */
 function createStatusOf(status: Statuses | undefined, signed: readonly (Column | undefined)[]) {
   return (row: Row): string => {
-    const word = status?.statuses[cellOf(row, status.column.at)] ?? 'purchased'
+    const word = status?.known.get(cellOf(row, status.column.at)) ?? 'purchased'
     return word === 'purchased' && isBelowZero(row, ...signed) ? 'refunded' : word
   }
 }
@@ -206,9 +206,9 @@ function writeTimes(draft: Draft, { columns, dates, zone, rival }: Times) {
   }
 }
 
-function writeStatus(draft: Draft, { column, statuses, unknown }: Statuses) {
+function writeStatus(draft: Draft, { column, known, unknown }: Statuses) {
   draft.columns.status = column.name
-  draft.keys.statuses = statuses
+  draft.keys.statuses = Object.fromEntries(known)
   draft.use('status', 'words', [column])
   if (unknown.length === 0) return
   const words = unknown.map(([word]) => word)
@@ -334,7 +334,7 @@ function writeNegative(
     readonly statusOf: (row: Row) => string
   },
 ) {
-  const word = (row: Row) => status?.statuses[cellOf(row, status.column.at)]
+  const word = (row: Row) => status?.known.get(cellOf(row, status.column.at))
   const unsaid = negative.filter((row) => !['refunded', 'cancelled'].includes(word(row) ?? ''))
   if (unsaid.length > 0) draft.keys.negative = 'refunded'
   const refunds = rows.filter((row) => statusOf(row) === 'refunded')

@@ -3,10 +3,12 @@ import { type Column, cellOf } from './columns.ts'
 import type { Row } from './ids.ts'
 import { flagOf, statusOf } from './words.ts'
 
+const MAX_WORD = 64
+
 /** What the words of a status column mean. */
 export interface Statuses {
   readonly column: Column
-  readonly statuses: { readonly [word: string]: PurchaseStatus }
+  readonly known: ReadonlyMap<string, PurchaseStatus>
   /** Words of unknown meaning, each with its number of rows. */
   readonly unknown: readonly (readonly [word: string, rows: number])[]
 }
@@ -30,10 +32,13 @@ export function findStatuses(column: Column, rows: readonly Row[]): Statuses | u
   const entries = [...counts].map(([word, count]) => ({ word, count, status: read(word) }))
   const known = entries.flatMap(({ word, status }) => (status ? [[word, status] as const] : []))
   if (known.length === 0) return undefined
-  const unknown = entries.filter(({ status }) => status === undefined)
+  // A longer text is no word: an import reports its rows.
+  const unknown = entries.filter(
+    ({ word, status }) => status === undefined && word.length <= MAX_WORD,
+  )
   return {
     column,
-    statuses: Object.fromEntries(known),
+    known: new Map(known),
     unknown: unknown.map(({ word, count }) => [word, count] as const),
   }
 }
