@@ -334,3 +334,49 @@ test('an import warns of rows that repeat an earlier row', async (t) => {
   )
   assert.match(stdout, /^repeated +1$/m)
 })
+
+test('a file is explained, its layout written, and the file imported with it', async (t) => {
+  const { folder, run, write } = await setUp(t)
+  const lines = [
+    'Bestellnummer;Artikelnummer;Datum;Betrag',
+    'B-1;gold;13.05.2026 10:00;4,99 €',
+    'B-2;gem;14.05.2026 10:00;1.234,50 €',
+  ]
+  const file = write('orders.csv', `${lines.join('\n')}\n`)
+  const refused = await run('import', file)
+  assert.match(refused.stderr, /purchases explain proposes a layout for any file$/m)
+  const printed = await run('explain', file)
+  assert.equal(printed.code, 0)
+  assert.match(
+    printed.stdout,
+    /^Datum +purchased_at: dates, DD\.MM\.YYYY +13\.05\.2026 10:00 \| 14\.05\.2026 10:00$/m,
+  )
+  assert.match(printed.stdout, /^The layout:\n\{\n {2}"columns": \{$/m)
+  assert.match(printed.stdout, /^1\. zone: In which time zone are the times of Datum\?$/m)
+
+  const out = join(folder, 'shop.json')
+  const written = await run('explain', file, '--out', out)
+  assert.deepEqual([written.code, written.stderr], [0, ''])
+  const json = JSON.parse((await run('explain', file, '--json')).stdout)
+  assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), json.layout)
+  const imported = await run('import', file, '--layout', out)
+  assert.match(imported.stdout, /^purchased +EUR +2 +1,239\.49$/m)
+  assert.match((await run('explain', file, '--out', file)).stderr, /would overwrite/)
+})
+
+test('without a layout to propose, the reason is given and the exit code is 1', async (t) => {
+  const { folder, run, write } = await setUp(t)
+  const out = join(folder, 'shop.json')
+  const known = await run('explain', write('good.csv', GOOD), '--out', out)
+  assert.equal(known.code, 1)
+  assert.match(known.stdout, /^No layout is needed: an import reads the file as it is\.$/m)
+  assert.equal((await run('explain', write('good.csv', GOOD))).code, 0)
+  const cities = write('cities.csv', 'City,Mood\nParis,good\n')
+  for (const more of [[], ['--json']]) {
+    const { code, stdout, stderr } = await run('explain', cities, '--out', out, ...more)
+    assert.equal(code, 1)
+    assert.match(stdout, /Paris/)
+    assert.match(stderr, /^tillkit: No layout can be proposed\. transaction_id: no column has ids/)
+  }
+  assert.ok(!existsSync(out))
+})

@@ -219,6 +219,26 @@ test('a file with canonical names and other contents gets a layout', async () =>
   assert.deepEqual([format, layout?.date_format], ['layout', 'DD/MM/YYYY'])
 })
 
+test('a column is asked about if nothing but its cells tells what it is', async () => {
+  const { explain } = await openShop()
+  const { layout, questions } = await explain([
+    'a,b,c,d,Estado',
+    'ORD-1,gold,2025-07-21T10:15:00Z,4.99,lost',
+    'ORD-2,gem_bag,2025-07-22T10:15:00Z,9.98,found',
+  ])
+  assert.deepEqual(layout?.columns, { transaction_id: 'a', sku: 'b', purchased_at: 'c' })
+  assert.deepEqual(
+    questions.map(({ about }) => about),
+    ['columns.transaction_id', 'columns.price', 'statuses'],
+  )
+})
+
+test('a word that JavaScript objects know is a word of a status', async () => {
+  const { explain } = await openShop()
+  const { layout } = await explain(withColumn('Status', ['paid', 'constructor', '__proto__']))
+  assert.deepEqual(layout?.skip, { Status: ['constructor', '__proto__'] })
+})
+
 test('the reason is given when no id, SKU or time is found, and for reports without ids', async () => {
   const { explain } = await openShop()
   const { layout, missing } = await explain([
@@ -231,6 +251,12 @@ test('the reason is given when no id, SKU or time is found, and for reports with
     missing?.map(({ field }) => field),
     ['transaction_id', 'sku', 'purchased_at'],
   )
+  for (const lines of [
+    ['A-1,gold,2026-05-01T10:00:00Z', 'A-2,gold,2026-05-02T10:00:00Z'],
+    ['a,b,c'],
+  ]) {
+    await assert.rejects(explain(lines), { code: 'invalid_purchases' })
+  }
   const months = await explain([
     'Bestellnummer,SKU,Datum',
     'A,gold,21. Mai 2025',
@@ -249,5 +275,55 @@ test('the reason is given when no id, SKU or time is found, and for reports with
       assert.match(error.details[0]?.message ?? '', /no transaction ids/)
       return true
     })
+  }
+})
+
+test('the first 10,000 rows are read, and the source of a longer file is closed', async () => {
+  const { till, account } = await openShop()
+  const row = (i: number) => `A${i},gold,2026-05-01T10:00:00Z,4.99\n`
+  let isClosed = false
+  let yielded = 0
+  async function* file() {
+    try {
+      yield Buffer.from('Order ID,Article,When,Total\n')
+      for (; yielded < 1e6; yielded += 100) {
+        yield Buffer.from(Array.from({ length: 100 }, (_, i) => row(yielded + i)).join(''))
+      }
+    } finally {
+      isClosed = true
+    }
+  }
+  const answer = await till.purchases.explain(account, { store_id: 'main', file: file() })
+  assert.deepEqual([answer.rows, answer.is_partial, isClosed], [10_000, true, true])
+  assert.ok(yielded < 11_000)
+  assert.equal(answer.layout?.columns.sku, 'Article')
+  const { imports } = await till.imports.list(account, { store_id: 'main' })
+  assert.deepEqual(imports, [], 'nothing is imported')
+})
+
+test('other calls get turns while a hostile file is explained', async () => {
+  const { till, account } = await openShop()
+  const header = (name: string) => Array.from({ length: 256 }, (_, i) => `${name} ${i}`).join()
+  const lines = (count: number, line: string) => Array.from({ length: count }, () => line)
+  for (const [title, file] of [
+    ['256 columns of dates', [header('Date'), ...lines(3_000, Array(256).fill('1/2/25').join())]],
+    ['256 columns of amounts', [header('Total'), ...lines(3_000, Array(256).fill('1.5').join())]],
+    ['lines of names', lines(200, header('Bestellnummer'))],
+    ['long cells', ['Order ID,SKU,Date', ...lines(7, `${'9.'.repeat(5e5)},${'a@'.repeat(99)},x`)]],
+    ['blanks', ['Order ID,SKU,Date', ...lines(9_000, `x,g,${'1 '.repeat(31)}`)]],
+    ['an open quote', ['Order ID,SKU,Date', 'A,gold,x', `"${'a\n'.repeat(3e6)}`]],
+  ] as const) {
+    let turns = 0
+    let isDone = false
+    const take = () => {
+      turns++
+      if (!isDone) setImmediate(take)
+    }
+    setImmediate(take)
+    const request = { store_id: 'main', file: fileOf(file) }
+    const answer = await till.purchases.explain(account, request).catch(() => undefined)
+    isDone = true
+    assert.ok(turns > 3, title)
+    assert.equal(answer?.layout, undefined, title)
   }
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { createManageClient } from '../../client/manage.ts'
 import { etagOf } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { type Operation, operations } from '../support/openapi/document.ts'
@@ -260,4 +261,29 @@ test('an export whose next page takes longer than the limit for slow readers is 
   const { text } = await send(`GET /manage/v1/projects/${project_id}/catalog`, { account_key })
 
   assert.equal(JSON.parse(text).stores[0].items[0].name, 'gold')
+})
+
+test('the client gets the explanation of a file that the library gives, and nothing is stored', async (t) => {
+  const server = await serveShop(t, { options: { manage: true } })
+  const { till, account, account_key, url } = server
+  const { purchases } = createManageClient({ url, accountKey: account_key })
+  const file = 'Order No,Article,When\nA-1,gold,13/05/2026\n'
+  const answer = await purchases.explain({ store_id: 'main', file })
+  const bytes = [Buffer.from(file)]
+  assert.deepEqual(answer, await till.purchases.explain(account, { store_id: 'main', file: bytes }))
+  assert.deepEqual(answer.layout, {
+    columns: { transaction_id: 'Order No', sku: 'Article', purchased_at: 'When' },
+    date_format: 'DD/MM/YYYY',
+    zone: 'UTC',
+  })
+  const path = 'POST /manage/v1/stores/main/explanations'
+  const unsupported = await server.send(path, { account_key, body: importForm('{"a":1}') })
+  assertProblem(unsupported, 400, 'invalid_purchases')
+  const empty = await server.send(path, { account_key, body: new FormData() })
+  assertProblem(empty, 400, 'invalid_request')
+  const header = await server.send('POST /manage/v1/stores/main/imports', {
+    ...{ account_key, body: importForm(file) },
+  })
+  assert.match(header.text, /purchases explain proposes a layout for any file/)
+  assert.deepEqual((await till.imports.list(account, { store_id: 'main' })).imports, [])
 })

@@ -53,7 +53,9 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
     ])
     const isNumber = concepts.has('id')
     const name = noun > 0 ? noun + (isNumber ? 1 : 0) : isNumber ? 3 : 0
-    if (name === 0 || (has(column, 'name') && !isNumber)) return 0
+    // Without a name that says something, only codes that all differ.
+    const isUnique = kind === 'code' && distinct === rows && concepts.size === 0
+    if ((name === 0 && !isUnique) || (has(column, 'name') && !isNumber)) return 0
     const record = has(column, 'record') ? 2 : 0
     return Math.max(0.1, name - record) + (4 * distinct) / filled
   },
@@ -100,8 +102,8 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
     if (!['code', 'count', 'text'].includes(column.kind) || !has(column, 'customer')) return 0
     if (has(column, 'address', 'email', 'tax', 'date', 'type', 'item', 'order', 'shipping'))
       return 0
-    const isId = has(column, 'id') || /user ?name/i.test(column.name)
-    return isId ? 3 : /^(user|player|gamer)$/i.test(column.name) ? 2 : 0
+    if (has(column, 'id') || /user ?name/i.test(column.name)) return 3
+    return column.kind === 'code' || /^(user|player|gamer)$/i.test(column.name) ? 2 : 0
   },
 
   quantity: (column) => {
@@ -111,7 +113,10 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
 
   // The amount of the whole row that the customer paid.
   price: (column) => {
-    const isLarge = column.kind === 'code' && column.samples.every((cell) => parseMoney(cell))
+    const isLarge =
+      column.kind === 'code' &&
+      has(column, 'total', 'amount', 'price') &&
+      column.samples.every((cell) => parseMoney(cell))
     if (column.kind !== 'money' && column.kind !== 'count' && !isLarge) return 0
     if (!isOfSale(column) || has(column, 'refund', 'quantity', 'id')) return 0
     const noun = best(column, [

@@ -11,6 +11,7 @@ const HARM = [
   'decimal',
   'price_unit',
   'zone',
+  'columns.transaction_id',
   'columns.price',
   'columns.sku',
   'currency',

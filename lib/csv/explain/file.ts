@@ -50,7 +50,7 @@ export function* explainFile(
   }
   const canonical = known === undefined ? undefined : yield* verify(sample, undefined, options)
   const fields = Object.keys(found.layout?.columns ?? {})
-  const isDoubtful = found.questions.some(({ about }) => DOUBTS.includes(about))
+  const isDoubtful = found.questions.some(({ about }) => about === 'number_repeats')
   const isCanonical =
     !isDoubtful && canonical?.mistakes === 0 && fields.every((field) => canonical.fields.has(field))
   if (isCanonical) {
@@ -62,9 +62,6 @@ export function* explainFile(
   const remarks = [...found.remarks, ...checked.remarks]
   return { format: 'layout', ...about, columns, ...found, remarks }
 }
-
-/** Questions that a canonical file leaves open as well. */
-const DOUBTS = ['columns.sku', 'statuses', 'negative', 'number_repeats']
 
 function refusal(line: number, message: string): TillError {
   const detail = { line, code: 'unsupported_file', message }

@@ -2,7 +2,7 @@ import { conceptsOf } from './words.ts'
 
 /**
  * Finds the header among the first lines of a file: the line with the most cells that are names of
- * columns in some language. Returns undefined if no line has two cells.
+ * columns in some language. Returns undefined if there is none.
  */
 export function* findHeader(
   lines: readonly (readonly string[])[],
@@ -16,11 +16,16 @@ export function* findHeader(
     if (names > most) [found, most] = [cells, names]
     yield
   }
-  return found
+  return found && (most > 0 || !found.some(isValue)) ? found : undefined
+}
+
+/** Whether a cell is rather a value than a name: a line of values is no header. */
+function isValue(cell: string): boolean {
+  return /^\W*\d|@/.test(cell)
 }
 
 const MAX_NAME = 64
 
 function isName(cell: string): boolean {
-  return !/^\W*\d/.test(cell) && conceptsOf(cell).size > 0
+  return !isValue(cell) && conceptsOf(cell).size > 0
 }

@@ -64,6 +64,14 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     writeSku(draft, sku, otherSku, table.rows.length - rowsWithSku.length)
   }
   if (ids) writeIds(draft, ids)
+  if (ids?.columns[0]?.concepts.size === 0) {
+    const { name } = ids.columns[0]
+    draft.ask(
+      'columns.transaction_id',
+      `Has ${name} the ids of the sales? Its cells all differ.`,
+      name,
+    )
+  }
   if ('dates' in times) writeTimes(draft, times)
   const [user, otherUser] = find('user_id').map(({ column }) => column)
   if (user) {
@@ -76,12 +84,18 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     draft.use('quantity', 'whole numbers', [quantity])
   }
   if (status) writeStatus(draft, status)
+  else askStatus(draft, columns)
   const [price] = amounts
   if (price) {
     const currencies = writeCurrency(draft, price, find('currency')[0]?.column, shop)
     const digits = Math.max(...(currencies.length > 0 ? currencies : ['USD']).map(exponentOf))
     const known = { quantity, sku: sku?.column, rows, items: shop.items, digits }
     writePrice(draft, price, amounts.slice(1), known)
+  }
+  const others = columns.filter(({ kind }) => kind === 'money')
+  if (!price && others.length > 0) {
+    const question = `Which column is the amount paid for the row: ${orOf(others.slice(0, MAX_NAMED))}? No name says it.`
+    draft.ask('columns.price', question, 'none: the purchases have no price')
   }
   const refunds = rows.filter((row) => isBelowZero(row, price?.column, quantity))
   writeNegative(draft, refunds, { rows, status, ids, statusOf })
@@ -97,6 +111,8 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     ...(complete ? draft.end() : { questions: [], remarks: [] }),
   }
 }
+
+const MAX_NAMED = 5
 
 const NO_ID = 'no column has ids of orders or transactions'
 const NO_SKU = 'no column has the SKUs or names of items'
@@ -139,6 +155,21 @@ function createStatusOf(status: Statuses | undefined, signed: readonly (Column |
     const word = status?.known.get(cellOf(row, status.column.at)) ?? 'purchased'
     return word === 'purchased' && isBelowZero(row, ...signed) ? 'refunded' : word
   }
+}
+
+/** Asks for the words of a column that is named as the status, if none of them is known. */
+function askStatus(draft: Draft, columns: readonly Column[]) {
+  const named = columns.find(
+    ({ concepts, words, kind }) =>
+      concepts.has('status') &&
+      !concepts.has('shipping') &&
+      words &&
+      words.size > 1 &&
+      (kind === 'text' || kind === 'code'),
+  )
+  if (!named) return
+  const question = `Do the words of ${named.name} say which sales were refunded or cancelled: ${named.samples.join(', ')}?`
+  draft.ask('statuses', question, 'none: all rows count as purchased')
 }
 
 type Scored = { readonly column: Column; readonly score: number }
@@ -216,9 +247,10 @@ function writeStatus(draft: Draft, { column, known, unknown }: Statuses) {
     ...draft.keys.skip,
     [column.name]: [...(draft.keys.skip?.[column.name] ?? []), ...words],
   }
-  const named = unknown
-    .slice(0, 5)
-    .map(([word, rows]) => `"${excerpt(word)}" (${countOf(rows, 'row')})`)
+  const named = unknown.slice(0, MAX_NAMED).map(([word, rows]) => {
+    const shown = word === '' ? 'the empty cell' : `"${excerpt(word)}"`
+    return `${shown} (${countOf(rows, 'row')})`
+  })
   const question = `What status do these words of ${column.name} mean: ${named.join(', ')}?`
   draft.ask('statuses', question, 'none: the rows are passed over')
 }
@@ -342,7 +374,8 @@ function writeNegative(
   const idOf = (row: Row) => JSON.stringify(ids.columns.map(({ at }) => cellOf(row, at)))
   const sold = new Set(rows.filter((row) => statusOf(row) === 'purchased').map(idOf))
   const own = refunds.filter((row) => !sold.has(idOf(row))).length
-  if (own === 0 || unsaid.length === 0) return
-  const question = `Are the rows with an amount below zero refunds (${unsaid.length.toLocaleString('en-US')})? Of the refunds, ${own.toLocaleString('en-US')} with an id of their own take back no sale.`
+  // In a file with the present statuses, a refunded sale has one row, and its amount is positive.
+  if (own === 0 || negative.length === 0) return
+  const question = `Are the rows with an amount below zero refunds (${negative.length.toLocaleString('en-US')})? Of the refunds, ${own.toLocaleString('en-US')} with an id of their own take back no sale.`
   draft.ask('negative', question, 'refunded purchases')
 }

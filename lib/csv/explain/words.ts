@@ -30,14 +30,14 @@ const NAME_WORDS = {
   address:
     'address city zip postal postcode country phone street region =ip location adresse strasse =stadt =ort plz =land telefon =ville =pays direccion ciudad =pais indirizzo citta paese adres miasto kraj sehir ulke адрес город страна телефон 住所 都道府県 国 電話 地址 城市 国家 电话 주소 도시 국가 전화',
   amount:
-    'amount sold~for charged paid~amount revenue betrag umsatz montant =valor importe monto importo kwota tutar сумм 金額 金额 額 금액 売上高',
+    'amount sold~for charged received revenue ingreso betrag umsatz montant =valor importe monto importo kwota tutar сумм 金額 金额 額 금액 売上高',
   total:
-    'total gross sum gesamt summe brutto =brut bruto totale lordo suma razem toplam итог всего валов 合計 総額 总 合计 총액 합계 grand~total',
+    'total gross sum wartosc gesamt summe brutto =brut bruto totale lordo suma razem toplam итог всего валов 合計 総額 总 合计 총액 합계 grand~total',
   price:
     'price preis prix precio preco prezzo cena fiyat цен стоимост 価格 价格 单价 単価 가격 단가',
   unit: 'unit each single einzel unitair unitari jednostk birim единиц 単価 单价 단가 per~item item~cost',
   cost: 'cost kosten cout costo custo koszt maliyet себестоим 原価 成本 원가',
-  fee: 'fee fees commission gebuhr provision frais comision comissao tarifa commissione prowizj oplat komisyon ucret комисс сбор 手数料 手续费 佣金 수수료',
+  fee: 'fee fees commission gebuhr provision frais comision comissao cargo tarifa commissione prowizj oplat komisyon ucret комисс сбор 手数料 手续费 佣金 수수료',
   tax: 'tax taxes vat gst mwst ust steuer tva taxe iva impuesto imposto imposta podat =kdv vergi налог ндс 税 세금 부가세 세액',
   shipping:
     'ship delivery postage handling tracking fulfil versand liefer livraison envio entrega frete spediz consegna wysyl dostaw kargo teslim gonderim доставк отгруз 配送 送料 発送 運費 运费 发货 배송',
@@ -51,7 +51,7 @@ const NAME_WORDS = {
   quantity:
     'quantity qty units menge anzahl stuck quantite cantidad quantidade =qtd quantita ilosc sztuk adet miktar количеств =кол 数量 個数 수량',
   status:
-    'status state statut =etat estado stato =stan durum статус состоян ステータス 状態 状況 状态 상태',
+    'statu state =etat estado stato =stan durum статус состоян ステータス 状態 状況 状态 상태',
   type: 'type kind event =typ =art tipo rodzaj =tur тип вид 種別 種類 区分 类型 유형 종류',
   paid: 'paid bezahlt paye pagad pagato zaplac oplac odenen оплач 支払日 付款时间 결제일',
   created: 'created placed erstellt cree creado criado creato utworz olustur создан 作成 创建 생성',
@@ -122,13 +122,13 @@ function createSearch(text: string): (word: string) => boolean {
 
 const STATUS_WORDS: { readonly [S in PurchaseStatus]: string } = {
   purchased:
-    'completed complete paid success succeeded successful sold sale sales order payment purchase charge charged captured settled approved shipped delivered fulfilled active abgeschlossen bezahlt erledigt verkauft verkauf zahlung bestellung erfolgreich genehmigt versandt terminee termine paye payee effectue effectuee vente commande paiement reussi completado completada pagado pagada pago venta pedido concluido concluida paga aprovado aprovada completato completata pagato pagata vendita ordine pagamento zakonczone zakonczona zrealizowane zaplacone oplacone ukonczone sprzedaz zamowienie tamamlandi odendi satis basarili teslim~edildi завершен завершена завершено оплачен оплачено выполнен выполнено продажа успешно 完了 支払済 支払済み 決済完了 購入 売上 已完成 已付款 完成 交易成功 成功 已支付 完了済み 완료 완료됨 결제완료 결제~완료 구매확정 구매 결제',
+    'completed complete done paid success succeeded successful sold sale sales order payment purchase charge charged captured settled approved shipped delivered fulfilled active abgeschlossen bezahlt erledigt verkauft verkauf zahlung bestellung erfolgreich genehmigt versandt versendet geliefert paiement~accepte expedie expediee livre livree terminee termine paye payee effectue effectuee vente commande paiement reussi completado completada entregado entregada enviado enviada entregue pagado pagada pago venta pedido concluido concluida paga aprovado aprovada completato completata spedito consegnato pagato pagata vendita ordine pagamento zakonczone zakonczona wyslane wyslano dostarczone zrealizowane zaplacone oplacone ukonczone sprzedaz zamowienie tamamlandi kargoya~verildi odendi satis basarili teslim~edildi завершен завершена завершено оплачен оплачено отправлен доставлен получен выполнен выполнено продажа успешно 完了 発送済 発送済み 配送済 支払済 支払済み 決済完了 購入 売上 已完成 已发货 已签收 已付款 完成 交易成功 成功 已支付 完了済み 완료 배송중 배송완료 완료됨 결제완료 결제~완료 구매확정 구매 결제',
   pending:
     'pending processing authorized unpaid awaiting on-hold on~hold open ausstehend offen in~bearbeitung en~attente en~cours pendiente pendente in~attesa in~sospeso oczekujace oczekuje w~toku beklemede bekliyor isleniyor ожидает в~ожидании в~обработке 保留中 保留 処理中 未払い 未入金 待付款 待处理 处理中 대기 대기중 처리중 보류 입금대기',
   refunded:
     'refund refunded reversed chargeback ruckerstattet erstattet erstattung ruckerstattung ruckzahlung rembourse remboursee remboursement reembolsado reembolsada reembolso devuelto devolucion estornado estorno rimborsato rimborsata rimborso zwrocone zwrocono zwrot iade iade~edildi возвращен возвращено возврат 返金 返金済み 返金済 払い戻し 已退款 退款 환불 환불됨 환불완료',
   cancelled:
-    'cancelled canceled voided void failed declined expired denied rejected abandoned storniert abgebrochen fehlgeschlagen abgelehnt annule annulee echoue refuse cancelado cancelada rechazado fallido falhou annullato annullata fallito anulowane anulowano odrzucone iptal iptal~edildi basarisiz отменен отменена отменено отмена отклонен キャンセル キャンセル済み 取消 失敗 已取消 已关闭 交易关闭 취소 취소됨 취소완료 실패',
+    'cancelled canceled voided void venta~cancelada failed declined expired denied rejected abandoned storniert abgebrochen fehlgeschlagen abgelehnt annule annulee echoue refuse cancelado cancelada rechazado fallido falhou annullato annullata fallito anulowane anulowano odrzucone iptal iptal~edildi basarisiz отменен отменена отменено отмена отклонен キャンセル キャンセル済み 取消 失敗 已取消 已关闭 交易关闭 취소 취소됨 취소완료 실패',
 }
 
 let statusWords: ReadonlyMap<string, PurchaseStatus> | undefined
