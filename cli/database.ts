@@ -1,12 +1,16 @@
+// The commands import this file when they need a database: without it, a help text takes half of the
+// time.
 import {
   createMemoryStorage,
-  openPostgresStorage,
   openSqliteStorage,
   type SqliteOptions,
   type Storage,
 } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
+import { isPostgres } from './database-url.ts'
 import { explainPermissions } from './file-permissions.ts'
+
+export { copyStorage, createTill } from '../lib/index.ts'
 
 /** Opens the storage that a path or URL names. */
 export async function openStorage(
@@ -14,7 +18,10 @@ export async function openStorage(
   options: Pick<SqliteOptions, 'create' | 'upgrade'>,
 ): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
-  if (isPostgres(db)) return openPostgresStorage(db, options)
+  if (isPostgres(db)) {
+    const { openPostgresStorage } = await import('./postgres.ts')
+    return openPostgresStorage(db, options)
+  }
   const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
   // Quotes only the scheme: the rest of the URL may hold a password.
   if (url) throw new UsageError(`${url}… is no database: use a file, postgres://… or memory:`)
@@ -23,13 +30,4 @@ export async function openStorage(
   } catch (error) {
     throw explainPermissions(error, db, options.create)
   }
-}
-
-export function isPostgres(db: string): boolean {
-  return /^postgres(ql)?:\/\//.test(db)
-}
-
-/** Whether a database is a file, not a database server or memory. */
-export function isFile(db: string): boolean {
-  return db !== 'memory:' && !isPostgres(db)
 }

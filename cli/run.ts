@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
-import { type Account, createTill, type Till } from '../lib/index.ts'
+import type { Account, Till } from '../lib/index.ts'
 import { type ParsedArguments, parseArguments } from './arguments.ts'
 import { type Command, fieldOf, type Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
 import { COMPLETE, complete } from './completion.ts'
 import { type Environment, readConfig } from './config.ts'
-import { isFile, openStorage } from './database.ts'
+import { isFile } from './database-url.ts'
 import { DONE, reportFailure } from './failure.ts'
 import { explainPermissions } from './file-permissions.ts'
 import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
@@ -49,6 +49,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   if (command.needsNoDatabase) {
     return void (await command.run({ ...given, options } as unknown as Invocation))
   }
+  const { createTill, openStorage } = await import('./database.ts')
   const wasThere = existsSync(db)
   const { makesDatabase: create = false, upgradesDatabase: upgrade = false } = command
   const storage = await openStorage(db, { create, upgrade })

@@ -7,7 +7,7 @@ import {
   TillError,
 } from '../lib/index.ts'
 import type { Config } from './config.ts'
-import { isFile } from './database.ts'
+import { isFile } from './database-url.ts'
 import { sharedMode } from './file-permissions.ts'
 import type { Io } from './io.ts'
 import { STATUSES } from './options.ts'

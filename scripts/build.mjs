@@ -43,6 +43,31 @@ for (const file of [script, `${script}.LICENSE.txt`, 'swagger-ui.css', 'LICENSE'
   copyFileSync(`node_modules/swagger-ui-dist/${file}`, `dist/reference/${file}`)
 }
 
+// esbuild puts all that `lib/index.ts` imports into one chunk. In the bundle, the CLI therefore imports
+// from the files that `lib/index.ts` names.
+const index = readFileSync('lib/index.ts', 'utf8')
+const namesIn = (list) => list.split(',').flatMap((each) => each.trim() || [])
+const fileOf = new Map(
+  [...index.matchAll(/^export \{([^}]+)\} from '\.\/(.+)'$/gm)].flatMap(([, list, file]) =>
+    namesIn(list).map((name) => [name, file]),
+  ),
+)
+const directImports = {
+  name: 'direct-imports',
+  setup: (bundle) =>
+    bundle.onLoad({ filter: /[\\/]cli[\\/].+\.ts$/ }, ({ path }) => ({
+      loader: 'ts',
+      contents: readFileSync(path, 'utf8').replace(
+        /^(import|export) \{([^}]+)\} from '([./]+\/lib\/)index\.ts'$/gm,
+        (_, kind, list, lib) =>
+          namesIn(list)
+            .filter((name) => !name.startsWith('type '))
+            .map((name) => `${kind} { ${name} } from '${lib}${fileOf.get(name)}'`)
+            .join('\n'),
+      ),
+    })),
+}
+
 // `webhook-thread` and `reader` are started in threads, from files beside the bundle. The benchmarks
 // and the pictures of the console import `demo` and `demo-shop`.
 await build({
@@ -56,6 +81,7 @@ await build({
   outdir: 'dist/cli',
   bundle: true,
   splitting: true, // a command loads only its own chunks
+  plugins: [directImports],
   chunkNames: 'chunk-[hash]',
   platform: 'node',
   format: 'esm',

@@ -1,7 +1,5 @@
-import { copyStorage } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
-import { openStorage } from '../database.ts'
 import { PAGE_OPTIONS, PASSWORD } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
 import { createStatusLine, withElapsed } from '../progress.ts'
@@ -103,6 +101,7 @@ export const databaseCommands = [
     },
     async run({ storage, options, io }) {
       if (options.from === options.to) throw new UsageError('--from and --to are the same database')
+      const { copyStorage, openStorage } = await import('../database.ts')
       const copied = await openStorage(options.to, { create: true, upgrade: false })
       const line = createStatusLine(io.stderr)
       try {
