@@ -14,7 +14,7 @@ export interface Methods {
   }
   audit: {
     /** Newest entries first. */
-    list(query?: api.ListQuery): api.Page<'entries', api.AuditEntry>
+    list(query?: api.RecentAuditQuery): api.Page<'entries', api.AuditEntry>
   }
   projects: {
     list(query?: api.ListQuery): api.Page<'projects', api.Project>

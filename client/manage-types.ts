@@ -50,6 +50,7 @@ export type {
   OwnedQuery,
   PurchaseKey,
   PurchaseQuery,
+  RecentAuditQuery,
   StoreQuery,
   WebhookConfirmation,
   WebhookDeliveryKey,

@@ -144,7 +144,9 @@ function Search() {
   useEffect(() => setTyped(q), [q])
   const find = (event: Event) => {
     event.preventDefault()
-    if (typed.trim()) goTo(linkTo('find', '', { q: typed.trim() }))
+    if (!typed.trim()) return
+    document.getElementById('find')?.blur() // the title of the page gets the focus
+    goTo(linkTo('find', '', { q: typed.trim() }))
   }
   return (
     <search>

@@ -91,6 +91,7 @@ export {
   type OwnedQuery,
   type PurchaseQuery,
   type PurchaseSelection,
+  type RecentAuditQuery,
   type StoreQuery,
   type WebhookConfirmation,
   type WebhookDeliveryKey,

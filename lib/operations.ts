@@ -72,7 +72,8 @@ export const operations = [
   op('audit.list', 'GET /audit', 'listAudit', 'AuditPage', {
     scope: 'admin',
     summary: 'List the audit log of the account, newest entries first',
-    query: 'ListQuery',
+    query: 'RecentAuditQuery',
+    isReport: ['subject', 'from', 'to'],
   }),
 
   op('projects.list', 'GET /projects', 'listProjects', 'ManagedProjectPage', {

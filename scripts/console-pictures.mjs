@@ -39,7 +39,7 @@ const pages = {
   store: ['stores/demo', 'Edit'],
   webhooks: ['webhooks', '/hook'],
   webhook: [`webhooks/${shop.project_id}`, 'webhook.test'],
-  activity: ['activity', 'webhooks.test'],
+  activity: ['activity', 'sent a test to'],
   keys: ['keys', 'this tab'],
 }
 try {

@@ -1,38 +1,164 @@
-import type { AuditEntry } from '../../client/manage.ts'
+import type { ComponentChildren } from 'preact'
+import type { AuditEntry, Item, Page as ListPage, RecentAuditQuery } from '../../client/manage.ts'
+import type { AuditAction } from '../../lib/domain/audit.ts'
 import { useLoad } from '../data.ts'
+import { currencyOf, formatCount, formatMoney } from '../format.ts'
+import { Filters } from '../parts/form.tsx'
 import { Details, Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
+import { linkTo, usePlace } from '../place.ts'
+import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 
+type Kind =
+  | 'account'
+  | 'key'
+  | 'project'
+  | 'store'
+  | 'item'
+  | 'import'
+  | 'purchase'
+  | 'webhook'
+  | ''
+
+/** What each action did, and the kind of its subject. */
+const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind: Kind] } = {
+  'account.create': ['created the account', ''],
+  'account_key.add': ['added the key', 'key'],
+  'account_key.update': ['changed the key', 'key'],
+  'account_key.revoke': ['revoked the key', 'key'],
+  'project.create': ['created the project', 'project'],
+  'project.update': ['changed the project', 'project'],
+  'project.rotate_key': ['changed the public key of', 'project'],
+  'store.create': ['created the store', 'store'],
+  'store.update': ['changed the store', 'store'],
+  'item.create': ['created', 'item'],
+  'item.update': ['changed', 'item'],
+  'item.archive': ['archived', 'item'],
+  'item.restore': ['restored', 'item'],
+  'purchases.import': ['imported', 'import'],
+  'purchases.record': ['recorded the purchase', 'purchase'],
+  'purchases.refund': ['refunded', 'purchase'],
+  'purchases.deliver': ['delivered', 'purchase'],
+  'imports.undo': ['undid the import of', 'import'],
+  'tokens.issue': ['issued a token', ''],
+  'tokens.revoke': ['revoked the tokens of', 'account'],
+  'signing_keys.rotate': ['rotated the signing keys', ''],
+  'secrets.seal': ['encrypted the secrets', ''],
+  'secrets.drop': ['removed the secrets', ''],
+  'audit.archive': ['archived the activity before', 'account'],
+  'catalog.apply': ['applied a catalog to', 'project'],
+  'users.export': ['exported the player', 'account'],
+  'users.erase': ['erased the player', 'account'],
+  'webhooks.test': ['sent a test to', 'webhook'],
+  'webhooks.replay': ['replayed events to', 'webhook'],
+  'webhooks.pause': ['paused', 'webhook'],
+  'webhooks.resume': ['resumed', 'webhook'],
+  'webhooks.confirm': ['confirmed the URL of', 'webhook'],
+}
+
+const FILTERS = [
+  { label: 'About (id)', name: 'subject', kind: 'search' },
+  { label: 'Day (UTC)', name: 'day', kind: 'date' },
+] as const
+
+/** An entry with the item that it is about. */
+type Entry = AuditEntry & { readonly item?: Item | undefined }
+
+async function listEntries(
+  query: RecentAuditQuery,
+  options: { signal: AbortSignal },
+): Promise<ListPage<'entries', Entry>> {
+  const { entries, ...next } = await client.audit.list(query, options)
+  const ids = entries.filter(({ action }) => action.startsWith('item.')).map((each) => each.subject)
+  const read = (id: string) => client.items.get(id, options).catch(() => undefined)
+  const items = await Promise.all([...new Set(ids)].map(read))
+  const withItem = (entry: AuditEntry): Entry => {
+    return { ...entry, item: items.find((item) => item?.id === entry.subject) }
+  }
+  return { entries: entries.map(withItem), ...next }
+}
+
+/** The audit log of the account as sentences. */
 export function Activity() {
-  const { value: names } = useLoad(async (signal) => {
+  const { subject, day } = usePlace().query
+  const { projects = [], stores = [] } = useScope().value ?? {}
+  const { value: keys } = useLoad(async (signal) => {
     const { keys } = await client.keys.list({ limit: 1000 }, { signal })
-    return new Map(keys.flatMap(({ key_id, name }) => (name ? [[key_id, name]] : [])))
+    return new Map(keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key']))
   }, [])
-  const nameOf = (actor: string) => names?.get(actor.replace('key:', '')) ?? <code>{actor}</code>
+  const byId = (id: string, name: string | undefined, page: string) => (
+    <a href={linkTo(page, id)} title={id}>
+      {name ?? id}
+    </a>
+  )
+  const kinds: { readonly [K in Kind]: (entry: Entry) => ComponentChildren } = {
+    '': () => '',
+    account: (entry) => <code title={entry.subject}>{entry.subject}</code>,
+    key: ({ subject }) => byId('', keys?.get(subject) ?? subject, 'keys'),
+    project: ({ subject }) =>
+      byId(subject, projects.find(({ id }) => id === subject)?.name, 'projects'),
+    store: ({ subject }) => byId(subject, subject, 'stores'),
+    item: ({ subject, item }) => byId(subject, item?.display_name, 'items'),
+    import: ({ subject: import_id, store_id, data }) => (
+      <a href={linkTo('purchases', '', { project: undefined, store: store_id, import_id })}>
+        {formatCount(Number(data?.added ?? 0))} purchases into {store_id}
+      </a>
+    ),
+    purchase: ({ subject, store_id: store }) => {
+      const id = subject.slice(store.length + 1)
+      return <a href={linkTo('purchases', id, { project: undefined, store })}>{id}</a>
+    },
+    webhook: ({ subject }) => byId(subject, 'a webhook', 'webhooks'),
+  }
+  /** `changed the price of Sword from $4.99 to $5.99` */
+  const sentence = (entry: Entry) => {
+    const { action, actor, data, item } = entry
+    const [verb, kind] = SENTENCES[action] ?? [action, 'account']
+    const who = actor.startsWith('token:')
+      ? 'A session'
+      : actor === 'operator'
+        ? 'The operator'
+        : ''
+    const price = data?.price as { readonly old: number; readonly new: number } | undefined
+    const store = item && stores.find(({ store_id }) => store_id === item.store_id)
+    const money = (minor: number) => formatMoney(minor, store ? currencyOf(store) : '')
+    const fields = Array.isArray(data?.changed) ? data.changed.join(', ').replaceAll('_', ' ') : ''
+    return (
+      <>
+        <strong>{who || (keys?.get(actor.replace('key:', '')) ?? actor)}</strong> {verb}{' '}
+        {fields && `the ${fields} of `}
+        {kinds[kind](entry)}
+        {price && ` from ${money(price.old)} to ${money(price.new)}`}
+      </>
+    )
+  }
   return (
-    <Page title="Activity" lead="The audit log of the account, newest first">
+    <Page title="Activity" lead="Who changed what in the account, newest first">
+      <Filters fields={FILTERS} />
       <List
-        label="Audit entries"
-        list={client.audit.list}
-        query={{}}
+        label="Activity"
+        list={listEntries}
+        query={{
+          ...(subject && { subject }),
+          ...(day && { from: day, to: `${day}T23:59:59.999Z` }),
+        }}
         keyOf={(entry) => JSON.stringify(entry)}
         columns={[
-          'action',
+          ['Change', sentence],
           'at',
-          'subject',
-          ['By', ({ actor }) => nameOf(actor), 'hidden'],
           ['Details', (entry) => <Details content={<pre>{textOf(entry)}</pre>} />, 'end'],
         ]}
-        empty={[
-          'Nothing has happened yet',
-          'Each change of the account appears here, by console, CLI or API.',
-        ]}
+        empty={
+          subject || day
+            ? ['Nothing matches', 'Type the whole id of a record, or choose another day.']
+            : ['Nothing has happened yet', 'Each change of the account appears here.']
+        }
       />
     </Page>
   )
 }
 
-function textOf({ store_id, request_id, data }: AuditEntry): string {
-  return JSON.stringify({ store_id, request_id, ...data }, null, 2)
+function textOf({ item: _, account_id: __, ...entry }: Entry): string {
+  return JSON.stringify(entry, null, 2)
 }

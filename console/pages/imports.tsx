@@ -15,7 +15,7 @@ export function Imports({ store_id }: { readonly store_id: string }) {
       <List
         label="Imports"
         list={client.imports.list}
-        query={{ store_id }}
+        query={{ store_id, newest_first: true }}
         interval={5_000}
         keyOf={({ import_id }) => import_id}
         columns={[

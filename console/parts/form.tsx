@@ -46,7 +46,7 @@ export function Filters({ fields, values }: FiltersProps) {
       <Fields
         fields={fields}
         values={values ?? query}
-        onChange={(values) => goTo(linkTo(page, id, { ...values }), true)}
+        onChange={(values) => goTo(linkTo(page, id, { ...values, at: undefined }), true)}
       />
     </search>
   )

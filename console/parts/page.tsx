@@ -14,8 +14,11 @@ interface PageProps {
 /** A page with its title, which gets the focus when the page opens. */
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  // Before the browser paints: later it would take the focus from a person who types already.
-  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  // Takes no focus from a person who types or chooses already.
+  useLayoutEffect(() => {
+    const isUsed = document.activeElement?.matches('input, select, textarea')
+    if (!isUsed) heading.current?.focus({ preventScroll: true })
+  }, [])
   useEffect(() => {
     document.title = `${title} · tillkit`
   }, [title])

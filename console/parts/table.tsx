@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import type { Page } from '../../client/manage.ts'
 import { fillPage, type PageRequest, useLoad } from '../data.ts'
+import { goTo, linkTo, usePlace } from '../place.ts'
 import { Await, Empty } from './notice.tsx'
 import { type Column, parseColumn } from './page.tsx'
 
@@ -53,6 +54,8 @@ interface ListProps<Q, N extends string, R> extends Omit<TableProps<R>, 'rows'> 
   readonly query: Omit<Q, keyof PageRequest>
   /** Loads the page again after so many milliseconds. */
   readonly interval?: number
+  /** The parameter of the URL with the page, if the page of the console has several lists. */
+  readonly at?: string
   /** Shown when the list has no rows at all: a title, a text and the next step. */
   readonly empty: readonly [title: string, text: ComponentChildren, next?: ComponentChildren]
 }
@@ -60,56 +63,57 @@ interface ListProps<Q, N extends string, R> extends Omit<TableProps<R>, 'rows'> 
 /** Milliseconds between the keys of a person who types. */
 const TYPING_MS = 200
 
-/** A table of one page of a list, with buttons for the other pages. */
+/** Separates the cursors of the passed pages in the URL. */
+const SEPARATOR = ' '
+
+/** A table of one page of a list, with buttons for the other pages. The URL has the page. */
 export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
-  const { list, query, interval, empty, ...table } = props
-  const key = JSON.stringify(query)
-  const [passed, setPassed] = useState({ key, cursors: [] as readonly string[] })
-  const cursors = passed.key === key ? passed.cursors : []
-  const show = (cursors: readonly string[]) => setPassed({ key, cursors })
+  const { list, query, interval, empty, at = 'at', ...table } = props
+  const { page, id, query: shown } = usePlace()
+  const cursors = shown[at]?.split(SEPARATOR) ?? []
   const loaded = useLoad(
     (signal) => {
       const read = (page: PageRequest) => list({ ...query, ...page } as Q, { signal })
       return fillPage(read, cursors.at(-1))
     },
-    [key, cursors.at(-1)],
+    [JSON.stringify(query), cursors.at(-1)],
     { interval, delay: TYPING_MS },
   )
   const next = loaded.isLoading ? undefined : loaded.value?.next
   const [title, text, step] = next ? SEARCHED : empty
+  const top = useRef<HTMLDivElement>(null)
+  const show = (cursors: readonly string[]) => {
+    goTo(linkTo(page, id, { ...shown, [at]: cursors.join(SEPARATOR) }))
+    top.current?.scrollIntoView()
+  }
+  /** A button that keeps the focus when there is no further page. */
+  const turn = (label: string, to: readonly string[] | undefined) => (
+    <button type="button" aria-disabled={!to} onClick={() => to && show(to)}>
+      {label}
+    </button>
+  )
   return (
-    <Await loaded={loaded}>
-      {({ rows }) => (
-        <>
-          {rows.length > 0 && <Table {...table} rows={rows} />}
-          {rows.length === 0 && (
+    <div class="loaded" ref={top}>
+      <Await loaded={loaded}>
+        {({ rows }) =>
+          rows.length > 0 ? (
+            <Table {...table} rows={rows} />
+          ) : (
             <Empty title={title}>
               <p>{text}</p>
               {step}
             </Empty>
-          )}
-          {(next || cursors.length > 0) && (
-            <nav class="actions" aria-label={`Pages of ${table.label}`}>
-              <button
-                type="button"
-                disabled={cursors.length === 0}
-                onClick={() => show(cursors.slice(0, -1))}
-              >
-                Previous
-              </button>
-              <span aria-live="polite">Page {cursors.length + 1}</span>
-              <button
-                type="button"
-                disabled={!next}
-                onClick={() => next && show([...cursors, next])}
-              >
-                Next
-              </button>
-            </nav>
-          )}
-        </>
+          )
+        }
+      </Await>
+      {(next || cursors.length > 0) && (
+        <nav class="actions" aria-label={`Pages of ${table.label}`}>
+          {turn('Previous', cursors.length > 0 ? cursors.slice(0, -1) : undefined)}
+          <span aria-live="polite">Page {cursors.length + 1}</span>
+          {turn('Next', next ? [...cursors, next] : undefined)}
+        </nav>
       )}
-    </Await>
+    </div>
   )
 }
 

@@ -12,6 +12,7 @@ import {
   type NewAccountKey,
   type NewToken,
   type OverviewQuery,
+  type RecentAuditQuery,
   type SummaryQuery,
   type Till,
   type TokenCheck,
@@ -76,7 +77,7 @@ export const handlers: Handlers = {
     await till.accounts.revokeKey(caller, key_id, options)
     return { key_id }
   },
-  'audit.list': ({ till, caller, input }: ManageCall<ListQuery>) =>
+  'audit.list': ({ till, caller, input }: ManageCall<RecentAuditQuery>) =>
     till.accounts.listAudit(caller, input),
 
   'items.list': async ({ till, caller, input }: ManageCall<ItemQuery>) => {

@@ -104,7 +104,15 @@ export const itemHistoryFields = {
 
 export interface ItemHistoryQuery extends InputOf<typeof itemHistoryFields> {}
 
-export const importListFields = { store_id: required(storeId), ...listFields }
+export const importListFields = {
+  store_id: required(storeId),
+  /** Whether the import that started last comes first. */
+  newest_first: optional(
+    note('Whether the import that started last comes first.', boolean),
+    () => false,
+  ),
+  ...listFields,
+}
 
 export interface ImportQuery extends InputOf<typeof importListFields> {}
 
@@ -119,6 +127,19 @@ export const auditFields = {
 }
 
 export interface AuditQuery extends InputOf<typeof auditFields> {}
+
+export const recentAuditFields = {
+  /** If given, lists only the entries about this record. */
+  subject: optional(note('Lists only the entries about this record.', text(1, 1024))),
+  /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
+  from: optional(note('The start: a time with its zone, or a day in UTC.', instant)),
+  /** Only entries before this time are listed. The formats are the same as for `from`. */
+  to: optional(note('The exclusive end: a time with its zone, or a day in UTC.', instant)),
+  ...listFields,
+}
+
+/** Selects entries of the account's audit log. */
+export interface RecentAuditQuery extends InputOf<typeof recentAuditFields> {}
 
 export function parseFollowQuery(input: unknown) {
   return parseObject(input, {

@@ -15,7 +15,14 @@ import { assertKeyScopes, keyRequired } from '../domain/authority.ts'
 import { parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
-import { type ListPage, type ListQuery, listFields, pageFor } from '../domain/query.ts'
+import {
+  type ListPage,
+  type ListQuery,
+  listFields,
+  pageFor,
+  type RecentAuditQuery,
+  recentAuditFields,
+} from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { type AuditPage, type KeyedAccount, listAll } from '../storage/port.ts'
 import { assertAccount, authorityOf, verified } from './access.ts'
@@ -57,8 +64,11 @@ export interface Accounts {
   listKeys(account: Account): Promise<AccountKeyInfo[]>
   /** Reads one page of the keys that `listKeys` returns. */
   pageOfKeys(account: Account, query?: ListQuery): Promise<AccountKeyPage>
-  /** Reads one page of the account's audit log, newest entries first. */
-  listAudit(account: Account, query?: ListQuery): Promise<AuditPage>
+  /**
+   * Reads one page of the account's audit log, newest entries first. A page with a filter examines
+   * 10,000 entries at most. It may then have fewer than `limit`, or none, and still a `next`.
+   */
+  listAudit(account: Account, query?: RecentAuditQuery): Promise<AuditPage>
   /**
    * Changes the name or the scopes of a key at once. Throws `account_key_not_found` for an unknown or
    * revoked key, and `insufficient_scope` if the caller's key lacks one of the new scopes.
@@ -197,7 +207,8 @@ export function createAccounts(context: Context): Accounts {
 
     async listAudit(account, query = {}) {
       assertAccount(account, 'admin')
-      return storage.listRecentAudit(account.account_id, pageFor(parseObject(query, listFields)))
+      const { limit, cursor, ...filter } = parseObject(query, recentAuditFields)
+      return storage.listRecentAudit(account.account_id, filter, pageFor({ limit, cursor }))
     },
 
     async updateKey(account, input, options) {

@@ -108,7 +108,7 @@ async function start(t: TestContext) {
     store: { link: '#/stores/demo', title: 'Store demo', ready: /Return URL/ },
     webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /unsigned/ },
     webhook: { link: `#/webhooks/${project.id}`, title: 'Webhook', ready: /webhook\.test/ },
-    activity: { link: '#/activity', title: 'Activity', ready: /webhooks\.test/ },
+    activity: { link: '#/activity', title: 'Activity', ready: /sent a test to/ },
     keys: { link: '#/keys', title: 'Keys', ready: /this tab/ },
     unknown: { link: '#/nowhere', title: 'Not found', ready: /no such page/ },
   }

@@ -28,7 +28,7 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
   await importDemoSales(till, account, Date.now())
   const { page, complaints } = await openTab(t)
   await signIn(page, url, account.account_key)
-  const { use } = personAt(page, by)
+  const { use, press } = personAt(page, by)
   const find = async (id: string) => {
     if (by === 'mouse') await page.getByRole('searchbox', { name: /^Find/ }).click()
     else await page.keyboard.press('/')
@@ -105,7 +105,8 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.equal(await stores.getByRole('row').count(), 3)
     await use(stores.getByRole('link', { name: 'demo' }))
     await stores.waitFor({ state: 'detached' })
-    assert.equal(await page.getByLabel('Store', { exact: true }).inputValue(), 'demo')
+    const chosen = page.locator('select[name="store"] option:checked', { hasText: 'demo' })
+    await chosen.waitFor({ state: 'attached' })
   })
 
   await t.test('after an import of old sales, the overview offers their month', async () => {
@@ -124,6 +125,61 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     await use(page.getByRole('link', { name: 'Show November 2021' }))
     await page.getByText('$4.99').first().waitFor()
     assert.equal(await page.getByText('Buyers').count(), 0, 'the file has no users')
+  })
+
+  await t.test(
+    'the newest import is first, and Reload and Back keep the page of a list',
+    async () => {
+      for (let i = 0; i < 60; i++) {
+        const file = fileOf(`transaction_id,sku,purchased_at\nN-${i},gold,2021-11-05T00:00:00Z\n`)
+        await till.purchases.import(account, { store_id: 'old', file, fileName: `n-${i}.csv` })
+      }
+      await goTo(page, '#/import?store=old', 'Import purchases')
+      const first = page.getByRole('table', { name: 'Imports' }).getByRole('row').nth(1)
+      await first.getByText('n-59.csv').waitFor()
+      await press('Next')
+      await first.getByText('n-9.csv').waitFor()
+      const next = page.getByRole('button', { name: 'Next' })
+      assert.equal(await next.getAttribute('aria-disabled'), 'true')
+      await next.and(page.locator(':focus')).waitFor()
+      await page.reload()
+      await first.getByText('n-9.csv').waitFor()
+      await page.goBack()
+      await first.getByText('n-59.csv').waitFor()
+    },
+  )
+
+  await t.test('an export that is too large says so before it starts', async () => {
+    const total = { currency: 'USD', purchased: 200_001, pending: 0, refunded: 0, cancelled: 0 }
+    await page.route('**/summary?*', (route) => route.fulfill({ json: { summaries: [total] } }))
+    await goTo(page, '#/purchases?store=demo', 'Purchases')
+    await press('Export as CSV')
+    await page.getByText(/200,001 purchases, and a browser saves 200,000 at most/).waitFor()
+    await page.unroute('**/summary?*')
+    const download = page.waitForEvent('download')
+    await press('Export as CSV')
+    assert.match((await download).suggestedFilename(), /demo-purchases\.csv/)
+    await page.getByText('1,000 rows').waitFor()
+  })
+
+  await t.test('the activity has sentences, and filters by record and day', async () => {
+    const { items } = await till.items.list(account, { store_id: 'demo', limit: 1 })
+    const [item = assert.fail()] = items
+    const { account_key } = await till.accounts.addKey(account, { name: 'Desk key' })
+    const caller = await till.accounts.authenticate(account_key)
+    await till.items.update(caller, { id: item.id, price: '599' })
+    await goTo(page, '#/activity?store=demo', 'Activity')
+    await page
+      .getByText('Desk key changed the price of 100 Gold from $4.99 to $5.99')
+      .first()
+      .waitFor()
+    await use(page.getByRole('link', { name: '100 Gold', exact: true }).first())
+    await page.getByRole('heading', { level: 1, name: '100 Gold' }).waitFor()
+    await goTo(page, `#/activity?subject=${item.id}&day=2020-01-01`, 'Activity')
+    await page.getByText('Nothing matches').waitFor()
+    await goTo(page, `#/activity?subject=${item.id}`, 'Activity')
+    await page.getByText(/Desk key changed/).waitFor()
+    await page.getByRole('table').getByRole('row').nth(3).waitFor({ state: 'detached' })
   })
 
   assertNoComplaints(complaints)

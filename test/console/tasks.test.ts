@@ -384,14 +384,14 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
   await t.test('the activity is newest first, and each page has its own details', async () => {
     await goTo(page, '#/activity', 'Activity')
     const first = page.getByRole('table').getByRole('row').nth(1)
-    await first.getByText('webhooks.pause').waitFor()
+    await first.getByText(/paused a webhook/).waitFor()
     const local = await first.getByRole('cell').nth(1).textContent()
     await press('Times in UTC')
     assert.match((await first.getByRole('cell').nth(1).textContent()) ?? '', /UTC$/)
     assert.doesNotMatch(local ?? '', /UTC/)
     await use(first.getByText('Show'))
     await press('Next')
-    await first.getByText('webhooks.pause').waitFor({ state: 'detached' })
+    await first.getByText(/paused a webhook/).waitFor({ state: 'detached' })
     assert.equal(await page.locator('details[open]').count(), 0)
   })
 

@@ -251,3 +251,18 @@ async function setUp(options: Partial<TillOptions> = {}) {
 function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {
   return collect(till.operator.allAudit({ account_id }))
 }
+
+test('the activity of an account is listed by record and by day', async () => {
+  const { till, account, item } = await createShop()
+  await till.items.update(account, { id: item.id, price: '2' })
+  const { entries } = await till.accounts.listAudit(account, { subject: item.id })
+  assert.deepEqual(
+    entries.map(({ action }) => action),
+    ['item.update', 'item.create'],
+  )
+  const [{ at } = assert.fail()] = entries
+  const before = await till.accounts.listAudit(account, { subject: item.id, to: at.slice(0, 10) })
+  assert.deepEqual(before, { entries: [] })
+  const since = await till.accounts.listAudit(account, { from: at.slice(0, 10), limit: 1 })
+  assert.deepEqual([since.entries[0]?.action, since.next !== undefined], ['item.update', true])
+})

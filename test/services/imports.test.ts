@@ -151,3 +151,17 @@ test('an import has at most 100 totals, and counts the other rows', async () => 
     assert.deepEqual(totals[0], { status: 'purchased', currency: 'XEZ', rows: 4, total: '16' })
   }
 })
+
+test('imports are listed newest first, page by page', async () => {
+  const { till, account, load } = await setUp()
+  for (const name of ['a.csv', 'b.csv', 'c.csv']) await load(row(name), name)
+  const names: (string | undefined)[] = []
+  let cursor: string | undefined
+  do {
+    const query = { ...MAIN, newest_first: true, limit: 2, cursor }
+    const { imports, next } = await till.imports.list(account, query)
+    names.push(...imports.map(({ file_name }) => file_name))
+    cursor = next
+  } while (cursor)
+  assert.deepEqual(names, ['c.csv', 'b.csv', 'a.csv'])
+})

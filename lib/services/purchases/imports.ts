@@ -12,7 +12,7 @@ import { afterImport } from './after-import.ts'
 
 export interface Imports {
   /**
-   * One page of the finished imports into a store, in order of their start. Leaves out purchases
+   * One page of the finished imports into a store, in order of their start, or newest first. Leaves out purchases
    * that were recorded one by one.
    */
   list(account: Account, query: ImportQuery): Promise<ImportPage>
@@ -47,9 +47,12 @@ export function createImports(context: Context): Imports {
   const imports: Imports = {
     async list(account, query) {
       assertAccount(account, 'read')
-      const { store_id, limit, cursor } = parseObject(query, importListFields)
+      const { store_id, newest_first, limit, cursor } = parseObject(query, importListFields)
       const store = await getNamedStore(storage, account, store_id)
-      const { records, ...further } = await storage.listImports(store, pageFor({ limit, cursor }))
+      const { records, ...further } = await storage.listImports(store, {
+        ...pageFor({ limit, cursor }),
+        newestFirst: newest_first,
+      })
       return { imports: records, ...further }
     },
 

@@ -1,9 +1,12 @@
 import type { Authority } from '../../../domain/authority.ts'
+import type { ParsedOf } from '../../../domain/fields.ts'
+import { formatInstant } from '../../../domain/instant.ts'
+import type { recentAuditFields } from '../../../domain/query.ts'
 import { verifyAuthority, WITHOUT_LOCKS } from '../authority.ts'
 import type { Sql } from '../dialect.ts'
 import { pagesOf } from '../lists.ts'
-import { findRecord, listBySeq, pageOf } from '../pages.ts'
-import { all, type Program, run } from '../program.ts'
+import { EXAMINED, findRecord, listBySeq, pageOf } from '../pages.ts'
+import { all, find, type Program, run } from '../program.ts'
 import { isAbout, namesOf, pseudonymOf } from '../pseudonym.ts'
 import type { ArchiveRequest, AuditPage, Page, UserKey, WriteOptions } from '../records.ts'
 import { IS_ITEM_CHANGE } from '../schema.ts'
@@ -33,9 +36,12 @@ export function auditMethods(sql: Sql) {
       account_id === undefined
         ? read(listEntries(PAGE_OF_AUDIT, page))
         : read(listEntries(PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)),
-    /** Lists the audit log of one account, newest entries first. */
-    listRecentAudit: (account_id: string, page: Page) =>
-      read(listEntries(RECENT_AUDIT, { after: AFTER_ALL, ...page }, account_id)),
+    /**
+     * Lists the entries of one account that match the filter, newest first. With a filter, a page
+     * examines 10,000 entries at most, and then has a `next` also if it has few entries.
+     */
+    listRecentAudit: (account_id: string, filter: AuditFilter, page: Page) =>
+      read(listRecent(account_id, filter, { after: AFTER_ALL, ...page })),
     /** Lists the audit entries about an item, except that of its creation; newest first. */
     listItemAudit: (item_id: string, page: Page) =>
       read(listEntries(AUDIT_OF_ITEM, { after: AFTER_ALL, ...page }, item_id)),
@@ -148,6 +154,32 @@ const RECENT_AUDIT = recentAudit('account_id = ?')
 const AUDIT_OF_ITEM = recentAudit(
   // Without the condition of the partial index, the databases would not use that index.
   `subject = ? AND ${IS_ITEM_CHANGE}`,
+)
+
+/** Selects audit entries. Times are Unix milliseconds. */
+type AuditFilter = Omit<ParsedOf<typeof recentAuditFields>, 'limit' | 'cursor'>
+
+function* listRecent(account_id: string, filter: AuditFilter, page: Page & { after: string }) {
+  const { subject = '', from, to } = filter
+  if (subject === '' && from === undefined && to === undefined) {
+    return yield* listEntries(RECENT_AUDIT, page, account_id)
+  }
+  const last = (yield* find(LAST_EXAMINED, account_id, page.after))?.seq as string | undefined
+  const times = [
+    from === undefined ? '' : formatInstant(from),
+    to === undefined ? '~' : formatInstant(to),
+  ]
+  const values = [account_id, subject, subject, ...times, last ?? '0']
+  const found = yield* listEntries(FILTERED_AUDIT, page, ...values)
+  return last === undefined ? found : { next: last, ...found }
+}
+
+const LAST_EXAMINED = `
+  SELECT CAST(seq AS text) AS seq FROM audit WHERE account_id = ? AND seq < CAST(? AS bigint)
+  ORDER BY seq DESC LIMIT 1 OFFSET ${EXAMINED - 1}`
+const FILTERED_AUDIT = recentAudit(
+  `account_id = ? AND (CAST(? AS text) = '' OR subject = ?) AND at >= ? AND at < ?
+    AND seq >= CAST(? AS bigint)`,
 )
 
 function recentAudit(condition: string): string {

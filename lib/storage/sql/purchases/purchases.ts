@@ -101,11 +101,13 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
   const finished = finishedImports(startedAt)
   const match = matchProgram(sql, current, details)
   const findImport = `${finished} AND s.account_id = ? AND i.import_id = ?`
-  const pageOfImports = sql.pageOfText(
-    `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
-    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`,
-    'ASC',
-  )
+  const pageOfImports = (order: Span['order']) =>
+    sql.pageOfText(
+      `${finished} AND s.account_id = ? AND s.store_id = ? AND ${IS_LISTED}
+      AND i.seq ${order === 'ASC' ? '>' : '<'} CAST(? AS bigint) ORDER BY i.seq ${order} LIMIT ?`,
+      order,
+    )
+  const [oldImports, newImports] = [pageOfImports('ASC'), pageOfImports('DESC')]
 
   const statusChanges = `
     SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
@@ -204,11 +206,19 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     findImport: (account_id: string, import_id: string) =>
       read(findRecord(importRecord, findImport, account_id, import_id)),
     /**
-     * Lists the finished imports into a store in order of their start. Leaves out the imports that
+     * Lists the finished imports into a store in order of their start, or newest first. Leaves out the imports that
      * `recordPurchase` creates.
      */
-    listImports: ({ account_id, store_id }: StoreKey, page: Page) =>
-      read(listBySeq({ read: importRecord }, pageOfImports, page, account_id, store_id)),
+    listImports: ({ account_id, store_id }: StoreKey, { newestFirst, ...page }: ImportPage) =>
+      read(
+        listBySeq(
+          { read: importRecord },
+          newestFirst ? newImports : oldImports,
+          newestFirst ? { ...page, after: page.after ?? LAST } : page,
+          account_id,
+          store_id,
+        ),
+      ),
     /**
      * Lists the purchases of a store that match the filter, in the order of import, or newest first.
      * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
@@ -286,6 +296,8 @@ const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}
 const ownedColumns = ({ expires_at }: CurrentColumns) =>
   `p.seq AS seq, t.name, t.type, t.display_name, p.quantity, p.purchased_at,
     ${expires_at} AS expires_at`
+
+type ImportPage = Page & Pick<FilteredPage, 'newestFirst'>
 
 type Times = Pick<PurchaseFilter, 'from' | 'to'>
 
