@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict'
-import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
+import {
+  copyStorage,
+  createMemoryStorage,
+  createTill,
+  type Storage,
+  type Till,
+} from '../../lib/index.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { newPlace, type Place, type Row } from '../support/place.ts'
 import { fill, HEADER } from '../support/storage/everything.ts'
@@ -101,6 +107,43 @@ test('a copy fails when the source changes during the copy', async (t) => {
     if (isLast) void till.accounts.create({ name: 'Late' })
   })
   await assert.rejects(copying, /instead of/)
+})
+
+test('a copy keeps filled values and their undo, and the deliveries that wait', async (t) => {
+  const source = createMemoryStorage()
+  const shop = await createShop(createTill({ storage: source }))
+  const { account } = shop
+  const load = (till: Till, line: string) =>
+    till.purchases.import(account, { store_id: 'main', file: fileOf(HEADER + line) })
+  await load(shop.till, 't1,gold,1709296496,,,,\nt2,gold,1709296496,,,,\n')
+  const { import_id } = await load(shop.till, 't1,gold,1709296496,,499,USD,\n')
+  const sale = { store_id: 'main', sku: 'gold', purchased_at: '1709296496' }
+  await shop.till.purchases.record(account, { ...sale, transaction_id: 't1', user_id: 'ann' })
+  const [first, second] = [newPlace(t), newPlace(t)]
+
+  const copy = await first.storage()
+  await copyStorage(source, copy)
+  const again = await second.storage()
+  await copyStorage(copy, again)
+
+  for (const storage of [copy, again]) {
+    const till = createTill({ storage })
+    const main = { store_id: 'main' }
+    const { purchases } = await till.purchases.list(account, { ...main, undelivered: true })
+    assert.deepEqual(
+      purchases.map(({ transaction_id, price }) => [transaction_id, price]),
+      [['t1', 499]],
+    )
+    const key = { ...main, transaction_id: 't1' }
+    const { deliveries } = await till.purchases.deliver(account, key)
+    assert.equal(deliveries[0]?.outcome, 'delivered')
+    await till.imports.undo(account, { import_id, force: true })
+    const { owned } = await till.purchases.owned(account, { ...main, user_id: 'ann' })
+    assert.equal(owned.length, 1)
+    const list = await till.purchases.list(account, key)
+    assert.equal(list.purchases[0]?.price, undefined)
+    assert.deepEqual(await storage.check(), [])
+  }
 })
 
 // A new table or column belongs into a copy, or into one of these lists with a reason.

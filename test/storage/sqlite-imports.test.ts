@@ -177,6 +177,96 @@ test('an import does not overwrite the status changes of another one', async (t)
   assert.deepEqual(await statuses(storage, MAIN), ['purchased'])
 })
 
+test('reads show filled values, and emptied ones, before they are applied to the purchases', async (t) => {
+  const { storage, db } = await openShops(t)
+  const END = 4_000_000_000_000
+  const values = { user_id: 'ann', price: 499, currency: 'USD', expires_at: END }
+  await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3)], DETAILS)
+  const shown = async () => {
+    const { records: own } = await storage.listPurchases(MAIN, { user_id: 'ann' }, { limit: 9 })
+    const { records: owned } = await storage.listOwned(MAIN, 'ann', { limit: 9 }, 0)
+    const [all] = await storage.summarizePurchases(MAIN, {}, ['currency'], {
+      isTop: true,
+      limit: 1,
+    })
+    const [ofUser] = await storage.summarizePurchases(MAIN, { user_id: 'ann' }, [])
+    const { records: refunds } = await storage.listRefunds('imp_2', { limit: 9 })
+    return {
+      own: own.map(({ transaction_id, price, status }) => [transaction_id, price, status]),
+      owned: owned.map(({ quantity, expires_at }) => [quantity, expires_at]),
+      revenue: ofUser?.revenue,
+      group: [all?.currency, all?.buyers],
+      refunds: refunds.map(({ transaction_id, user_id }) => [transaction_id, user_id]),
+      user: await storage.findPurchaseUser(MAIN, 'tx_2'),
+      searched: (await storage.findTransactions(MAIN, 'tx_2', {}, { limit: 1 })).records[0]
+        ?.user_id,
+    }
+  }
+  const none = {
+    own: [],
+    owned: [],
+    revenue: undefined,
+    group: ['', 0],
+    refunds: [],
+    user: undefined,
+    searched: undefined,
+  }
+  assert.deepEqual(await shown(), none)
+  const hold = 'BEFORE DELETE ON purchase_changes BEGIN SELECT raise(ABORT, 1); END'
+  const waiting = () => db.prepare('SELECT * FROM purchase_changes').all().length
+  const current = await openImport(storage, MAIN, 'imp_2')
+  await addRows(current, [newRow(2, values), newRow(3, { ...values, status: 'refunded' })])
+  assert.deepEqual(await shown(), none)
+  db.exec(`CREATE TRIGGER hold ${hold}`)
+
+  await current.commit({}, DETAILS)
+
+  const filled = {
+    own: [
+      ['tx_2', 499, 'purchased'],
+      ['tx_3', 499, 'refunded'],
+    ],
+    owned: [[1, new Date(END).toISOString()]],
+    revenue: '499',
+    group: ['USD', 1],
+    refunds: [['tx_3', 'ann']],
+    user: 'ann',
+    searched: 'ann',
+  }
+  assert.equal(waiting(), 2)
+  assert.deepEqual(await shown(), filled)
+  assert.deepEqual(await storage.check(), [])
+  db.exec('DROP TRIGGER hold')
+  await importRows(storage, SIDE, 'imp_3', [newRow(2)], DETAILS)
+  assert.equal(waiting(), 0)
+  assert.deepEqual(await shown(), filled)
+
+  db.exec(`CREATE TRIGGER hold ${hold}`)
+  await storage.undoImport(MAIN, { import_id: 'imp_2', undone_at: AT, force: false })
+
+  assert.equal(waiting(), 2)
+  assert.deepEqual(await shown(), none)
+  assert.deepEqual(await storage.check(), [])
+  db.exec('DROP TRIGGER hold')
+  await importRows(storage, SIDE, 'imp_4', [newRow(3)], DETAILS)
+  assert.equal(waiting(), 0)
+  assert.deepEqual(await shown(), none)
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('an abandoned import leaves no entries of the users that it would have filled', async (t) => {
+  const { storage, db } = await openShops(t)
+  await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3)])
+  const current = await openImport(storage, MAIN, 'imp_2')
+  await addRows(current, [newRow(2, { user_id: 'ann' }), newRow(3, { user_id: 'bob' })])
+  const entries = () => db.prepare('SELECT * FROM purchase_users').all().length
+  assert.deepEqual([entries(), await storage.check()], [2, []])
+
+  await current.abort()
+
+  assert.deepEqual([entries(), await storage.check()], [0, []])
+})
+
 test('the check before an undo of many changes lets other calls run between its slices', async (t) => {
   const { storage, db } = await openShops(t)
   await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })], DETAILS)
