@@ -26,6 +26,7 @@ const VALUES: Record<UnequalCount['field'], string> = {
   price: 'a price',
   currency: 'a currency',
   expires_at: 'an end',
+  purchased_at: 'a time',
 }
 
 /** Formats how many rows have a value that the stored purchase does not have. */

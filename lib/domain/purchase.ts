@@ -339,7 +339,7 @@ export const FILLABLE_FIELDS = ['user_id', 'price', 'currency', 'expires_at'] as
 export type Fills = Partial<Pick<NewPurchase, (typeof FILLABLE_FIELDS)[number]>>
 
 /** The fields that may differ from a stored purchase. The stored value stays. */
-export const UNEQUAL_FIELDS = FILLABLE_FIELDS
+export const UNEQUAL_FIELDS = [...FILLABLE_FIELDS, 'purchased_at'] as const
 
 export interface UnequalField {
   readonly field: (typeof UNEQUAL_FIELDS)[number]
@@ -361,8 +361,7 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 }
 
 /** The fields that are compared if a transaction id is already stored. */
-export interface PurchaseIdentity
-  extends Pick<NewPurchase, 'quantity' | 'status' | (typeof UNEQUAL_FIELDS)[number]> {
+export interface PurchaseIdentity extends Pick<NewPurchase, 'quantity' | 'status' | keyof Fills> {
   /** The SKU, or the number of its item. */
   readonly sku: string | number
 }
@@ -436,7 +435,7 @@ const NONE: readonly UnequalField[] = []
 
 function findUnequal(stored: StoredIdentity, sent: PurchaseIdentity): readonly UnequalField[] {
   let found: UnequalField[] | undefined
-  for (const field of UNEQUAL_FIELDS) {
+  for (const field of FILLABLE_FIELDS) {
     if (sent[field] === undefined || sent[field] === stored[field]) continue
     if (field === 'user_id' && stored.is_erased) continue
     found ??= []

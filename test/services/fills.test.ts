@@ -113,6 +113,43 @@ test('a file fills values also of a purchase whose status it advances, or has ad
   assert.deepEqual(await shop.purchase(), { ...EMPTY, ...amount })
 })
 
+test('unequal counts only ends and times that differ', async () => {
+  const shop = await setUp()
+  await shop.import([FULL, `T-2,gold,${AT},ann,499,USD,,`])
+  const later = '2026-02-01T00:00:00Z'
+  const { unequal, skipped, updated } = await shop.import([
+    `T-1,gold,${later},,,,,2031-01-01T00:00:00Z`,
+    `T-2,gold,${later},,,,refunded,`,
+  ])
+  assert.deepEqual([skipped, updated], [1, 1])
+  const different = (field: string) => ({ field, stored: 'different', rows: 1 })
+  assert.deepEqual(unequal, [different('expires_at'), different('purchased_at')])
+  // The refund was at another time than the sale.
+  assert.deepEqual((await shop.import([`T-2,gold,${later},,,,refunded,`])).unequal, [])
+})
+
+test('files of RevenueCat fill values, and count users and prices that differ', async () => {
+  const shop = await setUp()
+  const header =
+    'store_transaction_id,renewal_number,product_identifier,start_time,rc_original_app_user_id,rc_last_seen_app_user_id_alias,purchase_price_in_purchased_currency,purchased_currency,refunded_at,effective_end_time,end_time,is_sandbox,price_in_purchased_currency'
+  const row = (user: string, price: string) =>
+    `T-1,,gold,2026-01-31 12:00:00,${user},${user},${price},USD,,,,false,${price}`
+  const load = (line: string) =>
+    shop.till.purchases.import(shop.account, {
+      ...MAIN,
+      file: fileOf(`${header}\n${line}\n`),
+      preset: 'revenuecat_transactions',
+    })
+  await shop.import([BARE])
+  const { updated, unequal } = await load(row('ann', '4.99'))
+  assert.deepEqual([updated, unequal], [1, []])
+  const other = await load(row('bob', '5.99'))
+  const different = (field: string) => ({ field, stored: 'different', rows: 1 })
+  assert.deepEqual([other.skipped, other.unequal], [1, [different('user_id'), different('price')]])
+  const filled = { user_id: 'ann', price: 499, currency: 'USD' }
+  assert.deepEqual(await shop.purchase(), { ...EMPTY, ...filled })
+})
+
 test('a dry run and a refused file fill nothing', async () => {
   const shop = await setUp()
   await shop.import([BARE])

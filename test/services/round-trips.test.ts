@@ -72,6 +72,26 @@ test('one statement checks all cached reads of a request; a create needs no chec
   })
 })
 
+test('a recording that fills values takes no more round trips than one that advances the status', async (t) => {
+  const { driver, countOf } = createCounter()
+  const url = await server.emptySchema(t)
+  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const { account } = await createShop(till)
+  const sale = { store_id: 'main', sku: 'gold', purchased_at: '2026-01-31T12:00:00Z' }
+  const record =
+    (transaction_id: string, values: object = {}) =>
+    () =>
+      till.purchases.record(account, { ...sale, transaction_id, ...values })
+  for (const id of ['a', 'b', 'c']) await record(id, { status: 'pending' })()
+  await record('a')()
+
+  const advance = await countOf(record('b'))
+  const fill = await countOf(record('b', { user_id: 'ann', price: '499' }))
+  const both = await countOf(record('c', { user_id: 'ann', price: '499' }))
+
+  assert.deepEqual([fill.roundTrips, both.roundTrips], [advance.roundTrips, advance.roundTrips])
+})
+
 test('a store of another project takes the same statements and rows as an unknown store', async (t) => {
   const work: [statement: string, rows: number][] = []
   const driver = drivenBy((sql, send) => {

@@ -139,6 +139,7 @@ export function* compareRows<T extends Sent>(
       continue
     }
     unequal.push(...compared.unequal)
+    if (isOtherSale(stored, row)) unequal.push(OTHER_TIME)
     const isOwn = stored.import === lease.import
     const isAdvance = compared.status !== stored.identity.status
     if (before !== undefined && !isAdvance) {
@@ -169,6 +170,14 @@ export function* compareRows<T extends Sent>(
     unequal: countUnequal(unequal),
   }
   return { result, fresh: [...fresh.values()], seen }
+}
+
+const OTHER_TIME: UnequalField = { field: 'purchased_at', stored: 'different' }
+
+/** Whether both are the sale at another time. A refund has a time of its own. */
+function isOtherSale({ identity, purchased_at }: Known, row: Sent): boolean {
+  const isSale = identity.status === 'purchased' && row.status === 'purchased'
+  return isSale && row.purchased_at !== purchased_at
 }
 
 /**
