@@ -5,7 +5,7 @@ import { fileContent, json, jsonFile, pairOf } from './option-values.ts'
 // The options that several commands share, grouped by use.
 
 /** The known statuses of projects and stores. Any other status is stored, but has no effect. */
-export const STATUSES = ['active', 'disabled', 'archived']
+export const STATUSES = ['active', 'disabled', 'inactive', 'suspended', 'archived']
 
 /** The password in the URL of a database. */
 export const PASSWORD: OptionSecret = {

@@ -65,7 +65,9 @@ function isLoopback(host: string): boolean {
 export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)
-  stderr.write(`warning: the status '${quoted}' has no effect; disabled and archived have\n`)
+  stderr.write(
+    `warning: the status '${quoted}' has no effect; disabled, inactive, suspended and archived have\n`,
+  )
 }
 
 /** Warns of a `webhook_url` without a `webhook_secret`. `owner` is a project, store or endpoint. */

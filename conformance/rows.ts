@@ -146,11 +146,12 @@ function replaceAt(body: Fields, changes: object): Fields {
 /** Creates all rows of an endpoint. */
 export function rowsOf(spec: EndpointRows): readonly Row[] {
   const tools = createTools(spec)
+  const open = createTools(spec, true)
   return [
     answerRow(spec, tools),
     ...credentialRows(spec, tools),
-    ...bodyRows(spec, tools),
-    ...spec.rows(tools, createTools(spec, true)),
+    ...bodyRows(spec, tools, open),
+    ...spec.rows(tools, open),
     ...unusualRows(spec, tools),
   ]
 }
@@ -218,7 +219,7 @@ function removeSignature(token: string): string {
   return `${Buffer.from(JSON.stringify(unsigned)).toString('base64url')}.${claims}.`
 }
 
-function bodyRows({ number, kept = [] }: EndpointRows, tools: Tools): Row[] {
+function bodyRows({ number, kept = [] }: EndpointRows, tools: Tools, open: Tools): Row[] {
   const { row, refuses } = tools
   const { bodyType, fields, required } = endpointOf(number)
   const isForm = bodyType === 'multipart/form-data'
@@ -238,6 +239,11 @@ function bodyRows({ number, kept = [] }: EndpointRows, tools: Tools): Row[] {
       changes: Object.fromEntries(optional.map((name) => [name, undefined])),
       judge: expectFields,
     }),
+    open.accepts(
+      'null for its optional fields',
+      ': request body',
+      Object.fromEntries(optional.map((name) => [name, null])),
+    ),
     row('returns the values that were sent', ': 200 response body', {
       judge: (answer, _, { json }) => expectValues(answer, json as object),
     }),

@@ -62,6 +62,13 @@ function sessionRows(number: 2 | 3, ownRows: EndpointRows['rows'] = () => []): E
       ...tokenRows(tools),
       tools.row('returns two times that agree', 'Resources: Session', { judge: expectAgreement }),
       ...ownRows(tools, open),
+      open.accepts('empty texts for what is not known', ': request body', {
+        public_key: '',
+        device_info: { device_id: '', platform: '', os_version: '', app_version: '' },
+        dlscheme: '',
+      }),
+      open.accepts('a dlscheme with ://', ': dlscheme', { dlscheme: 'mygame://' }),
+      open.refuses('deviceInfo, which means device_info', ': request body', { deviceInfo: DEVICE }),
       open.accepts('the public key in the header alone', ': public_key', { public_key: undefined }),
       open.refuses('a public key that differs from the header', ': public_key', {
         public_key: 'another-key',
@@ -185,6 +192,19 @@ const TABLE: readonly EndpointRows[] = [
         const { name } = (await item()).sent
         return { name, store_id: await createStore() }
       }),
+      open.refuses('displayName, which means display_name', ': request body', {
+        displayName: 'Gold',
+      }),
+      open.row('takes metadata for meta', 'Resources: Item, meta', {
+        changes: { meta: undefined, metadata: { a: [1] } },
+        async judge({ body }, { call }) {
+          const read = await call(6, itemPath(String(valueAt(body, 'id'))))
+          expectValues(read, { metadata: { a: [1] } })
+        },
+      }),
+      open.refuses('a meta that differs from metadata', 'Resources: Item, meta', {
+        metadata: { other: 1 },
+      }),
       open.refuses('a name with a space', NAME, ({ unique }) => ({ name: `${unique()} 100` })),
       open.refuses('a name with letters that are not Latin', NAME, ({ unique }) => ({
         name: `${unique()}_золото`,
@@ -211,6 +231,24 @@ const TABLE: readonly EndpointRows[] = [
         },
       }),
       refuses('a request without store_id', ': query parameter', { query: '' }),
+      open.row('lists only the item with the name in the query', ': query parameter', {
+        async changes({ item }) {
+          const { store_id, name } = (await item()).sent
+          return { query: `${listQuery(store_id).query}&name=${name}` }
+        },
+        async judge(answer, { item }) {
+          const { id } = await item()
+          const items = valueAt(answer.body, 'items')
+          const isAlone = Array.isArray(items) && items.length === 1
+          expect(isAlone && findItem(answer, id) !== undefined, `only the item ${id}`, answer)
+        },
+      }),
+      ...['offset', 'page', 'skip', 'page_size', 'per_page'].map((word) => ({
+        ...open.refuses(`${word}, which does not page`, ': query parameter', async ({ item }) => ({
+          query: `${listQuery((await item()).sent.store_id).query}&${word}=1`,
+        })),
+        fields: [word],
+      })),
       open.refuses('an unknown store', 'Errors: 400', ({ unique }) => listQuery(unique())),
       open.refuses('a store of another project', 'Errors: 400', async ({ foreign }) =>
         listQuery((await foreign()).store_id),
@@ -276,6 +314,8 @@ const TABLE: readonly EndpointRows[] = [
         '400',
         '401',
       ),
+      open.accepts('a dlscheme with ://', 'Resources: Project', { dlscheme: 'mygame://' }),
+      open.refuses('bundleId, which means bundle_id', ': request body', { bundleId: 'com.a.b' }),
       open.refuses('a bundle_id that is no reverse domain', 'Resources: Project, bundle_id', {
         bundle_id: 'not a domain',
       }),
@@ -355,6 +395,10 @@ const TABLE: readonly EndpointRows[] = [
         judge: (answer) => expect(valueAt(answer.body, 'store_id') !== '', 'a store_id', answer),
       }),
       refuses('an unknown project', 'Errors: 400', ({ unique }) => ({ project_id: unique() })),
+      open.accepts('a store_id with a dot', ': store_id', ({ unique }) => ({
+        store_id: `${unique()}.eu`,
+      })),
+      open.refuses('isSandbox, which means is_sandbox', ': is_sandbox', { isSandbox: true }),
       open.refuses('a store_id that exists', ': store_id', async ({ store }) => ({
         store_id: await store(),
       })),

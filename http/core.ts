@@ -1,4 +1,4 @@
-import { type Session, type Till, TillError } from '../lib/index.ts'
+import { assertSpelling, type Session, type Till, TillError } from '../lib/index.ts'
 import { createAdmission } from './admission.ts'
 import { json, noBody, optionalJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
@@ -76,6 +76,7 @@ export function createCore(till: Till, context: ServerContext) {
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       const params = decodeParams(sentParams)
       assertSentOnce(target, route)
+      assertPaging(target, route)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
       const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
@@ -143,10 +144,23 @@ function assertSentOnce({ repeated }: Target, { description: { query } }: AnyRou
   throw invalidOption(name, 'may be sent only once')
 }
 
+/** How other APIs page. If they were ignored, each page would be the first, and a loop endless. */
+const OTHER_PAGING = ['offset', 'page', 'skip', 'page_size', 'per_page']
+
+function assertPaging({ query }: Target, { description }: AnyRoute): void {
+  if (!description.query || !('cursor' in fieldsOf(description.query))) return
+  const name = OTHER_PAGING.find((each) => Object.hasOwn(query, each))
+  if (name !== undefined) throw invalidOption(name, 'is unknown: pages have a limit and a cursor')
+}
+
 type Body = { readonly [field: string]: unknown }
 
-/** The documented fields of a body. The API ignores other fields, but the library rejects them. */
+/**
+ * The documented fields of a body. The API ignores other fields, but the library rejects them. Throws
+ * for a documented field in another spelling.
+ */
 function pick(fields: readonly string[], sent: Body): Body {
+  assertSpelling(Object.keys(sent), fields)
   return Object.fromEntries(fields.map((field) => [field, sent[field]]))
 }
 

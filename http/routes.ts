@@ -127,6 +127,7 @@ export const routes = [
         'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
       body: 'ProjectChange',
       answer: 'Project',
+      headers: ['Webhook-Status'],
       errors: ['quota_exceeded', 'master_key_mismatch'],
     },
   ),

@@ -28,7 +28,7 @@ export {
 export { formatAmount } from './domain/currency.ts'
 export { WEBHOOK_EVENTS, type WebhookEventType } from './domain/event.ts'
 export type { ExplainedColumn, Question } from './domain/explanation.ts'
-export type { JsonObject, JsonSchema } from './domain/fields.ts'
+export { assertSpelling, type JsonObject, type JsonSchema } from './domain/fields.ts'
 export type {
   ImportDetails,
   ImportRecord,

@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../lib/domain/fields.ts'
+import { INACTIVE } from '../../lib/domain/status.ts'
 import { labelOf } from '../format.ts'
 import type { FieldInfo } from './fields.tsx'
 import type { Parsed } from './form.tsx'
@@ -44,8 +45,8 @@ const parseList = (typed: string) =>
 
 /** The choice of a status. */
 export const STATUS: Partial<FieldInfo> = {
-  hint: 'A disabled or archived one opens no sessions and takes no purchases.',
-  options: ['active', 'disabled', 'archived'],
+  hint: 'Unless active, it opens no sessions and takes no purchases.',
+  options: ['active', ...INACTIVE],
 }
 
 /**

@@ -29,8 +29,8 @@ export async function listItems({
   prefix,
   context,
 }: Call<Session, undefined>): Promise<Result> {
-  const { limit = MAX_PAGE, cursor } = query
-  const asked = { store_id: query.store_id as string, limit, cursor } // validated by the library
+  const { limit = MAX_PAGE, cursor, name } = query
+  const asked = { store_id: query.store_id as string, limit, cursor, name } // validated by the library
   const { account_id } = caller
   const { limits, concurrency, turns } = context
   const list = () => till.items.list(caller, asked)

@@ -28,7 +28,10 @@ export async function updateProject({ till, caller, body, options }: Call<Sessio
   const project = await till.projects.update(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, public_key, config } = project
   const answer = { id, account_id, name, bundle_id, platform, status, public_key, config }
-  return { body: answer satisfies ProjectAnswer }
+  const isSet = typeof body.config?.webhook_url === 'string'
+  const isWaiting = isSet && (await till.projects.hasUnconfirmedWebhook(caller, id))
+  const headers = isWaiting ? { 'webhook-status': 'unconfirmed' } : undefined
+  return { body: answer satisfies ProjectAnswer, ...(headers && { headers }) }
 }
 
 /** `POST /stores` */

@@ -1,6 +1,6 @@
 import {
+  assertSpelling,
   type ErrorDetail,
-  excerpt,
   type ImportRequest,
   type KeyedAccount,
   type LayoutFile,
@@ -107,7 +107,8 @@ async function withFile<T>(
 ): Promise<T> {
   try {
     const { file, fileName, fields } = body
-    assertSpelling(fields, form)
+    // A misspelt `dryrun=true` would store purchases if it were ignored.
+    assertSpelling(fields.keys(), Object.keys(fieldsOf(form)))
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const layout = parseJson(fields, 'layout') as LayoutFile | undefined
     const reading = { preset: fields.get('preset'), layout, skus: fields.get('skus') }
@@ -129,20 +130,6 @@ export async function listOwned({ till, caller, query }: Call<Session, undefined
   const { user_id } = caller
   const page = await till.purchases.owned(caller, { store_id, user_id, limit, cursor })
   return { body: page, headers: { 'cache-control': 'no-store' } }
-}
-
-// Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.
-function assertSpelling(fields: ReadonlyMap<string, string>, form: SchemaName): void {
-  const parts = Object.keys(fieldsOf(form))
-  const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
-  const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
-    const meant = parts.find((part) => normalize(part) === normalize(field))
-    if (meant === undefined || meant === field) return []
-    return [{ field: excerpt(field), code: 'unknown', message: `must be spelled ${meant}` }]
-  })
-  const [first] = details
-  if (!first) return
-  throw new TillError('invalid_request', `The part ${first.field} ${first.message}`, details)
 }
 
 function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {

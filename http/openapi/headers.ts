@@ -42,6 +42,10 @@ export const responseHeaders = {
     description: 'The public key of the new project.',
     schema: text,
   },
+  'Webhook-Status': {
+    description: '`unconfirmed` while the `webhook_url` waits for a confirmation of the account.',
+    schema: { const: 'unconfirmed' },
+  },
   'Import-Id': { required: true, description: 'The id of the import.', schema: text },
   'Import-Rows': {
     required: true,

@@ -91,7 +91,7 @@ const storeFields = {
   /** The store type. Never changes; required for a new store. */
   store_type: optional(note(FIXED, oneOf(STORE_TYPES))),
   is_sandbox: optional(boolean),
-  /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
+  /** Any text, default `active`. A `disabled`, `inactive`, `suspended` or `archived` store takes no purchases. */
   status: optional(status),
   /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
   store_config: optional(
@@ -110,7 +110,7 @@ const projectFields = {
   bundle_id: optional(note(FIXED, text(3, 155))),
   /** One of `PLATFORMS`. */
   platform: optional(withSchema<string>({ enum: PLATFORMS }, text(1, 64))),
-  /** Any text; `disabled` and `archived` make the project inactive: it has no valid tokens. */
+  /** Any text. A `disabled`, `inactive`, `suspended` or `archived` project has no valid tokens. */
   status: optional(status),
   /** Never changes. */
   dlscheme: optional(note(FIXED, text(0, 255))),
@@ -256,9 +256,14 @@ export interface SecretReference {
   readonly env: string
 }
 
-/** The reference that an export writes in place of a secret: it names an environment variable. */
+/**
+ * The reference that an export writes in place of a secret: it names an environment variable. An id
+ * with dots gets a suffix with their places: `main.eu` and `main_eu` must not share a variable.
+ */
 export function secretReference(owner: string, key: string): SecretReference {
-  return { env: `${owner}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_') }
+  const name = `${owner}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_')
+  const dots = [...owner.matchAll(/[.]/g)].map(({ index }) => `_${index}`)
+  return { env: dots.length === 0 ? name : `${name}_DOT${dots.join('')}` }
 }
 
 /**

@@ -111,17 +111,51 @@ function parseFields<F extends Fields>(
 /** The fields of a parsed input that were sent: without defaults, in the order of the rules. */
 export function sentFields<P extends object>(parsed: P, input: object): Partial<P> {
   const sent: JsonObject = { ...input }
-  const entries = Object.entries(parsed).filter(([field]) => sent[field] !== undefined)
+  const entries = Object.entries(parsed).filter(
+    ([field]) => sent[field] !== undefined && sent[field] !== null,
+  )
   return Object.fromEntries(entries) as Partial<P>
 }
 
 function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
   const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
   const unknown = names.filter((name) => input[name] !== undefined)
+  const known = Object.keys(fields)
   return unknown.map((name) => {
-    const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
+    const meant = spellingOf(name, known)
+    const message = meant
+      ? `must be spelled ${meant}`
+      : `is unknown. The fields are ${known.join(', ')}`
     return { field: prefix + name, code: 'unknown', message }
   })
+}
+
+/**
+ * Throws `invalid_request` for each name that is a known field in another spelling, such as
+ * `isSandbox`: a caller that ignores unknown fields would lose it.
+ */
+export function assertSpelling(names: Iterable<string>, fields: readonly string[]): void {
+  const problems: ErrorDetail[] = []
+  for (const field of names) {
+    const meant = fields.includes(field) ? undefined : spellingOf(field, fields)
+    if (meant) problems.push({ field, code: 'unknown', message: `must be spelled ${meant}` })
+  }
+  const [first] = problems
+  if (!first) return
+  const { message } = invalidFields(problems)
+  const text = problems.length === 1 ? `The field ${message}` : message
+  throw new TillError('invalid_request', text, problems)
+}
+
+/** The field that a name means in another spelling: with capitals, or without underscores. */
+function spellingOf(name: string, fields: readonly string[]): string | undefined {
+  const letters = lettersOf(name)
+  return fields.find((field) => field !== name && lettersOf(field) === letters)
+}
+
+/** At most as many characters as a name has. */
+function lettersOf(name: string): string {
+  return name.length > 64 ? name : name.toLowerCase().replaceAll(/[-_ ]/g, '')
 }
 
 /** Creates the error for mistakes in fields: a sentence for people, and details for programs. */
@@ -184,8 +218,20 @@ export function optional<T, I>(rule: Rule<T, I>): Rule<T | undefined, I | undefi
 export function optional<T, I>(rule: Rule<T, I>, fallback: () => NoInfer<T>): Rule<T, I | undefined>
 export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefined> {
   const schema = fallback ? { ...rule.schema, default: fallback() } : rule.schema
+  // Serializers write `null` for a field without a value.
   return withSchema(schema, (value, field, problems) =>
-    value === undefined ? fallback?.() : rule(value, field, problems),
+    value === undefined || value === null ? fallback?.() : rule(value, field, problems),
+  )
+}
+
+/** A rule for an optional field that some serializers, such as Unity's, send empty. */
+export function optionalOrEmpty<T, I>(rule: Rule<T, I>): Rule<T | undefined, I | undefined> {
+  const { enum: values, ...schema } = rule.schema
+  const listed = Array.isArray(values) ? { ...schema, enum: [...values, ''] } : schema
+  return optional(
+    withSchema(listed, (value, field, problems) =>
+      value === '' ? (undefined as T) : rule(value, field, problems),
+    ),
   )
 }
 
@@ -288,10 +334,10 @@ export const bundleId = pattern(
   155,
 )
 
-/** A rule for a URI scheme (RFC 3986 section 3.1), or '' for none. */
+/** A rule for a URI scheme (RFC 3986 section 3.1), with or without `://`, or '' for none. */
 export const deepLinkScheme = pattern(
-  /^([A-Za-z][A-Za-z0-9+.-]{0,254})?$/,
-  'must be a URI scheme without "://": mygame',
+  /^([A-Za-z][A-Za-z0-9+.-]{0,254}(:\/\/)?)?$/,
+  'must be a URI scheme: mygame or mygame://',
 )
 
 /** A rule for an object that has no other fields. `I` is a name of its type in an input. */
@@ -318,18 +364,29 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
   })
 }
 
-/** A rule for a free-form object. Checks the values of the given keys and allows other keys. */
+/**
+ * A rule for a free-form object. Checks the values of the given keys and allows other keys. Leaves out
+ * a given key that is null, unless its rule is one of `orNull`.
+ */
 export function config(keys: Fields): Rule<JsonObject> {
   const schema = { ...freeForm.schema, ...objectSchema(keys) }
   return withSchema(schema, (value, field, problems) => {
     const before = problems.length
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
+    const nulls: string[] = []
     for (const [key, check] of Object.entries(keys)) {
-      if (Object.hasOwn(object, key)) check(object[key], `${field}.${key}`, problems)
+      if (!Object.hasOwn(object, key)) continue
+      if (object[key] === null && !isNullable(check)) nulls.push(key)
+      else check(object[key], `${field}.${key}`, problems)
     }
-    return object
+    if (nulls.length === 0) return object
+    return Object.fromEntries(Object.entries(object).filter(([key]) => !nulls.includes(key)))
   })
+}
+
+function isNullable({ schema: { type } }: Rule<unknown>): boolean {
+  return Array.isArray(type) && type.includes('null')
 }
 
 /** A rule that allows `null`, and all values that the given rule allows. */

@@ -3,6 +3,7 @@ import { differences } from './differences.ts'
 import {
   freeForm,
   type InputOf,
+  invalidField,
   isSameJson,
   type JsonObject,
   note,
@@ -92,10 +93,21 @@ export const newItemFields = {
   meta: metadata,
 }
 
+/** Also a parsed item calls it `metadata`: a caller may send that name in place of `meta`. */
+export const metadataAlias = { metadata: optional(note('The same as `meta`.', freeForm)) }
+
 export interface NewItem extends InputOf<typeof newItemFields> {}
 
 export function parseNewItem(input: unknown) {
-  return parseObject(input, newItemFields)
+  const { metadata, ...item } = parseObject(input, { ...newItemFields, ...metadataAlias })
+  const { meta } = input as { readonly meta?: unknown }
+  return { ...item, meta: metaOf(meta ?? undefined, metadata) ?? item.meta }
+}
+
+/** Throws `invalid_request` if `meta` and `metadata` are given and differ. */
+function metaOf(meta: unknown, metadata: JsonObject | undefined): JsonObject | undefined {
+  if (metadata === undefined || meta === undefined || isSameJson(meta, metadata)) return metadata
+  throw invalidField('metadata', 'mismatch', 'is another name of meta, and differs from it')
 }
 
 const { name: _, type: __, ...changing } = others
@@ -120,7 +132,9 @@ export interface ItemChange extends InputOf<typeof itemChangeFields> {}
 type ParsedItemChange = ParsedOf<typeof itemChangeFields>
 
 export function parseItemChange(input: unknown): ParsedItemChange {
-  return parseObject(input, itemChangeFields)
+  const { metadata, ...change } = parseObject(input, { ...itemChangeFields, ...metadataAlias })
+  const meta = metaOf(change.meta, metadata) ?? change.meta
+  return meta ? { ...change, meta } : change
 }
 
 /** Returns the changed item, or `current` if nothing changes. The caller increases the version. */

@@ -30,7 +30,7 @@ export interface Project {
   readonly bundle_id: string
   /** One of `PLATFORMS`. */
   readonly platform: string
-  /** Any text; `disabled` and `archived` make the project inactive: it has no valid tokens. */
+  /** Any text. A `disabled`, `inactive`, `suspended` or `archived` project has no valid tokens. */
   readonly status: string
   /** The scheme of deep links, or ''. */
   readonly dlscheme: string

@@ -80,6 +80,8 @@ export const itemQueryFields = {
   limit: optional(limit),
   /** The `next` of the previous page. If missing, the first page is read. */
   cursor: optional(text(1, 64)), // the id of an item
+  /** Lists only the item with this SKU, if it is there. Without a `cursor`. */
+  name: optional(note('The SKU of the only item to list. Without a `cursor`.', text(1, 255))),
 }
 
 export const itemListFields = {

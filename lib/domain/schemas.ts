@@ -2,7 +2,7 @@ import { keyChangeFields, newKeyFields } from './account.ts'
 import { planFields } from './catalog.ts'
 import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
-import { itemChangeFields, newItemFields } from './item.ts'
+import { itemChangeFields, metadataAlias, newItemFields } from './item.ts'
 import { orderFields } from './order.ts'
 import { buyersFields, overviewFields } from './overview.ts'
 import { newProjectFields, projectChangeFields, rotationFields, statusFields } from './project.ts'
@@ -41,7 +41,7 @@ export function createSchemas() {
   return {
     inputs: {
       SessionRequest: objectSchema(sessionFields),
-      NewItem: objectSchema(newItemFields),
+      NewItem: objectSchema({ ...newItemFields, ...metadataAlias }),
       ItemQuery: objectSchema(itemQueryFields),
       OwnPurchasesQuery: objectSchema(ownPurchasesFields),
       NewProject: objectSchema(newProjectFields),
@@ -85,7 +85,7 @@ export function createManageSchemas() {
     NewToken: objectSchema(tokenFieldsOverHttp),
     TokenCheck: objectSchema(tokenCheckFields),
     ManagedStoreChange: objectSchema(storeChangeFields),
-    ItemChange: objectSchema(itemChangeFields),
+    ItemChange: objectSchema({ ...itemChangeFields, ...metadataAlias }),
     CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),
     PurchaseInput: objectSchema(purchaseFields),
     OrderKey: objectSchema(orderFields),

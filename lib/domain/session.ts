@@ -1,6 +1,5 @@
 import type { KeyScope } from './account.ts'
 import {
-  deepLinkScheme,
   type InputOf,
   isObject,
   list,
@@ -8,6 +7,7 @@ import {
   objectSchema,
   oneOf,
   optional,
+  optionalOrEmpty,
   parseObject,
   type Rule,
   required,
@@ -48,7 +48,7 @@ export interface Session {
 
 const deviceFields = {
   device_id: optional(text(0, 255)),
-  platform: optional(oneOf(['ios', 'android', 'web'])),
+  platform: optionalOrEmpty(oneOf(['ios', 'android', 'web'])),
   os_version: optional(text(0, 255)),
   app_version: optional(text(0, 255)),
 }
@@ -64,16 +64,16 @@ const deviceInfo = withSchema<DeviceInfo>(DEVICE_SCHEMA, (value, field, problems
   }
   for (const [key, rule] of Object.entries(deviceFields))
     rule(value[key], `${field}.${key}`, problems)
-  return value
+  return value as DeviceInfo
 })
 
 const userId = text(1, 255, { control: false })
 
 export const sessionFields = {
-  public_key: optional(note('Must equal the header `x-public-project-key`.', text(1, 255))),
+  public_key: optional(note('Must equal the header `x-public-project-key`.', text(0, 255))),
   user_id: required(note('The id of the user in your system.', userId)),
   device_info: optional(deviceInfo),
-  dlscheme: optional(note('The scheme of deep links. Checked, but not stored.', deepLinkScheme)),
+  dlscheme: optional(note('Neither checked nor stored.', text(0, 65_536))),
 }
 
 /** The input to open a session of a user. `device_info` is checked but not stored. */
@@ -81,7 +81,7 @@ export interface SessionRequest extends InputOf<typeof sessionFields> {}
 
 /** Parses the input that opens a session. If it has a `public_key`, this must equal `publicKey`. */
 export function parseSessionRequest(input: unknown, publicKey: string) {
-  return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
+  return parseObject(input, { ...sessionFields, public_key: optionalOrEmpty(sameAs(publicKey)) })
 }
 
 const SCOPES_SCHEMA = { type: 'array', items: { enum: SCOPES }, minItems: 1 }

@@ -1,12 +1,15 @@
 import { text } from './fields.ts'
 
-/** A status: any text of 1 to 64 characters. Only `disabled` and `archived` have an effect. */
+/** The statuses that have an effect. */
+export const INACTIVE: readonly string[] = ['disabled', 'inactive', 'suspended', 'archived']
+
+/** A status: any text of 1 to 64 characters. Only those in `INACTIVE` have an effect. */
 export const status = text(1, 64)
 
 /**
- * Whether a project or store is neither disabled nor archived. An inactive project has no valid
- * tokens. An inactive store is missing from new sessions and takes no purchases.
+ * Whether a project or store is active. An inactive project has no valid tokens. An inactive store
+ * takes no purchases.
  */
 export function isActive(record: { readonly status: string }): boolean {
-  return record.status !== 'disabled' && record.status !== 'archived'
+  return !INACTIVE.includes(record.status)
 }

@@ -34,7 +34,7 @@ export interface Store {
   readonly store_type: StoreType
   /** Whether the store is a sandbox. A new store is none by default. */
   readonly is_sandbox: boolean
-  /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
+  /** Any text, default `active`. A `disabled`, `inactive`, `suspended` or `archived` store takes no purchases. */
   readonly status: string
   /** The settings of the store, without secrets. */
   readonly store_config: JsonObject
@@ -45,7 +45,11 @@ export interface Store {
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 
-export const storeId = pattern(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
+// `.` and `..` cannot be a part of a URL's path.
+export const storeId = pattern(
+  /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,64}$/,
+  'must be 1 to 64 letters, digits, _, - and ., but not . or ..',
+)
 
 const IAP_PLATFORMS = ['google_play', 'app_store', 'epic_game_store', 'steam']
 
@@ -103,12 +107,12 @@ export const newStoreFields = {
 function fieldsOfNewStore(types: readonly StoreType[], keys: Fields) {
   return {
     project_id: required(note('A project of the account.', text(1, 64))),
-    /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
+    /** The id: 1 to 64 letters, digits, `_`, `-` and `.`, unique within the account; default: a new id. */
     store_id: optional(note('Unique in the account. Default: a new id.', storeId)),
     store_type: required(oneOf(types)),
     /** Whether the store is a sandbox; default false. */
     is_sandbox: optional(boolean, () => false),
-    /** Any text, default `active`. With `disabled` or `archived`, the store takes no purchases. */
+    /** Any text, default `active`. A `disabled`, `inactive`, `suspended` or `archived` store takes no purchases. */
     status: optional(status, () => 'active'),
     store_config: optional(config(keys), () => ({})),
   }
@@ -128,7 +132,7 @@ function fieldsOfChange(type: StoreType) {
   return {
     store_id: required(storeId),
     is_sandbox: optional(boolean),
-    /** Any text. With `disabled` or `archived`, the store takes no purchases. */
+    /** Any text. A `disabled`, `inactive`, `suspended` or `archived` store takes no purchases. */
     status: optional(status),
     /**
      * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays

@@ -133,8 +133,8 @@ function isAccount(caller: Caller): caller is Account | KeyedAccount {
 
 /**
  * Finds the project of a public key, or of a former key in its grace period. Throws
- * `invalid_public_key` for a missing or unknown key and `project_inactive` for a disabled or
- * archived project.
+ * `invalid_public_key` for a missing or unknown key and `project_inactive` for one that is
+ * not active.
  */
 export async function getProjectByKey(
   { storage, now }: Context,
@@ -151,7 +151,7 @@ export async function getProjectByKey(
   return project
 }
 
-/** Throws `project_inactive` for a disabled or archived project. */
+/** Throws `project_inactive` for a project that is not active. */
 export function assertActive(project: Project): void {
   if (isActive(project)) return
   throw new TillError('project_inactive', `The project is ${project.status}`)

@@ -115,6 +115,18 @@ export function createItems(context: Context): Items {
     throw new TillError('item_not_found', 'No item has this id')
   }
 
+  /** A list of the item with a name, or an empty one. */
+  const findListed = async (
+    caller: Caller,
+    { store_id, archived }: Pick<ItemQuery, 'store_id' | 'archived'>,
+    name: string,
+  ): Promise<ItemPage> => {
+    const store = await getNamedStore(storage, caller, store_id)
+    const item = await storage.findItemByName(store, name)
+    if (!item || archived !== (item.archived_at !== undefined)) return { items: [], revision: '' }
+    return { items: [item], revision: `${item.id} ${item.version}` }
+  }
+
   const updateItem = async (
     account: Account,
     action: AuditAction,
@@ -148,7 +160,7 @@ export function createItems(context: Context): Items {
         'item.create',
         {
           input: fields,
-          sent: () => sentFields(fields, { ...input, metadata: input.meta }),
+          sent: () => sentFields(fields, { ...input, ...(input.meta && { metadata: input.meta }) }),
           record: item,
         },
         options,
@@ -207,10 +219,15 @@ export function createItems(context: Context): Items {
 
     async list(caller, query) {
       assertScope(caller, 'items:read')
-      const { store_id, archived, search, limit, cursor } = parseObject(query, itemListFields)
+      const parsed = parseObject(query, itemListFields)
+      const { store_id, archived, search, name, limit, cursor } = parsed
       if (isSession(caller) && (archived || search !== undefined)) {
         const field = archived ? 'archived' : 'search'
         throw invalidField(field, 'forbidden', 'is for accounts only')
+      }
+      if (name !== undefined) {
+        if (cursor !== undefined) throw invalidField('cursor', 'invalid', 'cannot go with name')
+        return findListed(caller, parsed, name)
       }
       const page = pageFor({ limit, cursor })
       if (cursor !== undefined) await assertCursor(caller, store_id, cursor)

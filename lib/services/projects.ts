@@ -39,7 +39,7 @@ export interface Projects {
   create(account: Account, input: NewProject, options?: CreateOptions): Promise<Project>
   /**
    * Finds the project of a public key. Throws `invalid_public_key` for a missing or unknown key and
-   * `project_inactive` for a disabled or archived project.
+   * `project_inactive` for one that is not active.
    */
   authenticate(public_key: string | undefined): Promise<Project>
   /**
@@ -51,6 +51,8 @@ export interface Projects {
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
   /** Finds a project. Throws `project_not_found`, also for one that the caller has no access to. */
   get(caller: Caller, id: string): Promise<Project>
+  /** Whether a webhook URL or secret of a project waits for a confirmation. Throws like `get`. */
+  hasUnconfirmedWebhook(caller: Caller, id: string): Promise<boolean>
   /** The names of the secrets that are set in a project's `config`. Throws like `get`. */
   listSecrets(account: Account, id: string): Promise<string[]>
   /**
@@ -132,6 +134,11 @@ export function createProjects(context: Context): Projects {
     },
 
     get: async (caller, id) => withoutSecrets(await getProject(caller, id)),
+
+    async hasUnconfirmedWebhook(caller, id) {
+      await getProject(caller, id)
+      return (await storage.findEndpoint(id))?.unconfirmed !== undefined
+    },
 
     async listSecrets(account, id) {
       assertAccount(account, 'read')

@@ -106,8 +106,8 @@ describe('a rule for', () => {
   rule(
     'a deep link scheme',
     deepLinkScheme,
-    ['', 'mygame', 'My-Game.2+x', 'a', `a${'b'.repeat(254)}`],
-    ['mygame://', '1game', '-game', 'my game', 'gäme', `a${'b'.repeat(255)}`, 7],
+    ['', 'mygame', 'mygame://', 'My-Game.2+x', 'a', `a${'b'.repeat(254)}`],
+    ['mygame:', 'mygame:///', '1game', '-game', 'my game', 'gäme', `a${'b'.repeat(255)}`, 7],
   )
   rule(
     'a currency',
@@ -190,7 +190,8 @@ test('a configuration keeps unknown keys, and names each bad known key by its pa
   const inherited = config({ constructor: currency, toString: currency })
   const rows: [rule: Rule<unknown>, value: unknown, ...problems: string[]][] = [
     [rule, { currency: 'USD', anything: [{ else: null }] }],
-    [rule, { webhook_url: 'ftp', currency: null }, 'f.webhook_url: invalid', 'f.currency: invalid'],
+    [rule, { webhook_url: 'ftp', currency: '' }, 'f.webhook_url: invalid', 'f.currency: invalid'],
+    [rule, { webhook_url: null, currency: null }],
     [rule, { currency: 7, x: '\0' }, 'f: invalid'], // only its free-form content
     [inherited, {}],
     [inherited, JSON.parse('{"toString":1}'), 'f.toString: invalid'],

@@ -117,7 +117,7 @@ function ownRows(shop: Shop): readonly OwnRow[] {
           public_key: 1,
           user_id: '',
           'device_info.platform': 'windows',
-          dlscheme: 'my game',
+          dlscheme: 7,
         }),
       ]),
     ),

@@ -16,7 +16,7 @@ const OPERATIONS = operations.filter(({ scheme }) => scheme === 'accountKey')
 const OPEN = ['getAccount']
 
 /** Operations that write nothing, though they are no GET. */
-const READS = ['planCatalog', 'checkToken']
+const READS = ['planCatalog', 'checkToken', 'explainFile', 'reconcilePurchases']
 
 const BOW = { name: 'bow', display_name: 'Bow', price: '99', type: 'consumable' }
 
@@ -116,6 +116,7 @@ const FURTHER: { readonly [method: string]: KeyScope } = {
   'accounts.listAudit': 'admin',
   'accounts.updateKey': 'admin',
   'accounts.revokeKey': 'admin',
+  'projects.hasUnconfirmedWebhook': 'read',
   'projects.listSecrets': 'read',
   'projects.all': 'read',
   'stores.listSecrets': 'read',
