@@ -136,7 +136,7 @@ function fits(mark: string, currency: string): boolean {
   if (signs.size >= MAX_CURRENCIES) signs.clear()
   signs.set(currency, known)
   const sign = plainSign(mark)
-  return known.has(sign) || SIGNS[sign] === currency
+  return known.has(sign) || SIGNS.get(sign) === currency
 }
 
 /** The code of a currency, its narrow sign (`$`), and its wide ones (`CA$`, `US$`). */

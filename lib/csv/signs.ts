@@ -6,32 +6,32 @@ export function isCurrency(text: string): boolean {
 }
 
 /** Signs and words that stand for one currency, in the form of `plainSign`. */
-export const SIGNS: { readonly [mark: string]: string } = {
-  '€': 'EUR',
-  '£': 'GBP',
-  '₩': 'KRW',
-  원: 'KRW',
-  '₽': 'RUB',
-  руб: 'RUB',
-  '₺': 'TRY',
-  tl: 'TRY',
-  zł: 'PLN',
-  '₹': 'INR',
-  '₪': 'ILS',
-  円: 'JPY',
-  元: 'CNY',
-  '₫': 'VND',
-  r$: 'BRL',
-  us$: 'USD',
-  ca$: 'CAD',
-  c$: 'CAD',
-  a$: 'AUD',
-  au$: 'AUD',
-  nz$: 'NZD',
-  hk$: 'HKD',
-  mx$: 'MXN',
-  kč: 'CZK',
-}
+export const SIGNS: ReadonlyMap<string, string> = new Map([
+  ['€', 'EUR'],
+  ['£', 'GBP'],
+  ['₩', 'KRW'],
+  ['원', 'KRW'],
+  ['₽', 'RUB'],
+  ['руб', 'RUB'],
+  ['₺', 'TRY'],
+  ['tl', 'TRY'],
+  ['zł', 'PLN'],
+  ['₹', 'INR'],
+  ['₪', 'ILS'],
+  ['円', 'JPY'],
+  ['元', 'CNY'],
+  ['₫', 'VND'],
+  ['r$', 'BRL'],
+  ['us$', 'USD'],
+  ['ca$', 'CAD'],
+  ['c$', 'CAD'],
+  ['a$', 'AUD'],
+  ['au$', 'AUD'],
+  ['nz$', 'NZD'],
+  ['hk$', 'HKD'],
+  ['mx$', 'MXN'],
+  ['kč', 'CZK'],
+])
 
 /** Makes `Kr.` equal to `kr`, and the wide `￥` to `¥`. */
 export function plainSign(mark: string): string {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Explanation, LayoutFile, TillError } from '../../lib/index.ts'
+import { type Explanation, type LayoutFile, TillError } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { SHOP_EXPORTS } from '../support/csv/shop-exports.ts'
+import { createRandom, SEED } from '../support/random.ts'
 import { createShop } from '../support/till.ts'
 
 const textOf = (lines: readonly string[]) => `${lines.join('\n')}\n`
@@ -117,6 +118,8 @@ test('the order of day and month, and the decimal mark, fit every row', async ()
   assert.deepEqual(await decimal('1.234,50'), [',', 0])
   assert.deepEqual(await decimal('1,500', '2.50'), ['.', 0])
   assert.deepEqual(await decimal('1,500', '12,000'), ['.', 0])
+  assert.deepEqual(await decimal('5', '7', '8', '9', '1,500'), ['.', 0])
+  assert.deepEqual(await decimal('1,500', '2.500'), ['.', 1])
   assert.deepEqual(await decimal('KWD 1.500', 'KWD 12.000'), [',', 1])
 })
 
@@ -217,6 +220,20 @@ test('a file with canonical names and other contents gets a layout', async () =>
   const { explain } = await openShop()
   const { format, layout } = await explain(['order_id,item,date', 'A,gold,31/05/2026'])
   assert.deepEqual([format, layout?.date_format], ['layout', 'DD/MM/YYYY'])
+})
+
+test('rows without a currency, and amounts of refunds beside a sale, are named', async () => {
+  const { explain } = await openShop()
+  const { questions, remarks } = await explain([
+    'Order ID,SKU,Date,Total,Currency,Refunded amount',
+    'A,gold,2026-05-01T10:00:00Z,4.99,EUR,0.00',
+    'B,gold,2026-05-02T10:00:00Z,4.99,,1.00',
+  ])
+  assert.deepEqual(
+    questions.map(({ question }) => question),
+    ['In which currency are the amounts without Currency (1 row)?'],
+  )
+  assert.ok(remarks.includes('Refunded amount is above 0, but the row counts as purchased (1 row)'))
 })
 
 test('a column is asked about if nothing but its cells tells what it is', async () => {
@@ -326,4 +343,35 @@ test('other calls get turns while a hostile file is explained', async () => {
     assert.ok(turns > 3, title)
     assert.equal(answer?.layout, undefined, title)
   }
+})
+
+/** Parts of damaged files. */
+const DAMAGE = [
+  ...['', '""', '"', ',', ';', '\n', '\0', '__proto__', 'constructor', '1e5', '-', '(', '\ufeff'],
+  ...['9'.repeat(300), '2025-02-30', '$', '\ud800', '1,500', 'CST', 'refund', ' ', '0', 'id'],
+]
+
+test(`damaged files are refused or get a layout that imports accept, with the seed ${SEED}`, async () => {
+  const { till, account } = await openShop()
+  const random = createRandom()
+  const pick = <T>(list: readonly T[]) => list[Math.floor(list.length * random())] as T
+  const isOfFile = (error: unknown) =>
+    assert.ok(error instanceof TillError && error.code === 'invalid_purchases', String(error))
+  let layouts = 0
+  for (let i = 0; i < 200; i++) {
+    const rows = pick(SHOP_EXPORTS).lines.map((line) => line.split(/([,;])/))
+    for (let damage = 0; damage < 12 * random(); damage++) {
+      const row = pick(rows)
+      const at = Math.floor(row.length * random())
+      row[at] = random() < 0.5 ? pick(DAMAGE) : row[at] + pick(DAMAGE)
+    }
+    const file = fileOf(rows.map((row) => row.join('')))
+    const request = { store_id: 'main', file }
+    const answer = await till.purchases.explain(account, request).catch(isOfFile)
+    if (!answer?.layout) continue
+    layouts++
+    const read = { ...request, layout: answer.layout, dryRun: true }
+    await till.purchases.import(account, read).catch(isOfFile)
+  }
+  assert.ok(layouts > 20)
 })

@@ -7,8 +7,8 @@ export interface Amounts {
   readonly column: Column
   /** The decimal mark that the amounts prove. */
   readonly decimal: '.' | ',' | undefined
-  /** Whether an amount like `1,500` leaves the mark open. */
-  readonly isUnclear: boolean
+  /** Amounts like `1,500` that leave the mark open: one of each mark. */
+  readonly unclear: readonly string[]
   /** The currency signs and codes, without ''. */
   readonly marks: readonly string[]
   /** Whether all rows of each order have the same amount, as a total of the order has. */
@@ -77,19 +77,19 @@ export function* findAmounts(
 function readAmounts(column: Column, rows: readonly Row[]): Omit<Amounts, 'isOfOrder'> {
   const decimals = new Map<'.' | ',', number>()
   const marks = new Set<string>()
-  let isUnclear = false
+  const unclear = new Map<string, string>()
   const parsed = rows.map((row): Money | undefined => {
     const money = parseMoney(cellOf(row, column.at))
     if (!money) return undefined
     const decimal = decimalOf(money.number)
-    if (decimal === 'unclear') isUnclear = true
+    if (decimal === 'unclear') unclear.set(money.number.includes('.') ? '.' : ',', money.number)
     else if (decimal) decimals.set(decimal, (decimals.get(decimal) ?? 0) + 1)
     if (money.mark !== '') marks.add(money.mark)
     return money
   })
   const [decimal] = [...decimals].sort((a, b) => b[1] - a[1])[0] ?? []
   const values = parsed.map((money) => money && numberOf(money, decimal ?? '.'))
-  return { column, decimal, isUnclear, marks: [...marks], values }
+  return { column, decimal, unclear: [...unclear.values()], marks: [...marks], values }
 }
 
 /** Whether `total` is `unit` times the quantity in all rows, and another amount in some. */

@@ -37,6 +37,12 @@ export interface Items {
   readonly display_names: ReadonlySet<string>
 }
 
+/** What is known of the store. */
+export interface Shop {
+  readonly items: Items
+  readonly currency?: string | undefined
+}
+
 /** Longer cells are no values of a purchase. */
 const MAX_CELL = 255
 const MAX_WORDS = 40

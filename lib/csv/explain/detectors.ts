@@ -55,6 +55,8 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
     const name = noun > 0 ? noun + (isNumber ? 1 : 0) : isNumber ? 3 : 0
     // Without a name that says something, only codes that all differ.
     const isUnique = kind === 'code' && distinct === rows && concepts.size === 0
+    if (kind === 'text' && !isNumber) return 0
+    if (noun === 0 && has(column, 'otherRecord')) return 0
     if ((name === 0 && !isUnique) || (has(column, 'name') && !isNumber)) return 0
     const record = has(column, 'record') ? 2 : 0
     return Math.max(0.1, name - record) + (4 * distinct) / filled

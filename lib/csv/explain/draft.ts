@@ -22,6 +22,8 @@ const HARM = [
 ] as const
 
 const MAX_QUESTIONS = 5
+/** At most this many columns or words are named in a question. */
+export const MAX_NAMED = 5
 
 /** A layout while it is composed. */
 export interface Draft {

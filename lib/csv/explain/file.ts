@@ -8,11 +8,11 @@ import type { LayoutFile } from '../layout-file.ts'
 import { layoutFields } from '../options.ts'
 import { createCsvParser } from '../parser.ts'
 import { createPurchaseParser } from '../purchase-parser.ts'
-import type { Table } from './columns.ts'
+import type { Shop, Table } from './columns.ts'
 import { countOf } from './draft.ts'
 import { findHeader } from './header.ts'
 import type { Explanation } from './interface.ts'
-import { propose, type Shop } from './proposal.ts'
+import { propose } from './proposal.ts'
 import { MAX_ROWS, type Sample } from './sample.ts'
 
 export interface ExplainOptions extends Shop {
@@ -31,7 +31,8 @@ export function* explainFile(
   options: ExplainOptions,
 ): Generator<undefined, Explanation> {
   const names = yield* findHeader(readFirstLines(sample))
-  if (!names) throw refusal(1, 'The file has no line of names of columns')
+  if (!names)
+    throw refusal(1, 'No line has names of columns, separated by commas, semicolons or tabs')
   const { line, hasMore, ...table } = yield* readTable(sample, names)
   if (table.rows.length === 0) throw refusal(line, 'The file has no row that can be read')
   const known = findKnown(table.header, options.layout)

@@ -32,6 +32,11 @@ export function parseMoney(cell: string): Money | undefined {
   return { isNegative: isNegative && /[1-9]/.test(number), number, mark }
 }
 
+/** Whether an amount is below zero. */
+export function isBelowZero(cell: string): boolean {
+  return /[-−(]/.test(cell) && parseMoney(cell)?.isNegative === true
+}
+
 /**
  * The decimal mark that an amount proves: `.` of `4.99`, `,` of `1.234,50`. Undefined for `499` and
  * `unclear` for `1,500`.
@@ -57,7 +62,7 @@ export function numberOf({ number, isNegative }: Money, decimal: '.' | ','): num
 /** The currency of a code, or of a sign that no other currency has; undefined for `$` and `¥`. */
 export function currencyOf(mark: string): string | undefined {
   if (isCurrency(mark)) return mark.toUpperCase()
-  return SIGNS[plainSign(mark)]
+  return SIGNS.get(plainSign(mark))
 }
 
 /** Finds a currency in a column name: `Amount (EUR)`, `Betrag €`. */

@@ -5,6 +5,11 @@ import { flagOf, statusOf } from './words.ts'
 
 const MAX_WORD = 64
 
+/** Whether a layout can have a text as a word. An import reports the rows with others. */
+function isWord(text: string): boolean {
+  return text.length <= MAX_WORD && !text.includes('\0')
+}
+
 /** What the words of a status column mean. */
 export interface Statuses {
   readonly column: Column
@@ -26,16 +31,14 @@ export function findStatuses(column: Column, rows: readonly Row[]): Statuses | u
   // A row without a word of its own is a sale: `Refunded?`.
   const isFlag = column.concepts.has('refund') && [...counts.keys()].every(isFlagOrEmpty)
   const read = (word: string): PurchaseStatus | undefined => {
+    if (!isWord(word)) return undefined
     if (!isFlag) return statusOf(word)
     return flagOf(word) ? 'refunded' : 'purchased'
   }
   const entries = [...counts].map(([word, count]) => ({ word, count, status: read(word) }))
   const known = entries.flatMap(({ word, status }) => (status ? [[word, status] as const] : []))
   if (known.length === 0) return undefined
-  // A longer text is no word: an import reports its rows.
-  const unknown = entries.filter(
-    ({ word, status }) => status === undefined && word.length <= MAX_WORD,
-  )
+  const unknown = entries.filter(({ word, status }) => status === undefined && isWord(word))
   return {
     column,
     known: new Map(known),

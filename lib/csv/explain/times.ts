@@ -70,9 +70,10 @@ function* joinTimes(
   const zone = find('zone')[0]?.column
   const words = [...(zone?.words?.keys() ?? [])]
   const joined = zone && canJoin(words) ? [...columns, zone] : columns
-  const found = yield* findDates(
-    rows.map((row) => joinCells(row, joined)).filter((text) => text !== ''),
-  )
+  const isWhole = joined.length === 1
+  const found = isWhole
+    ? dates
+    : yield* findDates(rows.map((row) => joinCells(row, joined)).filter((text) => text !== ''))
   const named = words.length === 1 ? ianaOf(words[0] ?? '') : undefined
   const isUtc = columns.some(({ concepts }) => concepts.has('utc'))
   return {

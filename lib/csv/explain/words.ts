@@ -42,7 +42,7 @@ const NAME_WORDS = {
   shipping:
     'ship delivery postage handling tracking fulfil versand liefer livraison envio entrega frete spediz consegna wysyl dostaw kargo teslim gonderim доставк отгруз 配送 送料 発送 運費 运费 发货 배송',
   discount:
-    'discount coupon promo rabatt gutschein remise reduction descuento =cupon desconto cupom sconto rabat kupon indirim скидк купон 割引 クーポン 折扣 优惠 할인 쿠폰 =tip donation',
+    'discount coupon voucher promo rabatt gutschein remise reduction descuento =cupon desconto cupom sconto rabat kupon indirim скидк купон 割引 クーポン 折扣 优惠 할인 쿠폰 =tip donation',
   net: 'net netto neto liquid payout settlement earning proceed deposit auszahl =solde balance guthaben saldo bakiye баланс нетто 残高 余额 净额 純 잔액 순액',
   refund:
     'refund return chargeback erstatt ruckzahl rembours reembols devol rimborso zwrot iade возврат возвращ 返金 払戻 退款 환불',
@@ -58,7 +58,8 @@ const NAME_WORDS = {
   otherDate:
     'updated modified due expires expiry valid cancel birth estimated available shipped ship~by listed period aktualisiert geandert fallig ablauf modifie echeance actualiz vencimiento aggiorn scadenza zmienion guncel обновл измен 更新 期限 修改 수정 만료',
   related:
-    'reference related parent original previous zugehor bezug associ relacion riferimento powiazan ilgili связан 関連 参照 关联 참조 관련 원거래 settlement payout subscription account device session store shop',
+    'reference related parent original previous zugehor bezug associ relacion riferimento powiazan ilgili связан 関連 参照 关联 참조 관련 원거래 settlement payout',
+  otherRecord: 'subscription account device session store shop website',
   part: 'subtotal sub~total zwischensumme sous-total subtotale suma~czesciowa ara~toplam подытог 小計 小计 소계',
   minor: 'cents minor =ct centimes centavos 分',
   utc: 'utc gmt',
@@ -120,11 +121,12 @@ function createSearch(text: string): (word: string) => boolean {
   }
 }
 
+// Words like `processing` and `open` are unknown: a sale may be paid then, or not.
 const STATUS_WORDS: { readonly [S in PurchaseStatus]: string } = {
   purchased:
     'completed complete done paid success succeeded successful sold sale sales order payment purchase charge charged captured settled approved shipped delivered fulfilled active abgeschlossen bezahlt erledigt verkauft verkauf zahlung bestellung erfolgreich genehmigt versandt versendet geliefert paiement~accepte expedie expediee livre livree terminee termine paye payee effectue effectuee vente commande paiement reussi completado completada entregado entregada enviado enviada entregue pagado pagada pago venta pedido concluido concluida paga aprovado aprovada completato completata spedito consegnato pagato pagata vendita ordine pagamento zakonczone zakonczona wyslane wyslano dostarczone zrealizowane zaplacone oplacone ukonczone sprzedaz zamowienie tamamlandi kargoya~verildi odendi satis basarili teslim~edildi завершен завершена завершено оплачен оплачено отправлен доставлен получен выполнен выполнено продажа успешно 完了 発送済 発送済み 配送済 支払済 支払済み 決済完了 購入 売上 已完成 已发货 已签收 已付款 完成 交易成功 成功 已支付 完了済み 완료 배송중 배송완료 완료됨 결제완료 결제~완료 구매확정 구매 결제',
   pending:
-    'pending processing authorized unpaid awaiting on-hold on~hold open ausstehend offen in~bearbeitung en~attente en~cours pendiente pendente in~attesa in~sospeso oczekujace oczekuje w~toku beklemede bekliyor isleniyor ожидает в~ожидании в~обработке 保留中 保留 処理中 未払い 未入金 待付款 待处理 处理中 대기 대기중 처리중 보류 입금대기',
+    'pending authorized unpaid awaiting on-hold on~hold ausstehend en~attente pendiente pendente in~attesa in~sospeso oczekujace oczekuje beklemede bekliyor ожидает в~ожидании 保留中 保留 未払い 未入金 待付款 待处理 대기 대기중 보류 입금대기',
   refunded:
     'refund refunded reversed chargeback ruckerstattet erstattet erstattung ruckerstattung ruckzahlung rembourse remboursee remboursement reembolsado reembolsada reembolso devuelto devolucion estornado estorno rimborsato rimborsata rimborso zwrocone zwrocono zwrot iade iade~edildi возвращен возвращено возврат 返金 返金済み 返金済 払い戻し 已退款 退款 환불 환불됨 환불완료',
   cancelled:
