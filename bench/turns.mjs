@@ -209,7 +209,7 @@ const attacks = {
     times(60, (_, n) => {
       const signal = AbortSignal.timeout(100 + n * 20)
       return send(
-        `/manage/v1/summary?by=user&top=1&from=20${10 + (n % 14)}-01-01`,
+        `/manage/v1/summary?by=day,currency&from=20${10 + (n % 14)}-01-01`,
         key,
         'GET',
         undefined,

@@ -17,7 +17,7 @@ let n = 0
 const running = [
   repeat(latencies.health, () => send('/healthz')),
   repeat(latencies.read, () => send(`/manage/v1/stores/${store_id}/owned?user_id=a`, key)),
-  repeat(latencies.read, () => send(`/api/v1/items?store_id=${store_id}&n=${n}`, bearer)),
+  repeat(latencies.read, () => send(`/api/v1/items?store_id=${store_id}&limit=20`, bearer)),
   repeat(latencies.write, () => send('/api/v1/items', key, { ...item, name: `${started}${n++}` })),
 ]
 

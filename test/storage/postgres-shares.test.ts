@@ -117,6 +117,24 @@ describe('waits for locks in PostgreSQL', () => {
     await Promise.all(reads)
   })
 
+  test('reads fail after a bounded wait while all connections wait for a locked table', async (t) => {
+    const options = { max: 2, poolTimeout: 500, cacheBytes: 0 }
+    const { storage, first, sql } = await openShops(t, options)
+    const { account_id } = first.project
+    let stuck: Promise<unknown>[] = []
+
+    await whileLocked(sql, 'LOCK TABLE items IN ACCESS EXCLUSIVE MODE', async () => {
+      stuck = Array.from({ length: 2 }, (_, n) => storage.findItem(`itm_${n}`))
+      await eventuallyHolds(async () => assert.equal(await waitingOn(sql), 2))
+      await setTimeout(200) // until the connections count as slow
+      const refused = storage.findStore(account_id, 'main')
+      await assert.rejects(refused, { code: 'storage_unavailable', message: /became free/ })
+    })
+
+    await Promise.all(stuck)
+    assert.ok(await storage.findStore(account_id, 'main'))
+  })
+
   test('a report ends with its signal, also while it waits for a lock', async (t) => {
     const { till, first, sql } = await openShops(t)
     const report = (signal?: AbortSignal) => till.purchases.summarize(first.account, {}, { signal })
