@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
-import type { Explanation } from '../../lib/index.ts'
+import { type Explanation, excerpt } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure } from '../command-errors.ts'
 import { openInput } from '../input-file.ts'
@@ -49,6 +49,9 @@ export const purchasesExplain = command({
   },
 })
 
+/** Samples are cut, to leave room for three on a terminal of 80 columns. */
+const SAMPLE = 20
+
 async function* linesOf(layout: object): AsyncGenerator<string> {
   yield `${formatJson(layout)}\n`
 }
@@ -67,9 +70,13 @@ function printExplanation(
 ): void {
   const shown = columns.map(({ column, field, seems, samples }) => {
     const text = field ? `${field}: ${seems}` : seems
-    return { column, 'seems to be': text, samples: samples.join(' | ') }
+    return {
+      column,
+      'seems to be': text,
+      samples: samples.map((each) => excerpt(each, SAMPLE)).join(' | '),
+    }
   })
-  output.table(shown, ['column', 'seems to be', 'samples'], ['samples…', 'column…', 'seems to be…'])
+  output.table(shown, ['column', 'seems to be', 'samples'], ['column…', 'samples…', 'seems to be…'])
   print('')
   const count = rows.toLocaleString('en-US')
   const read = is_partial

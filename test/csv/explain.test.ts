@@ -164,7 +164,7 @@ test('the amount of the row is told from that of the order, of one piece, and wi
 test('equal ids of rows that differ are numbered, and asked about', async () => {
   const { explain } = await openShop()
   const rows = (last: string) => [
-    'Order ID,SKU,Date,Till',
+    'Order No,Article,When,Till',
     'A,gold,2026-05-01T10:00:00Z,1',
     `A,gold,2026-05-01T10:00:00Z,${last}`,
   ]

@@ -51,14 +51,16 @@ export function* explainFile(
   }
   const canonical = known === undefined ? undefined : yield* verify(sample, undefined, options)
   const fields = Object.keys(found.layout?.columns ?? {})
-  const isDoubtful = found.questions.some(({ about }) => about === 'number_repeats')
+  const isNumbered = found.layout?.number_repeats === true
   const isCanonical =
-    !isDoubtful && canonical?.mistakes === 0 && fields.every((field) => canonical.fields.has(field))
+    !isNumbered && canonical?.mistakes === 0 && fields.every((field) => canonical.fields.has(field))
   if (isCanonical) {
     const remarks = proposal.remarks.filter((each) => /--skus$/.test(each))
     return { format: CANONICAL.name, ...about, columns, questions: [], remarks }
   }
-  if (!found.layout) return { format: 'layout', ...about, columns, ...found }
+  if (!found.layout) {
+    return { format: 'layout', ...about, columns, ...found, remarks: canonical?.remarks ?? [] }
+  }
   const checked = yield* verify(sample, found.layout, options)
   const remarks = [...found.remarks, ...checked.remarks]
   return { format: 'layout', ...about, columns, ...found, remarks }
@@ -183,7 +185,7 @@ function* verify(
     mistakes === 0
       ? []
       : [
-          `An import with this layout finds mistakes in ${countOf(mistakes, 'row')}, and good values in ${countOf(rows, 'row')}`,
+          `An import finds mistakes in ${countOf(mistakes, 'row')}, and none in ${countOf(rows, 'row')}`,
           ...messages.values(),
         ]
   return { mistakes, fields, rows, remarks }

@@ -55,7 +55,7 @@ function* count(
     if (earlier === undefined) first.set(key, row)
     else {
       repeated++
-      if (earlier.some((cell, at) => cell !== row[at])) different++
+      if (earlier.some((_, at) => cellOf(earlier, at) !== cellOf(row, at))) different++
     }
   }
   return { columns, repeated, different }

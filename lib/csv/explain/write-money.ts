@@ -106,7 +106,9 @@ function writeUnit(
   const isProven = isMinor || share(1 / 10 ** digits) > 0.5 || marks.length > 0
   if (isProven || otherMark !== undefined) return
   const question = `Are the amounts of ${column.name} in major units (5 for 5.00), or in minor ones?`
-  draft.ask('price_unit', question, 'major')
+  // The canonical format has minor units.
+  if (column.name === 'price') draft.keys.price_unit = 'minor'
+  draft.ask('price_unit', question, draft.keys.price_unit)
 }
 
 /** Asks for the price if no column is named as one. */

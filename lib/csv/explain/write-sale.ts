@@ -17,11 +17,10 @@ export function writeSku(
 ) {
   draft.columns.sku = column.name
   const known = Math.round(column.skus * column.distinct)
-  const all = countOf(column.distinct, 'SKU')
-  const seems = known > 0 ? `SKUs, ${known} of ${column.distinct} in the store` : 'SKUs of a vendor'
+  const seems = known > 0 ? `${known} of ${column.distinct} in the store` : 'SKUs of a vendor'
   draft.use('sku', column.names > column.skus ? 'names of items' : seems, [column])
   if (known < column.distinct) {
-    const remark = `${column.name} has ${all}, of which ${column.distinct - known} are no items of the store: import with --skus`
+    const remark = `Of ${countOf(column.distinct, 'SKU')} in ${column.name}, ${column.distinct - known} name no item of the store: import with --skus`
     draft.remarks.push(remark)
   }
   if (empty > 0) {
@@ -35,7 +34,7 @@ export function writeSku(
 
 export function writeIds(draft: Draft, { columns, repeated, different }: Ids) {
   draft.columns.transaction_id = namesOf(columns)
-  const seems = columns.length > 1 ? 'ids of orders, joined with the SKU' : 'ids'
+  const seems = columns.length > 1 ? 'ids, joined with the SKU' : 'ids'
   draft.use('transaction_id', seems, columns.slice(0, 1))
   const [first] = columns
   if (first?.concepts.size === 0) {
@@ -57,9 +56,10 @@ export function writeIds(draft: Draft, { columns, repeated, different }: Ids) {
 export function writeTimes(draft: Draft, { columns, dates, zone, rival }: Times) {
   const { date_format, other, needsZone } = dates
   draft.columns.purchased_at = namesOf(columns)
-  draft.use('purchased_at', date_format ? `dates, ${date_format}` : 'times', columns)
   if (date_format !== undefined) draft.keys.date_format = date_format
-  const [first] = columns
+  const [first, ...others] = columns
+  draft.use('purchased_at', date_format ? `dates, ${date_format}` : 'times', columns.slice(0, 1))
+  draft.use('purchased_at', 'joined to the date', others)
   if (other !== undefined) {
     const question = `Is ${first?.samples[0]} of ${first?.name} ${date_format} or ${other}? Both fit all rows.`
     draft.ask('date_format', question, `${date_format}`)

@@ -37,6 +37,7 @@ export async function explainPurchases(
   for await (const chunk of file) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError('the file must yield Uint8Array chunks')
     if (!sample.push(chunk)) break
+    await setImmediate() // a source in memory never waits
   }
   const rules = store ? rulesOf(store) : {}
   const app = store && appOf(store, await storage.findProject(store.project_id))
