@@ -123,10 +123,7 @@ export function createPurchases(context: Context): Purchases {
 
     import: (caller, request, options) => importFile(context, caller, request, options),
     explain: (account, request) => explainPurchases(context, account, request),
-    reconcile: (account, request, options) =>
-      reconcileFile(context, account, request, options, (selection) =>
-        purchases.all(account, selection),
-      ),
+    reconcile: (account, request, options) => reconcileFile(context, account, request, options),
     record: (account, input, options) => recordPurchase(context, account, input, options),
     refund: (account, order, options) => refundOrder(context, account, order, options),
     deliver: (account, order, options) => deliverOrder(context, account, order, options),

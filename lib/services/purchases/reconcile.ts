@@ -11,11 +11,11 @@ import {
 } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { NewPurchase, Purchase } from '../../domain/purchase.ts'
-import { type PurchaseSelection, selectionFields } from '../../domain/query.ts'
+import { selectionFields } from '../../domain/query.ts'
 import type { DifferenceKind, Reconciliation } from '../../domain/reconciliation.ts'
 import type { Store } from '../../domain/store.ts'
-import type { MatchedRow, PurchaseImport } from '../../storage/port.ts'
-import { assertAccount, authorityOf, getNamedStore, verifyCaller } from '../access.ts'
+import { type MatchedRow, type Page, type PurchaseImport, pagesOf } from '../../storage/port.ts'
+import { assertAccount, authorityOf, getNamedStore, verified, verifyCaller } from '../access.ts'
 import { assertCallOptions, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
@@ -41,15 +41,11 @@ const reconcileFields = {
 
 export interface ReconcileRequest extends InputOf<typeof reconcileFields> {}
 
-/** Reads the stored purchases. */
-type List = (selection: PurchaseSelection) => AsyncIterable<Purchase>
-
 interface Task {
   readonly context: Context
   readonly account: Account
   readonly store: Store
   readonly request: ParsedOf<typeof reconcileFields>
-  readonly list: List
 }
 
 /** Compares the stored purchases with a file: see `Purchases.reconcile`. */
@@ -58,13 +54,12 @@ export async function reconcileFile(
   account: Account,
   given: ReconcileRequest,
   options: CallOptions | undefined,
-  list: List,
 ): Promise<Reconciliation> {
   assertAccount(account, 'read')
   assertCallOptions(options)
   const request = parseObject(given, reconcileFields)
   const store = await getNamedStore(context.storage, account, request.store_id)
-  const task = { context, account, store, request, list }
+  const task = { context, account, store, request }
   const work = async () => {
     if (request.cancel_missing !== undefined) return cancelMissing(task, options)
     const { reconciliation } = await compare(task)
@@ -315,26 +310,33 @@ function isMissing({ status, price }: NewPurchase, isFirst: boolean, layout: Lay
 /** A vendor may book a sale up to two days before or after the game. */
 const MARGIN_MS = 2 * 86_400_000
 
+/** Purchases to examine at once. Reading such a page blocks the event loop for some 5 ms. */
+const PAGE = 250
+
 /** Calls `onMissing` with each purchase that the file lacks. Returns how many were looked for. */
 async function findMissing(
-  { store: { store_id }, request: { signal }, list }: Task,
+  { context, account, store, request: { signal } }: Task,
   period: Period,
   ids: FileIds,
   onMissing: (purchase: Purchase) => Promise<void>,
 ): Promise<number> {
   const [from, to] = [period.from + MARGIN_MS, period.to - MARGIN_MS]
   if (from >= to) return 0
+  const { storage, longCalls } = context
+  const read = verified(context, account, 'read', (page: Page) =>
+    storage.listPurchases(store, { from, to }, { ...page, examine: PAGE }),
+  )
   let judged = 0
-  for await (const purchase of list({
-    store_id,
-    from: formatInstant(from),
-    to: formatInstant(to),
-  })) {
+  for await (const page of longCalls.each(account.account_id, pagesOf(read, PAGE))) {
     signal?.throwIfAborted()
-    const { transaction_id, status, price, is_grant } = purchase
-    if (status !== 'purchased' || price === 0 || is_grant) continue
-    judged++
-    if (!ids.has(transaction_id)) await onMissing(purchase)
+    for (const purchase of page.records.filter(isJudged)) {
+      judged++
+      if (!ids.has(purchase.transaction_id)) await onMissing(purchase)
+    }
   }
   return judged
+}
+
+function isJudged({ status, price, is_grant }: Purchase): boolean {
+  return status === 'purchased' && price !== 0 && !is_grant
 }
