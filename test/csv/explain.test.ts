@@ -323,8 +323,8 @@ test('other calls get turns while a hostile file is explained', async () => {
   const header = (name: string) => Array.from({ length: 256 }, (_, i) => `${name} ${i}`).join()
   const lines = (count: number, line: string) => Array.from({ length: count }, () => line)
   for (const [title, file] of [
-    ['256 columns of dates', [header('Date'), ...lines(3_000, Array(256).fill('1/2/25').join())]],
-    ['256 columns of amounts', [header('Total'), ...lines(3_000, Array(256).fill('1.5').join())]],
+    ['256 columns of dates', [header('Date'), ...lines(1_200, Array(256).fill('1/2/25').join())]],
+    ['256 columns of amounts', [header('Total'), ...lines(1_200, Array(256).fill('1.5').join())]],
     ['lines of names', lines(200, header('Bestellnummer'))],
     ['long cells', ['Order ID,SKU,Date', ...lines(7, `${'9.'.repeat(5e5)},${'a@'.repeat(99)},x`)]],
     ['blanks', ['Order ID,SKU,Date', ...lines(9_000, `x,g,${'1 '.repeat(31)}`)]],
@@ -358,7 +358,7 @@ test(`damaged files are refused or get a layout that imports accept, with the se
   const isOfFile = (error: unknown) =>
     assert.ok(error instanceof TillError && error.code === 'invalid_purchases', String(error))
   let layouts = 0
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 100; i++) {
     const rows = pick(SHOP_EXPORTS).lines.map((line) => line.split(/([,;])/))
     for (let damage = 0; damage < 12 * random(); damage++) {
       const row = pick(rows)
@@ -373,5 +373,5 @@ test(`damaged files are refused or get a layout that imports accept, with the se
     const read = { ...request, layout: answer.layout, dryRun: true }
     await till.purchases.import(account, read).catch(isOfFile)
   }
-  assert.ok(layouts > 20)
+  assert.ok(layouts > 10)
 })

@@ -38,12 +38,9 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
   transaction_id: (column, rows) => {
     const { kind, concepts, distinct, filled } = column
     if (!['code', 'count', 'text'].includes(kind) || filled < rows / 2) return 0
-    if (!isOfSale(column) || has(column, 'customer', 'related', 'status', 'zone', 'currency'))
-      return 0
-    if (
-      has(column, 'item', 'sku', 'quantity', 'amount', 'total', 'price', 'date', 'refund', 'type')
-    )
-      return 0
+    if (!isOfSale(column) || has(column, 'customer', 'related', 'item', 'sku', 'date')) return 0
+    if (has(column, 'status', 'type', 'zone', 'currency', 'refund')) return 0
+    if (has(column, 'quantity', 'amount', 'total', 'price')) return 0
     const noun = best(column, [
       ['transaction', 5],
       ['sale', 4.5],
@@ -64,17 +61,16 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
 
   // SKUs of the store prove the column. Else the name decides, and few different values.
   sku: (column) => {
-    const { kind, skus, names, filled } = column
-    if (filled === 0 || ['email', 'clock', 'date', 'zone', 'money', 'currency'].includes(kind))
-      return 0
-    const known = 12 * skus + 4 * names
-    if (skus >= 0.5) return known
-    if (!isOfSale(column) || has(column, 'customer', 'quantity', 'total', 'price', 'currency'))
-      return 0
-    if (has(column, 'date', 'status', 'type', 'related', 'unit', 'order', 'transaction')) return 0
+    const { kind, skus, names } = column
     const isItem = has(column, 'item')
     const text = has(column, 'name') ? 1.5 : 2
     const name = has(column, 'sku') ? 5 : isItem ? (has(column, 'id') ? 3 : text) : 0
+    const known = 12 * skus + 4 * names
+    if (skus >= 0.5) return known + name
+    if (!['code', 'count', 'text'].includes(kind)) return 0
+    if (!isOfSale(column) || has(column, 'customer', 'quantity', 'total', 'price', 'currency'))
+      return 0
+    if (has(column, 'date', 'status', 'type', 'related', 'unit', 'order', 'transaction')) return 0
     return name + (name > 0 ? known : 0)
   },
 
@@ -110,7 +106,8 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
 
   quantity: (column) => {
     if (column.kind !== 'count' && column.kind !== 'money') return 0
-    return has(column, 'quantity') && !has(column, 'amount', 'total', 'price') ? 2 : 0
+    if (!has(column, 'quantity') || has(column, 'amount', 'total', 'price', 'shipping')) return 0
+    return has(column, 'refund') ? 1 : 2
   },
 
   // The amount of the whole row that the customer paid.

@@ -43,8 +43,7 @@ export function* explainFile(
   }
   const proposal = yield* propose(table, options)
   const { columns, ...found } = proposal
-  const above =
-    line > 1 ? [`${countOf(line - 1, 'line')} above the header: only a layout skips them`] : []
+  const above = line > 1 ? [`Remove the ${countOf(line - 1, 'line')} above the header`] : []
   if (known !== undefined && known !== CANONICAL.name) {
     const shown = columns.map(({ field: _, ...column }) => column)
     return { format: known, ...about, columns: shown, questions: [], remarks: above }
@@ -85,17 +84,18 @@ function readFirstLines({ chunks }: Sample): readonly (readonly string[])[] {
       if (code === 'unsupported_file') throw refusal(line, message)
     },
   })
-  let bytes = 0
+  let room = HEAD_BYTES
   for (const chunk of chunks) {
-    parser.push(chunk)
-    bytes += chunk.length
-    if (bytes > HEAD_BYTES) break
+    const part = chunk.subarray(0, room)
+    parser.push(part)
+    room -= part.length
+    if (room === 0) break
   }
   if (lines.length === 0) parser.end()
   return lines
 }
 
-/** More than the lines take among which a header is searched. */
+/** The most that the lines take among which a header is searched. */
 const HEAD_BYTES = 64 * 1024
 
 function* readTable({ chunks, isPartial }: Sample, names: readonly string[]) {

@@ -14,12 +14,12 @@ const NAME_WORDS = {
     'transaction txn trx transaktion transaccion transacao transac transazione transakcj islem транзакц операц 取引 トランザクション 交易 거래',
   sale: 'sale sales sold purchase kauf vente achat venta compra venda vendita acquisto sprzedaz zakup satis satin продаж покупк 購入 売上 販売 销售 购买 구매 판매',
   payment:
-    'payment charge zahlung paiement =pago pagamento platnosc odeme платеж платёж 支払 決済 付款 支付 결제 지불',
+    'payment charge zahlung paiement =pago pagamento platnosc odeme платеж 支払 決済 付款 支付 결제 지불',
   invoice:
     'invoice receipt rechnung beleg facture factura fatura fattura ricevuta faktur paragon счет чек 請求 領収 发票 영수증 송장',
   record: 'record row zeile ligne linea linha riga wiersz satir строк 行 행',
-  item: 'item product article artikel produkt produit producto produto articulo artigo articolo prodotto towar urun товар продукт артикул 商品 製品 品目 产品 产品 상품 제품 listing asin game spiel jeu juego jogo gioco oyun игра 게임 ゲーム 游戏',
-  sku: 'sku skus custom~label artikelnummer артикул 品番 型番 货号 stok~kodu product~id item~id produkt-id produktid',
+  item: 'item product article artikel produkt produit producto produto articulo artigo articolo prodotto towar urun товар продукт артикул 商品 製品 品目 产品 상품 제품 listing asin game spiel jeu juego jogo gioco oyun игра 게임 ゲーム 游戏',
+  sku: 'sku custom~label artikelnummer артикул 品番 型番 货号 stok~kodu product~id item~id produkt-id produktid',
   name: 'name title titel bezeichnung beschreib description descrip titre =nom nombre =nome titolo nazwa tytul =ad adi isim назван наименов описан 名 名称 内容 名前 이름 설명',
   date: 'date datum fecha =data tarih дата 日 날짜 일자 일시 timestamp charged~on zeitpunkt',
   time: 'time zeit uhrzeit heure =hora =ora godzin =czas saat zaman врем 時 时间 時間 시간 시각',

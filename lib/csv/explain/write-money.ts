@@ -137,7 +137,8 @@ export function writeNegative(draft: Draft, { negative, rows, columns, ...sales 
   if (unsaid.length > 0) draft.keys.negative = 'refunded'
   const sold = rows.filter((row) => statusOf(row) === 'purchased')
   for (const column of columns) {
-    if (!column.concepts.has('refund') || !['money', 'count'].includes(column.kind)) continue
+    const isAmount = column.kind === 'money' || column.kind === 'count'
+    if (!isAmount || !column.concepts.has('refund') || draft.uses.has(column)) continue
     const some = sold.filter((row) => /[1-9]/.test(cellOf(row, column.at))).length
     if (some === 0) continue
     const remark = `${column.name} is above 0, but the row counts as purchased (${countOf(some, 'row')})`

@@ -27,7 +27,7 @@ export function writeSku(
     draft.keys.skip = { ...draft.keys.skip, [column.name]: [''] }
     draft.remarks.push(`${countOf(empty, 'row')} without ${column.name} will be passed over`)
   }
-  if (column.skus >= 0.5 || !other || other.score < score - 2) return
+  if (!other || other.score < score - 2) return
   const question = `Which column names the item: ${orOf([column, other.column])}?`
   draft.ask('columns.sku', question, column.name)
 }
