@@ -103,7 +103,9 @@ function printReconciliation(output: Output, found: Reconciliation): void {
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   output.record(others)
   if (others.judged === 0) {
-    output.line('No purchase was looked for in the file: two days at each end are left out.')
+    output.line(
+      'No stored purchase lies more than two days within the period: none was looked for.',
+    )
   }
   output.line(differences.length === 0 ? '\nNothing differs.' : '')
   if (differences.length === 0) return

@@ -424,10 +424,10 @@ test('a shop with sales in 13 currencies and renewals differs by its frauds only
 
 test('a thousand differences of a kind are listed, and all are counted', async () => {
   const shop = await createShop()
-  const rows = Array.from({ length: 1_200 }, (_, i) => plain(`T-${i}`, day(10)))
+  const rows = Array.from({ length: 20_000 }, (_, i) => plain(`T-${i}`, day(10)))
   const found = await reconcilePlain(shop, rows)
   const [group] = found.differences
-  assert.deepEqual([group?.purchases, group?.first.length], [1_200, 1_000])
+  assert.deepEqual([group?.purchases, group?.first.length], [20_000, 1_000])
   assert.deepEqual([group?.first[0]?.line, group?.first[999]?.line], [2, 1_001])
-  assert.equal(group?.totals[0]?.file_total, String(1_200 * 499))
+  assert.equal(group?.totals[0]?.file_total, String(20_000 * 499))
 })
