@@ -81,7 +81,22 @@ export function warnOfUnsigned(
   stderr.write(`warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`)
 }
 
-/** Warns of a project or store with a `webhook_url` and without a `webhook_secret`. */
+/** Warns of a private `webhook_url`. `owner` is a project, store or endpoint. */
+export function warnOfPrivate({ stderr }: Io, owner: string, isPrivate: boolean | undefined): void {
+  if (!isPrivate) return
+  const message = 'is http or private: only serve --webhook-allow-private sends to it'
+  stderr.write(`warning: the webhook URL of ${owner} ${message}\n`)
+}
+
+/** Warns of a store whose `webhook_url` receives nothing. */
+export function warnOfDisabled({ stderr }: Io, { store_id, store_config }: Store): void {
+  const { webhook_url, webhook_enabled } = store_config
+  if (webhook_url === undefined || webhook_enabled === true) return
+  const message = 'receives nothing: its store_config has no "webhook_enabled": true'
+  stderr.write(`warning: the webhook_url of ${store_id} ${message}\n`)
+}
+
+/** Warns of a project or store whose `webhook_url` gets no messages, or unsigned ones. */
 export async function warnOfWebhook(
   till: Till,
   io: Io,
@@ -89,8 +104,12 @@ export async function warnOfWebhook(
   record: Project | Store,
 ): Promise<void> {
   const isStore = 'store_id' in record
+  const { webhook_url, webhook_enabled } = isStore ? record.store_config : record.config
+  if (webhook_url === undefined) return
+  if (isStore && webhook_enabled !== true) return warnOfDisabled(io, record)
   const id = isStore ? record.store_id : record.id
-  const { webhook_url } = isStore ? record.store_config : record.config
-  const secrets = await till[isStore ? 'stores' : 'projects'].listSecrets(account, id)
-  warnOfUnsigned(io, id, webhook_url, secrets.includes('webhook_secret'))
+  const endpoint_id = isStore ? `${record.project_id}/${id}` : id
+  const { is_signed, is_private } = await till.webhooks.get(account, endpoint_id)
+  warnOfUnsigned(io, id, webhook_url, is_signed)
+  warnOfPrivate(io, id, is_private)
 }

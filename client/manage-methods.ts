@@ -90,6 +90,8 @@ export interface Methods {
     resume(id: string): api.WebhookEndpoint
     /** Give one of `from`, a sequence number, and `since`, a time. */
     replay(request: api.WebhookReplay): api.WebhookEndpoint
+    /** `events: null` selects all. */
+    update(change: api.WebhookChange): api.WebhookEndpoint
     confirm(seen: api.WebhookConfirmation): api.WebhookEndpoint
   }
 }

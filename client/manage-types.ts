@@ -52,6 +52,7 @@ export type {
   PurchaseQuery,
   RecentAuditQuery,
   StoreQuery,
+  WebhookChange,
   WebhookConfirmation,
   WebhookDeliveryKey,
   WebhookLogQuery,

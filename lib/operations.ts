@@ -430,6 +430,12 @@ export const operations = [
     repeat: 'always',
     cli: ['webhooks resume', 'Continue after a pause, or after an endpoint was disabled'],
   }),
+  op('webhooks.update', 'PATCH /webhooks/:endpoint_id', 'changeWebhook', 'WebhookEndpoint', {
+    scope: 'admin',
+    summary: 'Select the events that an endpoint receives',
+    description: 'A session cannot change the selection. `webhook.test` is always sent.',
+    body: 'WebhookChange',
+  }),
   op('webhooks.replay', 'POST /webhooks/:endpoint_id/replay', 'replayWebhook', 'WebhookEndpoint', {
     scope: 'admin',
     summary: 'Send again the events since the `sequence` number `from` or the time `since`',

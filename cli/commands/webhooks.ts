@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import {
   WEBHOOK_DELIVERY_STATES,
   type WebhookEndpoint,
+  type WebhookEventType,
   type WebhookFailure,
 } from '../../lib/index.ts'
 import { command } from '../command.ts'
@@ -10,7 +11,7 @@ import { ENDPOINT, endpointOperations } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
 import { quote } from '../text.ts'
-import { warnOfUnsigned } from '../warnings.ts'
+import { warnOfDisabled, warnOfPrivate, warnOfUnsigned } from '../warnings.ts'
 
 export const webhookCommands = [
   command({
@@ -33,6 +34,7 @@ export const webhookCommands = [
       if (output.json) return
       for (const { endpoint_id, url, is_signed, ...endpoint } of page.endpoints) {
         warnOfUnsigned(io, endpoint_id, url, is_signed)
+        warnOfPrivate(io, endpoint_id, endpoint.is_private)
         const { unconfirmed_url, unconfirmed_is_signed, unconfirmed_at } = endpoint
         if (unconfirmed_url === undefined) continue
         const what = unconfirmed_url === url ? 'same URL' : 'new URL'
@@ -40,6 +42,14 @@ export const webhookCommands = [
         const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
         const time = unconfirmed_at ? ` --set-at ${unconfirmed_at}` : ''
         output.line(`A session set (${what}, ${secret}): ${command}${time}`)
+      }
+      if (input.cursor !== undefined) return
+      // Stores whose URL receives nothing are no endpoints.
+      for await (const project of till.projects.all(account)) {
+        if (project.id !== (input.project_id ?? project.id)) continue
+        for await (const store of till.stores.all(account, { project_id: project.id })) {
+          warnOfDisabled(io, store)
+        }
       }
     },
   }),
@@ -122,6 +132,24 @@ export const webhookCommands = [
     },
   }),
 
+  command({
+    name: 'webhooks update',
+    summary: 'Select the events that an endpoint receives',
+    example: 'tillkit webhooks update prj_1 --events purchases.refunded,purchase.recorded',
+    operand: ENDPOINT,
+    options: {
+      ...ACCOUNT_OPTION,
+      events: {
+        value: 'EVENTS',
+        required: true,
+        parse: (text: string) => (text === 'all' ? null : (text.split(',') as WebhookEventType[])), // validated by the library
+        help: 'the only events to send, or all',
+      },
+    },
+    run: ({ till, account, operand: endpoint_id, options: { events } }) =>
+      till.webhooks.update(account, { endpoint_id, events }),
+  }),
+
   ...endpointOperations,
 
   command({
@@ -143,6 +171,7 @@ export const webhookCommands = [
       const endpoint = await till.webhooks.confirm(account, seen)
       output.record(endpoint)
       warnOfUnsigned(io, operand, endpoint.url, endpoint.is_signed)
+      warnOfPrivate(io, operand, endpoint.is_private)
     },
   }),
 ]

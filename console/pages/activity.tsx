@@ -55,6 +55,7 @@ const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind: Ki
   'webhooks.replay': ['replayed events to', 'webhook'],
   'webhooks.pause': ['paused', 'webhook'],
   'webhooks.resume': ['resumed', 'webhook'],
+  'webhooks.update': ['selected the events of', 'webhook'],
   'webhooks.confirm': ['confirmed the URL of', 'webhook'],
 }
 

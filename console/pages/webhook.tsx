@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { WebhookEndpoint } from '../../client/manage.ts'
+import { WEBHOOK_EVENTS } from '../../lib/domain/event.ts'
 import { useLoad } from '../data.ts'
 import { formatCount, labelOf } from '../format.ts'
-import { ActionButton, FormButton } from '../parts/form.tsx'
+import { ActionButton, FormButton, type Parsed } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -38,6 +39,16 @@ export function WebhookPage({ id }: { readonly id: string }) {
   )
 }
 
+/** A test is always sent. */
+const SELECTABLE = WEBHOOK_EVENTS.filter((event) => event !== 'webhook.test')
+const EVENTS = SELECTABLE.map((name) => ({ label: name, name, kind: 'check' as const }))
+
+/** The selected events; null for all, also those of later versions. */
+function selected(sent: Parsed) {
+  const events = SELECTABLE.filter((event) => sent[event])
+  return events.length === SELECTABLE.length ? null : events
+}
+
 type EndpointProps = { readonly endpoint: WebhookEndpoint }
 
 function RemoveButton({ endpoint }: EndpointProps) {
@@ -59,7 +70,7 @@ function RemoveButton({ endpoint }: EndpointProps) {
 }
 
 function Endpoint({ endpoint }: EndpointProps) {
-  const { endpoint_id: id, url, state, is_signed, unconfirmed_url } = endpoint
+  const { endpoint_id: id, url, state, is_signed, unconfirmed_url, events } = endpoint
   const [answer, setAnswer] = useState('')
   const test = async () => {
     setAnswer('')
@@ -70,6 +81,13 @@ function Endpoint({ endpoint }: EndpointProps) {
     <Section title={url || 'No confirmed URL'}>
       {unconfirmed_url && <Unconfirmed endpoint={endpoint} />}
       {url && !is_signed && <Unsigned />}
+      {endpoint.is_private && (
+        <Notice tone="warning" title="The URL is http or private">
+          <p>
+            Only a server that runs with <code>--webhook-allow-private</code> sends to it.
+          </p>
+        </Notice>
+      )}
       {answer && <Notice title={answer} />}
       <Facts
         of={endpoint}
@@ -78,6 +96,7 @@ function Endpoint({ endpoint }: EndpointProps) {
           ['Waiting', ({ lag }) => formatCount(lag)],
           ['The oldest waits for', ({ lag_seconds }) => `${formatCount(lag_seconds)} s`],
           ['Signed', () => (is_signed ? 'yes' : 'no')],
+          ['Events', () => events?.join(', ') ?? 'all'],
           'failing_since',
           ['Last failure', ({ last_failure: last }) => last?.status ?? last?.error ?? 'none'],
           ['Last failure at', ({ last_failure }) => <Time at={last_failure?.at} />],
@@ -87,6 +106,14 @@ function Endpoint({ endpoint }: EndpointProps) {
         <div class="actions">
           <ActionButton act={test}>Send a test</ActionButton>
           <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>
+          <FormButton
+            label="Events"
+            title="Which events?"
+            submit="Save"
+            fields={EVENTS}
+            values={Object.fromEntries((events ?? WEBHOOK_EVENTS).map((each) => [each, 'true']))}
+            send={(sent) => client.webhooks.update({ endpoint_id: id, events: selected(sent) })}
+          />
           <FormButton
             label="Replay"
             title="Replay events?"

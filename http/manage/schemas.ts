@@ -6,6 +6,7 @@ import {
   type JsonSchema,
   KEY_SCOPES,
   UNEQUAL_FIELDS,
+  WEBHOOK_EVENTS,
 } from '../../lib/index.ts'
 import { operations } from '../../lib/operations.ts'
 import {
@@ -312,6 +313,11 @@ export function createManagedSchemas() {
       'unconfirmed_url?': text,
       'unconfirmed_is_signed?': flag,
       is_signed: flag,
+      'is_private?': {
+        const: true,
+        description: 'Only a server with `--webhook-allow-private` sends to the `url`.',
+      },
+      'events?': { type: 'array', items: { enum: WEBHOOK_EVENTS } },
       'unconfirmed_at?': time,
       cursor: count,
       lag: count,

@@ -72,6 +72,7 @@ export const examples = {
   ManagedProjectChange: { name: 'Game 2' },
   AccountKeyInput: { name: 'Game server', scopes: ['read', 'purchases'] },
   AccountKeyChange: { scopes: ['read'] },
+  WebhookChange: { events: ['purchase.recorded', 'purchases.refunded'] },
   NewToken: { user_id: 'player-1', ttl_seconds: 3600 },
   TokenCheck: { token: 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl' },
   KeyRotation: { grace_period: 86_400_000 },

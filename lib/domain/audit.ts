@@ -93,6 +93,7 @@ export const ACTIONS = {
   'webhooks.replay': { scope: 'admin', effect: 'nothing' },
   'webhooks.pause': { scope: 'admin', effect: 'nothing' },
   'webhooks.resume': { scope: 'admin', effect: 'nothing' },
+  'webhooks.update': { scope: 'admin', effect: 'nothing' },
   'webhooks.confirm': { scope: 'admin', effect: 'nothing' },
 } as const satisfies { readonly [action: string]: Action }
 

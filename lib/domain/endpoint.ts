@@ -1,4 +1,5 @@
 import type { Authority } from './authority.ts'
+import type { WebhookEventType } from './event.ts'
 import { isObject, isSameJson } from './fields.ts'
 import type { Project } from './project.ts'
 import type { Store } from './store.ts'
@@ -22,6 +23,8 @@ export interface StoredEndpoint extends EndpointOwner {
   /** Unix milliseconds. */
   readonly failing_since?: number
   readonly last_failure?: WebhookFailure
+  /** The only events that it receives; all without this list. */
+  readonly events?: readonly WebhookEventType[]
 }
 
 export interface EndpointOwner {
@@ -99,7 +102,8 @@ export function changeEndpoint(
     if (isKept) return current
     // Does not stop the account's endpoint either: anyone with the public key can get a session.
     const { unconfirmed: _, ...confirmed } = known
-    if (!after) return known.url === '' ? undefined : confirmed
+    // Keeps the selection of events, which only the account sets.
+    if (!after) return known.url === '' && !known.events ? undefined : confirmed
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
     return { ...known, ...stopped_at, unconfirmed: { ...after, set_at: now } }
   }

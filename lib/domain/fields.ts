@@ -220,7 +220,9 @@ export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefin
   const schema = fallback ? { ...rule.schema, default: fallback() } : rule.schema
   // Serializers write `null` for a field without a value.
   return withSchema(schema, (value, field, problems) =>
-    value === undefined || value === null ? fallback?.() : rule(value, field, problems),
+    value === undefined || (value === null && !isNullable(rule))
+      ? fallback?.()
+      : rule(value, field, problems),
   )
 }
 

@@ -1,7 +1,9 @@
+import { WEBHOOK_EVENTS, type WebhookEventType } from './event.ts'
 import {
   boolean,
   type InputOf,
   invalidField,
+  list,
   note,
   oneOf,
   optional,
@@ -271,6 +273,34 @@ export const replayFields = {
   /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
   since: optional(instant),
 }
+
+const EVENTS_SCHEMA = {
+  type: ['array', 'null'],
+  items: { enum: WEBHOOK_EVENTS },
+  minItems: 1,
+  description: 'The only events to send. `null` selects all.',
+}
+
+const events = withSchema<readonly WebhookEventType[] | null>(
+  EVENTS_SCHEMA,
+  (value, field, problems) => {
+    if (value === null) return null
+    const given = list(oneOf(WEBHOOK_EVENTS), 100)(value, field, problems)
+    if (Array.isArray(value) && value.length === 0) {
+      problems.push({ field, code: 'invalid', message: 'must name at least one event' })
+    }
+    return WEBHOOK_EVENTS.filter((each) => given.includes(each))
+  },
+)
+
+export const webhookChangeFields = {
+  endpoint_id: required(endpointId),
+  /** The only events that the endpoint receives. `null` selects all. */
+  events: optional(events),
+}
+
+/** The input to change which events an endpoint receives. */
+export interface WebhookChange extends InputOf<typeof webhookChangeFields> {}
 
 export const confirmationFields = {
   endpoint_id: required(endpointId),

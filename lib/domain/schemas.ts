@@ -21,6 +21,7 @@ import {
   recentAuditFields,
   replayFields,
   storeListFields,
+  webhookChangeFields,
   webhookListFields,
 } from './query.ts'
 import { sessionFields, tokenCheckFields, tokenFieldsOverHttp } from './session.ts'
@@ -93,6 +94,7 @@ export function createManageSchemas() {
     UserErasure: objectSchema(erasureFields),
     WebhookReplay: objectSchema(replayFields),
     WebhookConfirmation: objectSchema(confirmationFields),
+    WebhookChange: objectSchema(webhookChangeFields),
     ListQuery: objectSchema(listFields),
     RecentAuditQuery: objectSchema(recentAuditFields),
     StoreQuery: objectSchema(storeListFields),

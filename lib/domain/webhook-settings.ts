@@ -37,6 +37,22 @@ export function showWebhookUrl(url: string): string {
   return parseHttpUrl(url)?.href ?? url
 }
 
+/**
+ * Whether a URL needs the operator's option for private addresses: it is not https, or its host is
+ * `localhost` or a private address. A name may still have a private address.
+ */
+export function isPrivateUrl(text: string): boolean {
+  const url = parseHttpUrl(text)
+  if (!url) return false
+  return url.protocol !== 'https:' || PRIVATE_HOST.test(url.hostname)
+}
+
+// `URL` has converted each IPv4 address to four decimal numbers, and shortened each IPv6 address.
+const PRIVATE_V4 =
+  '(0|10|127)\\.|169\\.254\\.|192\\.168\\.|172\\.(1[6-9]|2\\d|3[01])\\.|100\\.(6[4-9]|[7-9]\\d|1[01]\\d|12[0-7])\\.'
+const PRIVATE_V6 = '\\[(::|f[cd]|fe[89ab])'
+const PRIVATE_HOST = new RegExp(`^((${PRIVATE_V4})[\\d.]+$|${PRIVATE_V6}|(.*\\.)?localhost\\.?$)`)
+
 function parseHttpUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url && /^https?:$/.test(url.protocol) ? url : undefined

@@ -40,8 +40,15 @@ export interface WebhookEndpoint {
   readonly unconfirmed_is_signed?: boolean
   /** When the unconfirmed URL or secret was set. Give it to `confirm`. */
   readonly unconfirmed_at?: string
-  /** Whether messages are signed. Without a `webhook_secret`, they are not. */
+  /**
+   * Whether messages are signed: with the endpoint's `webhook_secret`, or for a store without one with
+   * that of its project's endpoint.
+   */
   readonly is_signed: boolean
+  /** Set if only a server with `--webhook-allow-private` sends to the `url`. */
+  readonly is_private?: true
+  /** The only events that it receives, besides tests. Missing if it receives all. */
+  readonly events?: readonly WebhookEventType[]
   /** All changes with a lower `sequence` were delivered, or are no longer retried. */
   readonly cursor: number
   /** The number of messages and changes that are not delivered yet, counted up to 10,000. */

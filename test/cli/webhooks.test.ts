@@ -192,29 +192,36 @@ test('no character of a URL that a session set reaches the terminal or the shell
   )
 })
 
-test('a webhook_url without a secret warns', async (t) => {
+test('a webhook_url without a secret warns, and so does one that gets no messages', async (t) => {
   const { project_id: id, folder, ...shop } = await setUp(t)
   const run = async (...args: string[]) => (await shop.run(...args)).stderr
   const warning = (owner: string) =>
     `warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`
+  const isPrivate = (owner: string) =>
+    `warning: the webhook URL of ${owner} is http or private: only serve --webhook-allow-private sends to it\n`
+  const disabled =
+    'warning: the webhook_url of main receives nothing: its store_config has no "webhook_enabled": true\n'
+  const shown = 'warning: --config shows a secret to other users of this machine: use @FILE\n'
   const url = { webhook_url: 'https://shop.example/' }
   const signed = { ...url, webhook_secret: 'a secret' }
+  const local = { ...url, webhook_url: 'https://localhost/' }
+  const set = (noun: string, name: string, config: object) =>
+    run(noun, 'update', `--${noun}`, name, '--config', JSON.stringify(config))
 
-  assert.equal(await run('webhooks', 'list'), warning(id))
-  for (const [name, update] of [
-    [id, ['project', 'update', '--project', id]],
-    ['main', ['store', 'update', '--store', 'main']],
-  ] as const) {
-    const set = (config: object) => run(...update, '--config', JSON.stringify(config))
-    const shown = 'warning: --config shows a secret to other users of this machine: use @FILE\n'
-    assert.deepEqual([await set(url), await set(signed)], [warning(name), shown])
-  }
-  assert.equal(await run('webhooks', 'list'), '')
+  assert.equal(await run('webhooks', 'list'), warning(id) + isPrivate(id))
+  assert.equal(await set('project', id, url), warning(id))
+  assert.equal(await set('store', 'main', url), disabled)
+  assert.equal(await run('webhooks', 'list'), warning(id) + disabled)
+  assert.equal(await set('store', 'main', { ...url, webhook_enabled: true }), warning('main'))
+  assert.equal(await set('project', id, signed), shown)
+  const enabled = { ...local, webhook_enabled: true }
+  assert.equal(await set('store', 'main', enabled), isPrivate('main'))
+  assert.equal(await run('webhooks', 'list'), isPrivate(`${id}/main`))
 
   const file = join(folder, 'catalog.json')
   const config = { webhook_url: 'https://shop.example/2' }
   const stores = [{ store_id: 'main', store_config: config, items: [] }]
   writeFileSync(file, JSON.stringify({ project: { id, config }, stores }))
-  assert.equal(await run('catalog', 'apply', file), warning(id) + warning('main'))
+  assert.equal(await run('catalog', 'apply', file), warning(id) + disabled)
   assert.equal(await run('catalog', 'apply', file), '', 'nothing has changed')
 })

@@ -16,6 +16,7 @@ import {
   text,
 } from '../../lib/domain/fields.ts'
 import {
+  isPrivateUrl,
   replaceConfig,
   showWebhookUrl,
   webhookSecret,
@@ -299,3 +300,18 @@ function rule(
     for (const value of bad) assert.deepEqual(problems(rule, value), ['f: invalid'], shown(value))
   })
 }
+
+test('a webhook URL is private if it is http, or if its host is local or a private address', () => {
+  const hosts = [
+    ...['localhost', 'a.localhost', 'LOCALHOST.', '127.0.0.1', '0x7f.1', '2130706433', '0.0.0.0'],
+    ...['10.1.2.3', '172.16.0.1', '172.31.0.1', '192.168.1.1', '169.254.169.254', '100.64.0.1'],
+    ...['[::1]', '[::]', '[::ffff:10.0.0.1]', '[fd00::1]', '[fe80::1]'],
+  ]
+  const open = [
+    ...['shop.example', '8.8.8.8', '172.32.0.1', '100.128.0.1', '[2001:db8::1]', '10.example'],
+    ...['localhost.example', '1270.example', '11.0.0.1'],
+  ]
+  for (const host of hosts) assert.ok(isPrivateUrl(`https://${host}/hook`), host)
+  for (const host of open) assert.ok(!isPrivateUrl(`https://${host}/hook`), host)
+  assert.ok(isPrivateUrl('http://shop.example/') && !isPrivateUrl(''))
+})

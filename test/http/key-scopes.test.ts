@@ -172,3 +172,64 @@ describe('the library', () => {
     }
   })
 })
+
+test('a key gets nothing through HEAD, an ETag, a cursor or the idempotency key of another key', async (t) => {
+  const { send, shop, keys, entries } = await startShop(t)
+  const { account_key, project_id } = shop
+  const as = (scope: KeyScope) => ({ account_key: keys[scope] as string })
+  const refuse = async (line: string, scope: KeyScope, parts: object = {}) => {
+    const reply = await send(line, { ...as(scope), ...parts })
+    assert.equal(reply.status, 401, `${line} with ${scope}: ${reply.text}`)
+    assert.equal(reply.headers.get('etag'), null)
+  }
+  const project = `/manage/v1/projects/${project_id}`
+  const seen = await send(`GET ${project}`, { account_key })
+  const etag = seen.headers.get('etag') ?? ''
+  await refuse(`HEAD ${project}`, 'purchases')
+  await refuse(`GET ${project}`, 'purchases', { headers: { 'if-none-match': etag } })
+  await refuse(`PATCH ${project}`, 'read', { headers: { 'if-match': etag }, json: {} })
+  const page = await send('GET /manage/v1/purchases?store_id=main&limit=1', { account_key })
+  const { next } = page.json<{ next: string }>()
+  await refuse(`GET /manage/v1/purchases?store_id=main&limit=1&cursor=${next}`, 'catalog')
+
+  const headers = { 'idempotency-key': 'once' }
+  const game = { name: 'Third', bundle_id: 'com.example.third', platform: 'web' }
+  const json = {
+    ...game,
+    account_id: shop.account_id,
+    config: { webhook_url: 'https://h.example/' },
+  }
+  const create = (line: string, parts: object) => send(line, { headers, json, ...parts })
+  const first = await create('POST /api/v1/projects', as('catalog'))
+  assert.equal(first.status, 200, first.text)
+  const { id } = first.json<{ id: string }>()
+  const before = await entries()
+  for (const scope of KEY_SCOPES.filter((each) => each !== 'catalog')) {
+    await refuse('POST /api/v1/projects', scope, { headers, json })
+    await refuse('POST /manage/v1/projects', scope, { headers, json })
+  }
+  // The owner's key gets the first answer again, and does not activate the webhook by that.
+  assert.deepEqual((await create('POST /api/v1/projects', { account_key })).json(), first.json())
+  assert.equal(await entries(), before)
+  const hook = await send(`GET /manage/v1/webhooks/${id}`, as('admin'))
+  assert.equal(hook.json<{ state: string }>().state, 'unconfirmed')
+})
+
+test('the tokens of a key with tokens do nothing that the key may not', async (t) => {
+  const { send, shop, keys } = await startShop(t)
+  const { project_id } = shop
+  const line = `POST /manage/v1/projects/${project_id}/tokens`
+  const issue = (json: object) => send(line, { account_key: keys.tokens as string, json })
+  for (const scope of ['projects:write', 'purchases:import']) {
+    assertProblem(await issue({ scopes: ['items:read', scope] }), 401, 'insufficient_scope')
+  }
+  const { token } = (await issue({ user_id: 'ann' })).json<{ token: string }>()
+
+  assert.equal((await send('GET /api/v1/items?store_id=main', { token })).status, 200)
+  const put = await send('PUT /api/v1/projects', { token, json: { id: project_id, name: 'Mine' } })
+  assertProblem(put, 401, 'insufficient_scope')
+  for (const account_key of [token, `Bearer ${token}`]) {
+    const reply = await send('GET /manage/v1/projects', { account_key })
+    assertProblem(reply, 401, 'account_key_required')
+  }
+})

@@ -1,6 +1,6 @@
 // run: early, soak
 import assert from 'node:assert/strict'
-import { createTill, type OutgoingMessage } from '../../lib/index.ts'
+import { createTill, type OutgoingMessage, type WebhookEventType } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { importRefunds } from '../support/refunds.ts'
@@ -91,11 +91,11 @@ test('the endpoint of a store receives only events of that store', async (hooks)
     assert.equal(isMore, false)
     const own = messages.filter((each) => each.endpoint_id !== endpoint_id)
     assert.equal(bodies(own)[0].data.item.id, item.id)
-    assert.equal(own[0]?.headers['webhook-signature'], undefined)
+    assert.match(own[0]?.headers['webhook-signature'] ?? '', /^v1,/) // by the project's secret
   })
   const { endpoints } = await till.webhooks.list(account)
   assert.equal(
-    endpoints.filter(({ is_signed, state }) => !is_signed && state === 'active').length,
+    endpoints.filter(({ is_signed, store_id }) => is_signed && store_id !== '').length,
     12,
   )
 })
@@ -406,4 +406,75 @@ test('a request is read again as it was sent, without erased users', async (hook
     const unknown = till.webhooks.getRequest(account, { endpoint_id, webhook_id })
     await assert.rejects(unknown, { code: 'webhook_not_found' })
   }
+})
+
+test('an endpoint with a selection of events receives only these, and each test', async (hooks) => {
+  const { till, account, endpoint_id } = hooks
+  const select = (events: readonly WebhookEventType[] | null) =>
+    till.webhooks.update(account, { endpoint_id, events })
+  const selected = await select(['purchases.refunded', 'item.archived'])
+  assert.deepEqual(selected.events, ['item.archived', 'purchases.refunded'])
+
+  const { id } = await hooks.newItem('gem')
+  await till.items.archive(account, id)
+  await importRefunds(till, account, 2)
+  await till.webhooks.test(account, endpoint_id)
+  const messages = await hooks.claimSome(3)
+
+  const types = ['item.archived', 'purchases.refunded', 'webhook.test']
+  assert.deepEqual([...new Set(typesOf(messages))].sort(), types)
+  await hooks.settle(messages, OK)
+  await eventuallyHolds(async () => assert.equal((await hooks.get()).lag, 0))
+  assert.equal((await select(null)).events, undefined)
+  await hooks.newItem('axe')
+  assert.deepEqual(typesOf(await hooks.claimSome(1)), ['item.created'])
+})
+
+test('a store without a secret signs with the confirmed secret of its project', async (hooks) => {
+  const { till, account, project, token } = hooks
+  const { id } = project
+  const store_config = { webhook_enabled: true, webhook_url: `${URL}/store` }
+  await till.stores.update(account, { store_id: 'main', store_config })
+  const ofStore = async (name: string) => {
+    await hooks.newItem(name)
+    let message: OutgoingMessage | undefined
+    await eventuallyHolds(async () => {
+      const messages = await hooks.claim()
+      await hooks.settle(messages, OK)
+      const isOwn = ({ url, body }: OutgoingMessage) =>
+        url === store_config.webhook_url && JSON.parse(body).data.item?.name === name
+      message ??= messages.find(isOwn)
+      assert.ok(message)
+    })
+    const signatures = String(message?.headers['webhook-signature'] ?? '').split(' ')
+    return signatures.filter(Boolean).length
+  }
+  const setSecret = (webhook_secret: string | null) =>
+    till.projects.update(account, { id, config: { webhook_url: URL, webhook_secret } })
+
+  assert.equal(await ofStore('one'), 1)
+  assert.equal((await till.webhooks.get(account, `${id}/main`)).is_signed, true)
+  await setSecret('second')
+  assert.equal(await ofStore('two'), 2) // a replaced secret overlaps
+  const session = await till.sessions.authenticate(token)
+  await till.projects.update(session, { id, config: {} })
+  await till.projects.update(session, { id, config: { webhook_url: URL, webhook_secret: 'x' } })
+  assert.equal(await ofStore('three'), 2)
+  await setSecret(null)
+  assert.equal((await till.webhooks.get(account, `${id}/main`)).is_signed, false)
+  assert.equal(await ofStore('four'), 0)
+})
+
+test('a session does not change the selection of events', async (hooks) => {
+  const { till, account, project, endpoint_id, token } = hooks
+  const { id } = project
+  await till.projects.update(account, { id, config: {} })
+  const session = await till.sessions.authenticate(token)
+  const put = (config: { webhook_url?: string }) => till.projects.update(session, { id, config })
+  await put({ webhook_url: URL })
+  await till.webhooks.update(account, { endpoint_id, events: ['item.created'] })
+  await put({})
+  await put({ webhook_url: `${URL}/other` })
+  const confirmed = await till.webhooks.confirm(account, { endpoint_id })
+  assert.deepEqual(confirmed.events, ['item.created'])
 })

@@ -8,6 +8,7 @@ import {
   type StoredEndpoint,
 } from '../../domain/endpoint.ts'
 import { isSameJson } from '../../domain/fields.ts'
+import type { Storage } from '../../storage/port.ts'
 import { authorityOf, type Caller, mayActivateWebhooks } from '../access.ts'
 import type { Context } from '../context.ts'
 import type { Sealed, Sealer } from '../sealer.ts'
@@ -63,6 +64,18 @@ export function sameSecret({ sealer }: Pick<Context, 'sealer'>, owner: EndpointO
 
 function webhookPlace(owner: EndpointOwner): string {
   return `${placeOf(owner)}/webhook_secret`
+}
+
+/**
+ * The endpoint whose secrets sign the messages of an endpoint: that of its project, if a store has no
+ * secret of its own. Its unconfirmed secret signs nothing.
+ */
+export async function signerOf(
+  storage: Pick<Storage, 'findEndpoint'>,
+  endpoint: StoredEndpoint,
+): Promise<StoredEndpoint> {
+  if (endpoint.store_id === '' || endpoint.secrets.length > 0) return endpoint
+  return (await storage.findEndpoint(endpoint.project_id)) ?? endpoint
 }
 
 /**

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../../domain/audit.ts'
 import type { StoredEndpoint } from '../../domain/endpoint.ts'
 import { stopEndpoint } from '../../domain/endpoint.ts'
-import { receives } from '../../domain/event.ts'
+import { isSelected, receives } from '../../domain/event.ts'
 import { messageKey, type NewMessage, type StoredMessage } from '../../domain/message.ts'
 import { type AttemptResult, settleAttempt } from '../../domain/retry.ts'
 import type { EndpointReading, ReadyEndpoint } from '../../storage/port.ts'
@@ -11,7 +11,7 @@ import type { Context } from '../context.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
 import { createClaimed } from './claimed.ts'
 import { createDatabaseClock } from './clock.ts'
-import { openSecrets } from './endpoints.ts'
+import { openSecrets, signerOf } from './endpoints.ts'
 import { bodyOf, headersOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
 
@@ -144,7 +144,7 @@ export function createOutbox(context: Context): Outbox {
     most: number,
   ) => {
     const { account_id, endpoint_id, failing_since } = endpoint
-    const secrets = openSecrets(sealer, endpoint, now())
+    const secrets = openSecrets(sealer, await signerOf(storage, endpoint), now())
     if (!secrets) {
       await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
       return undefined
@@ -173,7 +173,7 @@ export function createOutbox(context: Context): Outbox {
           pages: REFUND_PAGES - pages,
         },
       )
-      messages.push(...found.messages)
+      messages.push(...found.messages.filter(({ type }) => isSelected(endpoint.events, type)))
       pages += found.pages
       until = { seq, rest: found.rest }
     }

@@ -1,7 +1,7 @@
 import type { Account } from '../../domain/account.ts'
 import type { AuditAction } from '../../domain/audit.ts'
 import { activated, type StoredEndpoint, stopEndpoint, withConfig } from '../../domain/endpoint.ts'
-import { EVENT_ACTIONS } from '../../domain/event.ts'
+import { actionsOf } from '../../domain/event.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { StoredMessage } from '../../domain/message.ts'
@@ -12,22 +12,24 @@ import {
   type ListPage,
   pageFor,
   parseReplay,
+  type WebhookChange,
   type WebhookConfirmation,
   type WebhookDeliveryKey,
   type WebhookLogQuery,
   type WebhookQuery,
   type WebhookReplay,
+  webhookChangeFields,
   webhookListFields,
 } from '../../domain/query.ts'
 import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../domain/webhook.ts'
-import { showWebhookUrl } from '../../domain/webhook-settings.ts'
+import { isPrivateUrl, showWebhookUrl } from '../../domain/webhook-settings.ts'
 import { TillError } from '../../errors.ts'
 import { type EndpointMove, listAll } from '../../storage/port.ts'
 import { Turns } from '../../turns.ts'
 import { assertAccount, verified } from '../access.ts'
 import { auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
-import { sameSecret } from './endpoints.ts'
+import { sameSecret, signerOf } from './endpoints.ts'
 import { bodyOf, headersOf, parseWebhookId } from './events.ts'
 
 export interface Webhooks {
@@ -58,6 +60,8 @@ export interface Webhooks {
    * once. Each is retried for as long as a new message.
    */
   resume(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
+  /** Changes which events an endpoint receives. `events: null` selects all. A test is always sent. */
+  update(account: Account, change: WebhookChange, options?: CallOptions): Promise<WebhookEndpoint>
   /**
    * Activates the URL and the secret that a session set. Throws `invalid_request` if `url` is given
    * and differs from the unconfirmed URL, or if `unconfirmed_at` is given and a session has changed
@@ -92,10 +96,10 @@ export function createWebhooks(context: Context): Webhooks {
   }
 
   const show = async (endpoint: StoredEndpoint): Promise<WebhookEndpoint> => {
-    const { endpoint_id, project_id, store_id, url, state, reason, secrets } = endpoint
-    const { unconfirmed, failing_since, last_failure } = endpoint
+    const { endpoint_id, project_id, store_id, url, state, reason } = endpoint
+    const { unconfirmed, failing_since, last_failure, events } = endpoint
     const { count, cursor, at } = await lagTurns.run(endpoint.account_id, () =>
-      storage.measureLag(endpoint_id, EVENT_ACTIONS),
+      storage.measureLag(endpoint_id, actionsOf(events)),
     )
     const age = at === undefined ? 0 : Math.floor((now() - Date.parse(at)) / 1000)
     return {
@@ -110,7 +114,9 @@ export function createWebhooks(context: Context): Webhooks {
         unconfirmed_is_signed: unconfirmed.secret !== undefined,
         ...(unconfirmed.set_at && { unconfirmed_at: formatInstant(unconfirmed.set_at) }),
       }),
-      is_signed: secrets.length > 0,
+      is_signed: (await signerOf(storage, endpoint)).secrets.length > 0,
+      ...(isPrivateUrl(url) && { is_private: true as const }),
+      ...(events && { events }),
       cursor,
       lag: count,
       lag_seconds: Math.max(0, age),
@@ -208,6 +214,17 @@ export function createWebhooks(context: Context): Webhooks {
       const activate = (current: StoredEndpoint) => activated(confirmed(current))
       const move = { retry: true, renewed_at: now() }
       return update(account, endpoint_id, 'webhooks.resume', activate, move, options)
+    },
+
+    async update(account, change, options) {
+      assertAccount(account, 'admin')
+      const { endpoint_id, events } = parseObject(change, webhookChangeFields)
+      const select = (current: StoredEndpoint) => {
+        if (events === undefined) return current
+        const { events: _, ...others } = current
+        return events === null ? others : { ...others, events }
+      }
+      return update(account, endpoint_id, 'webhooks.update', select, {}, options)
     },
 
     async confirm(account, seen, options) {

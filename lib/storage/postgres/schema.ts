@@ -166,9 +166,10 @@ const ADD_FILLS = `
 const ADD_VIEWS = ''
 
 const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes json'
+const ADD_EVENTS = 'ALTER TABLE webhook_endpoints ADD COLUMN events json'
 
 export const SCHEMA: Schema = {
   create: sharedTables(DIALECT) + OWN,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, ADD_KEY_SCOPES],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, ADD_KEY_SCOPES, ADD_EVENTS],
   views: VIEWS,
 }

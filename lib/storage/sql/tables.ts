@@ -328,6 +328,7 @@ export const ENDPOINTS = table<StoredEndpoint>('webhook_endpoints', {
   due_at: integer,
   failing_since: optional(integer),
   last_failure: optional(anyJson<WebhookFailure>()),
+  events: optional(anyJson<readonly WebhookEventType[]>()),
 })
 
 export const MESSAGES = table<StoredMessage>('webhook_messages', {

@@ -167,10 +167,11 @@ const SHRINK_AUDIT = `
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;`
 
 const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes TEXT'
+const ADD_EVENTS = 'ALTER TABLE webhook_endpoints ADD COLUMN events TEXT'
 
 export const SCHEMA: Schema = {
   create,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT, ADD_KEY_SCOPES],
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT, ADD_KEY_SCOPES, ADD_EVENTS],
   views: VIEWS,
 }
 
