@@ -3,15 +3,16 @@ import { test } from 'node:test'
 import { type Explanation, type LayoutFile, TillError } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { SHOP_EXPORTS } from '../support/csv/shop-exports.ts'
+import { testOnEach } from '../support/databases.ts'
 import { createRandom, SEED } from '../support/random.ts'
-import { createShop } from '../support/till.ts'
+import { createShop, openStorage } from '../support/till.ts'
 
 const textOf = (lines: readonly string[]) => `${lines.join('\n')}\n`
 const fileOf = (lines: readonly string[]) => [Buffer.from(textOf(lines))]
 
 /** A shop whose store `main` has the items gold, gem_bag and potion. */
 async function openShop() {
-  const shop = await createShop()
+  const shop = await createShop({ storage: await openStorage() })
   const { till, account } = shop
   for (const name of ['gem_bag', 'potion']) {
     const item = { store_id: 'main', name, display_name: `The ${name}`, price: '499' }
@@ -60,7 +61,7 @@ const keysOf = ({ layout }: Explanation): LayoutFile => layout ?? assert.fail()
 const fieldOf = ({ columns }: Explanation, name: string) =>
   columns.find(({ column }) => column === name)?.field
 
-test('contents outvote names', async () => {
+testOnEach('contents outvote names', async () => {
   const { explain } = await openShop()
   const answer = await explain([
     'Transaction ID,Order ID,SKU,Item Name,Date,Time',
@@ -274,6 +275,10 @@ test('the reason is given when no id, SKU or time is found, and for reports with
   ]) {
     await assert.rejects(explain(lines), { code: 'invalid_purchases' })
   }
+  const voided = await explain(['orderId,status', 'GPA.1,refunded', 'GPA.2,refunded'])
+  assert.deepEqual(voided.remarks, [
+    'With --refunds-only, a layout with orderId and status is enough',
+  ])
   const months = await explain([
     'Bestellnummer,SKU,Datum',
     'A,gold,21. Mai 2025',

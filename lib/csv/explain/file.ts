@@ -58,7 +58,8 @@ export function* explainFile(
     return { format: CANONICAL.name, ...about, columns, questions: [], remarks }
   }
   if (!found.layout) {
-    return { format: 'layout', ...about, columns, ...found, remarks: canonical?.remarks ?? [] }
+    const remarks = [...found.remarks, ...(canonical?.remarks ?? [])]
+    return { format: 'layout', ...about, columns, ...found, remarks }
   }
   const checked = yield* verify(sample, found.layout, options)
   const remarks = [...found.remarks, ...checked.remarks]

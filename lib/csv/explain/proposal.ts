@@ -5,7 +5,7 @@ import { findAmounts } from './amounts.ts'
 import { type Column, cellOf, examineColumn, type Shop, type Table } from './columns.ts'
 import { candidatesFor, type Part } from './detectors.ts'
 import { createDraft } from './draft.ts'
-import { findIds, type Row } from './ids.ts'
+import { findIds, type Ids, type Row } from './ids.ts'
 import type { Explanation } from './interface.ts'
 import { isBelowZero } from './money.ts'
 import { findStatuses, type Statuses } from './statuses.ts'
@@ -89,8 +89,15 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
       return { column: excerpt(name), ...(complete && field && { field }), seems, samples }
     }),
     ...(complete ? { layout: { columns: named, ...keys } } : { missing }),
-    ...(complete ? draft.end() : { questions: [], remarks: [] }),
+    ...(complete ? draft.end() : { questions: [], remarks: refundsOf(ids, status) }),
   }
+}
+
+/** Says what a file without items or times can be imported for. */
+function refundsOf(ids: Ids | undefined, status: Statuses | undefined): string[] {
+  const [id] = ids?.columns ?? []
+  if (!id || !status) return []
+  return [`With --refunds-only, a layout with ${id.name} and ${status.column.name} is enough`]
 }
 
 const NO_ID = 'no column has ids of orders or transactions'
