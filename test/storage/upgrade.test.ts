@@ -222,7 +222,10 @@ for (const { name, files, current, age, create } of places) {
     test('gives the answers that it gave before the upgrade', async (t) => {
       const { till, account } = await tillOf(t)
       const answers = JSON.parse(JSON.stringify(await answersOf(till, account)))
-      assert.deepEqual(likeRecorded(answers, known.answers), known.answers)
+      // Since then, an overview counts the best sellers in all currencies together.
+      const { items: _, ...overview } = known.answers.overview
+      const recorded = { ...known.answers, overview }
+      assert.deepEqual(likeRecorded(answers, recorded), recorded)
     })
 
     test('keeps its credentials, idempotency records, webhook backlog and imports', async (t) => {
