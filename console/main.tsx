@@ -7,13 +7,17 @@ import { Shell } from './shell.tsx'
 
 /** The sign-in page, or the console of the account that has signed in. */
 function App() {
-  const [account, setAccount] = useState(restoreSession)
+  const [account, setAccount] = useState<string>()
   const [isRefused, setRefused] = useState(false)
-  useEffect(() => watchRefusal(() => setRefused(true)), [])
+  useEffect(() => {
+    watchRefusal(() => setRefused(true))
+    restoreSession().then(setAccount)
+  }, [])
   const enter = (account: string) => {
     setRefused(false)
     setAccount(account)
   }
+  if (account === undefined) return null
   if (!account) return <SignInPage onSignIn={enter} />
   return (
     <>
@@ -22,8 +26,8 @@ function App() {
       {isRefused && (
         <Dialog title="Sign in again" isRequired onClose={signOut}>
           <p>
-            The account key is not valid any more. It may have been revoked. With another key of the
-            account, the page stays as it is.
+            The account key is not valid any more: it was revoked, or another tab has signed out.
+            With another key of the account, the page stays as it is.
           </p>
           <SignInForm onSignIn={enter} onCancel={signOut} />
         </Dialog>

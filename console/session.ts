@@ -11,28 +11,74 @@ const url = location.origin + location.pathname.replace(/\/console\/?$/, '')
 /** The client of the key that is signed in. Only the sign-in page is shown without one. */
 export let client: ManageClient
 
-/** Returns the account that is signed in already. */
-export function restoreSession(): string | undefined {
+interface Session {
+  readonly accountKey: string
+  readonly account_id: string
+}
+
+type Message = { readonly ask: true } | { readonly session: Session } | { readonly lost: string }
+
+/** Connects the open tabs of this console. A new tab asks the others for their session. */
+const tabs = new BroadcastChannel(`tillkit ${url}`)
+const tell = (message: Message) => tabs.postMessage(message)
+
+tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+  const session = ownSession()
+  if (!session) return
+  if ('ask' in data) tell({ session })
+  if ('lost' in data && data.lost === session.accountKey) forgetKey()
+})
+
+function ownSession(): Session | undefined {
   const accountKey = sessionStorage.getItem(KEY)
   const account_id = sessionStorage.getItem(ACCOUNT)
-  if (!accountKey || !account_id) return undefined
-  client = createManageClient({ url, accountKey })
-  return account_id
+  return accountKey && account_id ? { accountKey, account_id } : undefined
+}
+
+/** Milliseconds that a new tab waits for the answer of another one. */
+const ANSWER_MS = 250
+
+function askTabs(): Promise<Session | undefined> {
+  return new Promise((resolve) => {
+    const listen = ({ data }: MessageEvent<Message>) => {
+      if ('session' in data) finish(data.session)
+    }
+    const finish = (session?: Session) => {
+      tabs.removeEventListener('message', listen)
+      resolve(session)
+    }
+    tabs.addEventListener('message', listen)
+    setTimeout(finish, ANSWER_MS)
+    tell({ ask: true })
+  })
+}
+
+/** Returns the account that is signed in already, in this tab or another one; '' if none is. */
+export async function restoreSession(): Promise<string> {
+  const session = ownSession() ?? (await askTabs())
+  if (!session) return ''
+  return keep(session, createManageClient({ url, accountKey: session.accountKey }))
 }
 
 /** Signs in, and returns the account. Throws if the server does not accept the key. */
 export async function signIn(accountKey: string): Promise<string> {
   const next = createManageClient({ url, accountKey })
   const { account_id } = await next.account()
+  return keep({ accountKey, account_id }, next)
+}
+
+function keep({ accountKey, account_id }: Session, next: ManageClient): string {
   sessionStorage.setItem(KEY, accountKey)
   sessionStorage.setItem(ACCOUNT, account_id)
   client = next
   return account_id
 }
 
-/** Forgets the key, and loads the page anew, so that nothing of the account stays in memory. */
+/** Forgets the key in all tabs, and loads the page anew: nothing of the account stays in memory. */
 export function signOut(): void {
   if (!mayLeave()) return
+  const session = ownSession()
+  if (session) tell({ lost: session.accountKey })
   sessionStorage.removeItem(KEY)
   sessionStorage.removeItem(ACCOUNT)
   forgetPlace()
@@ -45,15 +91,22 @@ export function watchRefusal(notice: () => void): void {
   onRefusal = notice
 }
 
+/** Forgets the key. The page stays, with what was typed, until somebody signs in again. */
+function forgetKey(): void {
+  sessionStorage.removeItem(KEY)
+  onRefusal()
+}
+
 /**
- * Forgets the key if the server does not accept it any more, unless the request was of an earlier
- * key. The page stays, with what was typed.
+ * Forgets the key in all tabs if the server does not accept it any more, unless the request was of
+ * an earlier key.
  */
 export function noticeRefusal(error: unknown, used: ManageClient | undefined): boolean {
   const isRefused = error instanceof TillError && error.code === 'account_key_required'
   if (isRefused && used && used === client) {
-    sessionStorage.removeItem(KEY)
-    onRefusal()
+    const session = ownSession()
+    if (session) tell({ lost: session.accountKey })
+    forgetKey()
   }
   return isRefused
 }

@@ -40,7 +40,7 @@ const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind: Ki
   'purchases.record': ['recorded the purchase', 'purchase'],
   'purchases.refund': ['refunded', 'purchase'],
   'purchases.deliver': ['delivered', 'purchase'],
-  'purchases.reconcile': ['compared the store with a file:', 'store'],
+  'purchases.reconcile': ['cancelled what a file lacks:', 'import'],
   'imports.undo': ['undid the import of', 'import'],
   'tokens.issue': ['issued a token', ''],
   'tokens.revoke': ['revoked the tokens of', 'account'],

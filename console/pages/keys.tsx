@@ -82,7 +82,7 @@ export function Keys() {
           ['created_at', 'hidden'],
           ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
           ['State', stateOf],
-          ['Action', (key) => !key.revoked_at && <Actions of={key} />, 'end'],
+          ['Action', (key) => !key.revoked_at && <Actions of={key} onAdded={setAdded} />, 'end'],
         ]}
         empty={['The account has no key', 'Create one for each server.']}
       />
@@ -99,33 +99,45 @@ function stateOf({ revoked_at, current }: AccountKey) {
   )
 }
 
-function Actions({ of: key }: { readonly of: AccountKey }) {
-  const { key_id, scopes } = key
-  return (
-    <>
-      <FormButton
-        label="Scopes"
-        title={`Scopes of ${key_id}`}
-        submit="Save"
-        fields={SCOPES}
-        values={valuesOf(scopes)}
-        send={(sent) => client.keys.update({ key_id, scopes: checked(sent) })}
-      />
-      <RevokeButton of={key} />
-    </>
-  )
+interface ActionsProps {
+  readonly of: AccountKey
+  readonly onAdded: (added: NewAccountKey) => void
 }
 
-function RevokeButton({ of: { key_id, current } }: { readonly of: AccountKey }) {
+function Actions({ of: { key_id, name, scopes, current }, onAdded }: ActionsProps) {
+  const title = name || key_id
   return (
-    <FormButton
-      label="Revoke"
-      title={`Revoke ${key_id}?`}
-      isDangerous
-      send={() => client.keys.revoke(key_id)}
-    >
-      <p>It is refused at once, wherever it is used. This can not be undone.</p>
-      {current && <p>You are signed in with this key, and will be signed out.</p>}
-    </FormButton>
+    <div class="actions">
+      <FormButton
+        label="Change"
+        title={`Change ${title}`}
+        submit="Save"
+        fields={[NAME, ...SCOPES]}
+        values={{ name: name ?? '', ...valuesOf(scopes) }}
+        send={({ name, ...sent }) => client.keys.update({ key_id, name, scopes: checked(sent) })}
+      />
+      <FormButton
+        label="Replace"
+        title={`Replace ${title}?`}
+        submit="Create a new key"
+        send={async () => onAdded(await client.keys.add({ name, scopes }))}
+      >
+        <p>
+          Creates a key with the same name and scopes. Give it to the server, and then revoke{' '}
+          <code>{key_id}</code>: it stays valid until then.
+        </p>
+      </FormButton>
+      <FormButton
+        label="Revoke"
+        title={`Revoke ${title}?`}
+        isDangerous
+        send={() => client.keys.revoke(key_id)}
+      >
+        <p>
+          <code>{key_id}</code> is refused at once, wherever it is used. This cannot be undone.
+        </p>
+        {current && <p>You are signed in with this key, and will be signed out.</p>}
+      </FormButton>
+    </div>
   )
 }

@@ -1,19 +1,66 @@
 import { useState } from 'preact/hooks'
-import type { ErasedUser, Store } from '../../client/manage.ts'
-import { formatCount } from '../format.ts'
+import type {
+  ErasedUser,
+  OwnedItem,
+  Purchase,
+  PurchaseSummary,
+  Store,
+} from '../../client/manage.ts'
+import { useLoad } from '../data.ts'
+import { formatCount, formatMoney, priceOf } from '../format.ts'
 import { download } from '../parts/download.ts'
 import { ActionButton, FormButton } from '../parts/form.tsx'
-import { Notice } from '../parts/notice.tsx'
-import { Page, Section } from '../parts/page.tsx'
-import { List } from '../parts/table.tsx'
+import { Await, Empty, Notice } from '../parts/notice.tsx'
+import { Facts, Page, Section } from '../parts/page.tsx'
+import { Table } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
-import { PurchaseList } from './purchases.tsx'
+import { purchaseOf } from './purchases.tsx'
 
+/** The most purchases of a player that are read from each store. */
+const READ = 1000
+const SHOWN = 200
+
+interface Found {
+  readonly totals: readonly PurchaseSummary[]
+  readonly owned: readonly (OwnedItem & { readonly store_id: string })[]
+  /** The newest first. */
+  readonly purchases: readonly Purchase[]
+}
+
+/** Loads what a player has in the stores of a project. */
+async function loadPlayer(user_id: string, stores: readonly Store[], signal: AbortSignal) {
+  const options = { signal }
+  const read = (sandbox: boolean) =>
+    client.purchases.summarize({ user_id, by: ['store', 'currency'], sandbox }, options)
+  const summaries = (await Promise.all([read(false), read(true)])).flatMap((each) => each.summaries)
+  const isOwn = (store_id?: string) => stores.some((store) => store.store_id === store_id)
+  const totals = summaries.filter(({ store_id }) => isOwn(store_id))
+  const ids = [...new Set(totals.map(({ store_id = '' }) => store_id))]
+  const found = await Promise.all(
+    ids.map(async (store_id) => {
+      const query = { store_id, user_id, limit: READ }
+      const [{ owned }, { purchases }] = await Promise.all([
+        client.purchases.owned(query, options),
+        client.purchases.list({ ...query, newest_first: true }, options),
+      ])
+      return { owned: owned.map((item) => ({ ...item, store_id })), purchases }
+    }),
+  )
+  const purchases = found
+    .flatMap((each) => each.purchases)
+    .sort((a, b) => b.purchased_at.localeCompare(a.purchased_at))
+  return { totals, owned: found.flatMap((each) => each.owned), purchases }
+}
+
+/** What a player owns and has bought in all stores of the project. */
 export function Player({ store, id: user_id }: { readonly store: Store; readonly id: string }) {
-  const { store_id, project_id } = store
+  const { project_id } = store
+  const { stores = [] } = useScope().value ?? {}
   const [erased, setErased] = useState<ErasedUser>()
+  const ids = stores.map(({ store_id }) => store_id).join()
+  const loaded = useLoad((signal) => loadPlayer(user_id, stores, signal), [user_id, ids])
   const save = async () => {
     const found = await client.users.export({ project_id, user_id })
     download('player.json', 'application/json', JSON.stringify(found, null, 2))
@@ -21,9 +68,10 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
   return (
     <Page
       title={user_id}
-      lead={<a href={linkTo('purchases')}>All purchases</a>}
+      lead="A player, in all stores of the project"
       actions={
         <>
+          <GrantButton store={store} user_id={user_id} />
           <ActionButton act={save}>Export</ActionButton>
           <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
         </>
@@ -40,29 +88,114 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
           )}
         </Notice>
       )}
-      <Section title={`Owns in ${store_id}`}>
-        <List
-          label="Owned items"
-          list={client.purchases.owned}
-          query={{ store_id, user_id }}
-          columns={[
-            'sku',
-            'type',
-            ['quantity', 'number end'],
-            'first_purchased_at',
-            'last_purchased_at',
-            'expires_at',
-          ]}
-          empty={[
-            'The player owns nothing in this store',
-            'Check the user id and the store, or import purchases.',
+      <Await loaded={loaded}>{Records}</Await>
+    </Page>
+  )
+}
+
+function Records({ totals, owned, purchases }: Found) {
+  if (purchases.length === 0) {
+    return (
+      <Empty title="The player has no purchases in this project">
+        <p>Check the user id and the project.</p>
+      </Empty>
+    )
+  }
+  return (
+    <>
+      <Section title="Spent">
+        <Facts
+          of={totals}
+          fields={[
+            ['Spent', () => sumsOf(totals, 'revenue')],
+            ['Refunded', () => sumsOf(totals, 'refunded_total')],
+            ['Purchases', () => formatCount(purchases.length)],
           ]}
         />
       </Section>
-      <Section title="Purchases">
-        <PurchaseList store={store} user_id={user_id} />
+      <Section title="Owns">
+        {owned.length === 0 && <p class="muted">Nothing at present.</p>}
+        {owned.length > 0 && (
+          <Table
+            label="Owned items"
+            rows={owned}
+            columns={[
+              ['Item', ({ sku, display_name }) => <span title={sku}>{display_name ?? sku}</span>],
+              'type',
+              'store_id',
+              'first_purchased_at',
+              'expires_at',
+              ['quantity', 'number end'],
+            ]}
+          />
+        )}
       </Section>
-    </Page>
+      <Section title="Purchases">
+        <Table
+          label="Purchases"
+          rows={purchases.slice(0, SHOWN)}
+          columns={[
+            ['Purchase', purchaseOf],
+            'status',
+            'sku',
+            'store_id',
+            'purchased_at',
+            ['Price', priceOf, 'number end'],
+          ]}
+        />
+        {purchases.length > SHOWN && (
+          <p class="muted">The newest {SHOWN}. The export has all of them.</p>
+        )}
+      </Section>
+    </>
+  )
+}
+
+/** Adds up an amount of the stores, by currency: `$4.99, €3.00`. */
+function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_total'): string {
+  const sums = new Map<string, bigint>()
+  for (const { currency, [name]: amount } of totals) {
+    if (currency) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(amount))
+  }
+  const texts = [...sums].filter(([, sum]) => sum > 0n).map(([c, sum]) => formatMoney(`${sum}`, c))
+  return texts.join(', ') || '–'
+}
+
+/** Records a purchase without a price. */
+function GrantButton({ store, user_id }: { readonly store: Store; readonly user_id: string }) {
+  const { store_id } = store
+  const { value: items = [] } = useLoad(
+    async (signal) => (await client.items.list({ store_id, limit: 1000 }, { signal })).items,
+    [store_id],
+  )
+  return (
+    <FormButton
+      label="Grant"
+      title={`Grant an item to ${user_id}?`}
+      submit="Grant the item"
+      fields={[
+        {
+          label: 'Item',
+          name: 'sku',
+          options: items.map(({ name, display_name }) => [name, display_name] as const),
+        },
+        { label: 'Quantity', name: 'quantity', inputMode: 'numeric', width: 8, parse: Number },
+        { label: 'Time', name: 'purchased_at' },
+      ]}
+      values={{ sku: items[0]?.name ?? '', quantity: '1', purchased_at: new Date().toISOString() }}
+      send={(typed, { idempotencyKey }) => {
+        // The same input has the same id, so that a second click grants nothing again.
+        const transaction_id = `grant-${idempotencyKey}`
+        const { sku, quantity, purchased_at } = typed
+        const grant = { store_id, user_id, transaction_id, sku, quantity, purchased_at }
+        return client.purchases.record(grant)
+      }}
+    >
+      <p>
+        Records a purchase without a price in {store_id}. The player owns the item at once, and
+        webhooks tell your game. Mark it as refunded to take it back.
+      </p>
+    </FormButton>
   )
 }
 
@@ -85,7 +218,7 @@ function EraseButton({ project_id, user_id, onErased }: EraseProps) {
           label: 'Also delete the purchases',
           name: 'delete',
           kind: 'check',
-          hint: 'The revenue of the past gets smaller. The same transactions can not be imported again.',
+          hint: 'The revenue of the past gets smaller. The same transactions cannot be imported again.',
         },
         {
           label: 'User id',
@@ -101,7 +234,7 @@ function EraseButton({ project_id, user_id, onErased }: EraseProps) {
     >
       <p>
         In all stores of <strong>{project?.name}</strong>, the purchases lose the user id, and a
-        pseudonym replaces it in the activity. The amounts stay for your accounting. This can not be
+        pseudonym replaces it in the activity. The amounts stay for your accounting. This cannot be
         undone.
       </p>
     </FormButton>

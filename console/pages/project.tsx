@@ -13,7 +13,7 @@ import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section } from '../parts/page.tsx'
-import { fieldsOf, STATUS, settingFields } from '../parts/rules.ts'
+import { fieldsOf, STATUS, settingFields, withSettings } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
@@ -58,7 +58,7 @@ export function ProjectPage({ id }: { readonly id: string }) {
 function fieldsFor({ secrets }: Project) {
   const { id: _, config, ...fields } = { ...projectChangeFields, ...statusFields }
   return [
-    ...fieldsOf(fields, { status: STATUS }),
+    ...fieldsOf(fields, { status: STATUS, platform: { hint: '' } }),
     ...settingFields('config', config, PROJECT_SECRETS, secrets),
   ]
 }
@@ -100,9 +100,9 @@ function Stores({ project_id }: { readonly project_id: string }) {
         <FormButton
           label="New store"
           submit="Create"
-          fields={NEW_STORE}
+          fields={({ store_type }) => (store_type === 'iap' ? NEW_IAP_STORE : NEW_STORE)}
           check={(typed) => parseNewStore(newStore(project_id, typed))}
-          values={{ store_type: 'web' }}
+          values={{ store_type: 'web', 'store_config.platform': 'google_play' }}
           send={async (typed, creation) => {
             const { store_id } = await client.stores.create(newStore(project_id, typed), creation)
             goTo(link(store_id))
@@ -135,9 +135,24 @@ const NEW_STORE: readonly FieldInfo[] = [
   },
 ]
 
+const NEW_IAP_STORE: readonly FieldInfo[] = [
+  ...NEW_STORE,
+  {
+    label: 'Platform',
+    name: 'store_config.platform',
+    options: [['google_play', 'Google Play']],
+    hint: 'Other platforms are not supported yet.',
+  },
+  {
+    label: 'Bundle id',
+    name: 'store_config.bundle_id',
+    width: 40,
+    isOptional: true,
+    hint: 'A report may have the sales of several apps. The import takes those of this one. Empty for that of the project.',
+  },
+]
+
+/** The store of a form, whose settings are fields like `store_config.currency`. */
 function newStore(project_id: string, typed: Parsed): NewStore {
-  const { 'store_config.currency': currency, store_type, ...rest } = typed
-  const platform = store_type === 'iap' && { platform: 'google_play' }
-  const store_config = { ...(currency && { currency }), ...platform }
-  return { project_id, store_type, ...rest, store_config }
+  return { project_id, store_config: {}, ...withSettings(typed, { store_config: {} }) } as NewStore
 }

@@ -14,9 +14,13 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
   const { store_id } = store
   const loaded = useLoad((signal) => loadPurchase(store_id, id, { signal }), [store_id, id])
   return (
-    <Page title={id} lead={<a href={linkTo('purchases')}>All purchases</a>}>
+    <Page
+      title={id}
+      lead={<a href={linkTo('purchases')}>All purchases</a>}
+      actions={loaded.value && <Actions {...loaded.value} />}
+    >
       <Await loaded={loaded}>
-        {({ purchase, steps }) => (
+        {({ purchase, steps, isWaiting }) => (
           <>
             <Section title="Purchase">
               <Facts
@@ -31,9 +35,9 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
                   'expires_at',
                   'transaction_id',
                   'import_id',
+                  ['Delivery', () => (isWaiting ? 'not delivered yet' : 'nothing to deliver')],
                 ]}
               />
-              <RefundButton purchase={purchase} />
               {Object.keys(purchase.metadata).length > 0 && (
                 <pre>{JSON.stringify(purchase.metadata, null, 2)}</pre>
               )}
@@ -57,23 +61,44 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
   )
 }
 
-function RefundButton({ purchase }: { readonly purchase: Purchase }) {
-  const { store_id, transaction_id, sku, status } = purchase
-  if (status === 'refunded' || status === 'cancelled') return null
+interface ActionsProps {
+  readonly purchase: Purchase
+  /** Whether the purchase must still be delivered. */
+  readonly isWaiting: boolean
+}
+
+function Actions({ purchase, isWaiting }: ActionsProps) {
+  const { store_id, transaction_id, sku, status, quantity } = purchase
+  const key = { store_id, transaction_id }
   return (
-    <FormButton
-      label="Refund"
-      title={`Refund ${transaction_id}?`}
-      submit="Refund the purchase"
-      isDangerous
-      fields={[]}
-      send={() => client.purchases.refund({ store_id, transaction_id })}
-    >
-      <p>
-        The player no longer owns <strong>{sku}</strong>, and webhooks tell your game. The money is
-        not paid back: do that at the payment provider.
-      </p>
-    </FormButton>
+    <>
+      {isWaiting && (
+        <FormButton
+          label="Deliver"
+          title={`Deliver ${transaction_id}?`}
+          submit="Mark as delivered"
+          send={() => client.purchases.deliver(key)}
+        >
+          <p>
+            Give the player {quantity} <strong>{sku}</strong> yourself: your server gets the answer
+            that the purchase was delivered already, and gives nothing.
+          </p>
+        </FormButton>
+      )}
+      {status !== 'refunded' && status !== 'cancelled' && (
+        <FormButton
+          label="Mark as refunded"
+          title={`Mark ${transaction_id} as refunded?`}
+          isDangerous
+          send={() => client.purchases.refund(key)}
+        >
+          <p>
+            The player no longer owns <strong>{sku}</strong>, and webhooks tell your game. The money
+            is not paid back: do that at the payment provider.
+          </p>
+        </FormButton>
+      )}
+    </>
   )
 }
 
@@ -84,10 +109,12 @@ async function loadPurchase(
   options: { signal: AbortSignal },
 ) {
   const key = { store_id, transaction_id }
-  const [{ purchases }, { changes }] = await Promise.all([
+  const [{ purchases }, { changes }, waiting] = await Promise.all([
     client.purchases.list(key, options),
     client.purchases.changes(key, options),
+    client.purchases.list({ ...key, undelivered: true }, options),
   ])
+  const isWaiting = waiting.purchases.some((each) => each.transaction_id === transaction_id)
   // An id that no purchase has may be that of an order, with several purchases.
   const purchase = purchases.find((each) => each.transaction_id === transaction_id)
   if (!purchase) {
@@ -98,7 +125,11 @@ async function loadPurchase(
     ? {}
     : await client.imports.get(import_id, options)
   const added = { before: 'added', after: changes[0]?.before ?? status }
-  return { purchase, steps: [{ import_id, created_at, file_name, ...added }, ...changes] }
+  return {
+    purchase,
+    isWaiting,
+    steps: [{ import_id, created_at, file_name, ...added }, ...changes],
+  }
 }
 
 /** Whether the server recorded the purchase by itself, outside of a file. */

@@ -26,15 +26,14 @@ const FILTERS = [
 ] as const
 const IMPORT = { label: 'Import', name: 'import_id', kind: 'search', width: 34 } as const
 
-/** The purchases of a store, or of one player in it. */
-export function PurchaseList({ store, user_id }: { store: Store; user_id?: string }) {
-  const { store_id } = store
+/** The purchases of a store. */
+function PurchaseList({ store: { store_id } }: { readonly store: Store }) {
   const { query } = usePlace()
   const byImport = query.import_id ? [IMPORT] : [] // from the list of imports
-  const fields = [...FILTERS, ...(user_id ? [] : byImport)]
+  const fields = [...FILTERS, ...byImport]
   const given = fields.flatMap(({ name }) => (query[name] ? [[name, query[name]]] : []))
   const filter = Object.fromEntries(given)
-  const selection = { store_id, newest_first: true, ...(user_id && { user_id }), ...filter }
+  const selection = { store_id, newest_first: true, ...filter }
   return (
     <>
       <Filters fields={fields} />
@@ -46,7 +45,7 @@ export function PurchaseList({ store, user_id }: { store: Store; user_id?: strin
           ['Purchase', purchaseOf],
           'status',
           'sku',
-          ...(user_id ? [] : ([['Player', playerOf]] as const)),
+          ['Player', playerOf],
           'purchased_at',
           ['Price', priceOf, 'number end'],
         ]}
@@ -62,7 +61,7 @@ export function PurchaseList({ store, user_id }: { store: Store; user_id?: strin
               ]
         }
       />
-      <Export selection={selection} name={`${user_id ?? store_id}-purchases.csv`} />
+      <Export selection={selection} name={`${store_id}-purchases.csv`} />
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Form, type Values } from '../parts/form.tsx'
 import { Page } from '../parts/page.tsx'
@@ -27,13 +27,15 @@ const KEY: FieldInfo = {
   label: 'Account key',
   name: 'account_key',
   kind: 'password',
-  hint: 'It begins with ak_. This tab keeps the key until you sign out or close the tab.',
+  autocomplete: 'current-password',
+  hint: 'It begins with ak_. The open tabs of the console keep the key until you sign out.',
   parse: (typed) => (/^ak_[\w-]+$/.test(typed.trim()) ? typed.trim() : undefined),
   mistake: 'begins with ak_',
 }
 
 export function SignInForm({ onSignIn, onCancel }: SignInProps) {
   const [values, setValues] = useState<Values>({})
+  useEffect(() => document.querySelector<HTMLElement>('[name="account_key"]')?.focus(), [])
   return (
     <Form
       label="Sign in"
@@ -43,6 +45,9 @@ export function SignInForm({ onSignIn, onCancel }: SignInProps) {
       onCancel={onCancel}
       onChange={setValues}
       send={async ({ account_key }) => onSignIn(await signIn(account_key))}
-    />
+    >
+      {/* Password managers keep the key under this name. */}
+      <input autocomplete="username" value="tillkit" readOnly hidden />
+    </Form>
   )
 }

@@ -40,7 +40,7 @@ export function WebhookForm({ endpoint, label }: WebhookFormProps) {
     <>
       <FormButton
         label={label}
-        submit="Confirm this URL"
+        submit={endpoint ? 'Save the webhook' : 'Create the webhook'}
         isPrimary={!endpoint}
         fields={[
           ...(endpoint ? [] : [{ label: 'For', name: 'store_id', options: targets }]),

@@ -4,7 +4,7 @@ import { WEBHOOK_EVENTS } from '../../lib/domain/event.ts'
 import { useLoad } from '../data.ts'
 import { formatCount, labelOf } from '../format.ts'
 import { ActionButton, FormButton, type Parsed } from '../parts/form.tsx'
-import { Await, Notice } from '../parts/notice.tsx'
+import { Await, Notice, type NoticeProps } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
@@ -71,10 +71,10 @@ function RemoveButton({ endpoint }: EndpointProps) {
 
 function Endpoint({ endpoint }: EndpointProps) {
   const { endpoint_id: id, url, state, is_signed, unconfirmed_url, events } = endpoint
-  const [answer, setAnswer] = useState('')
+  const [outcome, setOutcome] = useState<TestOutcome>()
   const test = async () => {
-    setAnswer('')
-    setAnswer(await sendTest(id))
+    setOutcome(undefined)
+    setOutcome(await sendTest(id))
   }
   const verb = state === 'active' ? 'pause' : 'resume'
   return (
@@ -88,7 +88,7 @@ function Endpoint({ endpoint }: EndpointProps) {
           </p>
         </Notice>
       )}
-      {answer && <Notice title={answer} />}
+      {outcome && <Notice {...outcome} />}
       <Facts
         of={endpoint}
         fields={[
@@ -104,7 +104,9 @@ function Endpoint({ endpoint }: EndpointProps) {
       />
       {url && (
         <div class="actions">
-          <ActionButton act={test}>Send a test</ActionButton>
+          <ActionButton act={test} isPrimary={!unconfirmed_url}>
+            Send a test
+          </ActionButton>
           <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>
           <FormButton
             label="Events"
@@ -149,8 +151,10 @@ function Unconfirmed({ endpoint }: EndpointProps) {
   )
 }
 
+type TestOutcome = Pick<NoticeProps, 'tone' | 'title'>
+
 /** Sends a test, and waits for the answer of the receiver. */
-async function sendTest(endpoint_id: string): Promise<string> {
+async function sendTest(endpoint_id: string): Promise<TestOutcome> {
   const read = async () => (await client.webhooks.deliveries({ endpoint_id, limit: 10 })).deliveries
   const before = (await read()).map(({ webhook_id }) => webhook_id)
   await client.webhooks.test(endpoint_id)
@@ -159,11 +163,15 @@ async function sendTest(endpoint_id: string): Promise<string> {
       ({ type, webhook_id, attempts }) =>
         type === 'webhook.test' && attempts > 0 && !before.includes(webhook_id),
     )
-    if (found?.status) return `The receiver answered ${found.status} after ${found.duration_ms} ms`
-    if (found) return `The receiver did not answer: ${found.error}`
+    if (found?.status) {
+      const isGood = found.state === 'delivered'
+      const title = `The receiver answered ${found.status} after ${found.duration_ms} ms`
+      return { tone: isGood ? 'good' : 'bad', title: isGood ? title : `The test failed. ${title}` }
+    }
+    if (found) return { tone: 'bad', title: `The receiver did not answer: ${found.error}` }
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
-  return 'The test is still waiting'
+  return { tone: 'warning', title: 'The test is still waiting' }
 }
 
 const REASONS = { gone: 'the receiver answered 410', secret: 'no master key opens the secret' }

@@ -12,6 +12,8 @@ export interface FieldInfo {
   readonly hint?: string | undefined | ((typed: string) => string)
   /** `/` goes to a `search`. `long` and `json` have several lines. */
   readonly kind?: 'text' | 'search' | 'date' | 'password' | 'long' | 'json' | 'check' | undefined
+  /** What a password manager may fill in; nothing by default. */
+  readonly autocomplete?: string
   readonly inputMode?: 'numeric' | 'decimal' | undefined
   /** Makes it a list to choose from. */
   readonly options?: readonly Option[]
@@ -65,10 +67,10 @@ export function Field(props: FieldProps) {
 }
 
 function Control({ attributes, ...field }: FieldProps & { readonly attributes: object }) {
-  const { name, kind = 'text', options, inputMode, value, onChange } = field
+  const { name, kind = 'text', options, inputMode, autocomplete = 'off', value, onChange } = field
   const common = { ...attributes, name }
   const onInput = (event: Event) => onChange((event.target as HTMLInputElement).value)
-  const text = { autocomplete: 'off', spellcheck: false, value, onInput, ...common }
+  const text = { autocomplete, spellcheck: false, value, onInput, ...common }
   if (options)
     return <Select options={options} value={value} onChange={onChange} attributes={common} />
   if (kind === 'check') {

@@ -6,7 +6,7 @@ import { useAction } from '../data.ts'
 import { goTo, linkTo, setUnsaved, usePlace } from '../place.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, type FieldInfo } from './fields.tsx'
-import { detailsOf, Failure, fieldAmong } from './notice.tsx'
+import { detailsOf, Failure, fieldAmong, Slow } from './notice.tsx'
 
 /** The text in each field. */
 export interface Values {
@@ -115,6 +115,7 @@ export function Form({ children, ...props }: FormProps) {
             Cancel
           </button>
         )}
+        {action.isRunning && <Slow />}
       </div>
     </form>
   )
@@ -158,7 +159,9 @@ export function parseJson(text: string): object | undefined {
 
 interface FormButtonProps
   extends Omit<FormProps, 'fields' | 'values' | 'onChange'>,
-    Partial<Pick<FormProps, 'fields' | 'values'>> {
+    Partial<Pick<FormProps, 'values'>> {
+  /** The fields, which may depend on what is typed. */
+  readonly fields?: FormProps['fields'] | ((typed: Values) => FormProps['fields'])
   /** The title of the dialog, if it is not the label. */
   readonly title?: string
   readonly isPrimary?: boolean
@@ -191,7 +194,7 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
             submit={label}
             {...props}
             label={title}
-            fields={fields}
+            fields={typeof fields === 'function' ? fields(values) : fields}
             values={values}
             onChange={setValues}
             send={finish}
@@ -222,6 +225,7 @@ export function ActionButton({ act, isPrimary, children }: ActionButtonProps) {
       >
         {children}
       </button>
+      {action.isRunning && <Slow />}
       <Failure error={action.error} />
     </>
   )

@@ -6,7 +6,7 @@ type Tone = 'info' | 'good' | 'warning' | 'bad'
 
 const MARKS: { readonly [T in Tone]: string } = { info: 'i', good: '✓', warning: '!', bad: '✕' }
 
-interface NoticeProps {
+export interface NoticeProps {
   readonly tone?: Tone
   readonly title: string
   readonly children?: ComponentChildren
@@ -120,8 +120,14 @@ export function Await<T>({ loaded: { value, error, isLoading }, children }: Awai
 
 export function Loading({ what = 'Loading' }) {
   return (
-    <p class="loading" role="status">
+    <div class="loading" role="status">
       {what}…
-    </p>
+      <Slow />
+    </div>
   )
+}
+
+/** Appears after two seconds, by an animation. The client repeats a request after a 429. */
+export function Slow() {
+  return <p class="slow">The server is slow or has too many requests. Still waiting…</p>
 }

@@ -29,7 +29,8 @@ export function fieldsOf(rules: Rules, own: OwnFields = {}): FieldInfo[] {
 
 function fieldOf(schema: JsonSchema): Partial<FieldInfo> {
   const { type, description, maxLength = 0 } = schema
-  const options = (schema.enum ?? (schema.const && [schema.const])) as string[] | undefined
+  const values = (schema.enum ?? (schema.const && [schema.const])) as string[] | undefined
+  const options = values?.filter((each) => each !== 'adroid') // a misspelling of the specification
   const hint = (description as string | undefined)?.replaceAll('`', '')
   if (options) return { hint, options }
   if (type === 'boolean') return { hint, kind: 'check' }
@@ -61,7 +62,7 @@ export function settingFields(
   set: readonly string[] = [],
 ): FieldInfo[] {
   const all = Object.entries(schema.properties as { readonly [key: string]: JsonSchema })
-  const shown = all.filter(([key]) => !key.startsWith('webhook_'))
+  const shown = all.filter(([key]) => !key.startsWith('webhook_') && !WITHOUT_EFFECT.includes(key))
   const rules = Object.fromEntries(shown.map(([key, schema]) => [key, { schema }]))
   return fieldsOf(rules).flatMap((field) => {
     const setting = { ...field, name: `${name}.${field.name}`, isOptional: true }
@@ -70,6 +71,9 @@ export function settingFields(
       : [setting]
   })
 }
+
+/** Settings that only inform. */
+const WITHOUT_EFFECT: readonly string[] = ['test_mode', 'sandbox_enabled']
 
 /** The field of a secret, and one that removes the stored secret. */
 function secretFields(field: FieldInfo, isSet: boolean): FieldInfo[] {

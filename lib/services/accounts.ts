@@ -135,7 +135,7 @@ export function createAccounts(context: Context): Accounts {
       const account = { account_id: createId('acc', now()), name, created_at: formatInstant(now()) }
       const { account_key, key } = newKey(account.account_id)
       const write = auditedWrite(context, account, 'account.create', account.account_id, options)
-      await storage.insertAccount(account, key, write)
+      await storage.insertAccount(account, { ...key, name: 'First key' }, write)
       const project = first && (await createProjects(context).create(account, first, options))
       return { ...account, account_key, key_id: key.key_id, ...(project && { project }) }
     },

@@ -28,7 +28,7 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
   await importDemoSales(till, account, Date.now())
   const { page, complaints } = await openTab(t)
   await signIn(page, url, account.account_key)
-  const { use, press } = personAt(page, by)
+  const { use, press, fill } = personAt(page, by)
   const find = async (id: string) => {
     if (by === 'mouse') await page.getByRole('searchbox', { name: /^Find/ }).click()
     else await page.keyboard.press('/')
@@ -180,6 +180,116 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     await goTo(page, `#/activity?subject=${item.id}`, 'Activity')
     await page.getByText(/Desk key changed/).waitFor()
     await page.getByRole('table').getByRole('row').nth(3).waitFor({ state: 'detached' })
+  })
+
+  await t.test(
+    'an item is granted, delivered and taken back, and the page says what happens',
+    async () => {
+      await goTo(page, '#/player/player-3?store=demo', 'player-3')
+      await page.getByRole('table', { name: 'Purchases' }).waitFor()
+      await press('Grant')
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(/Records a purchase without a price in demo/).waitFor()
+      await dialog.getByLabel('Item', { exact: true }).selectOption('Dragon Skin')
+      await press('Grant the item')
+      const granted = page.getByRole('link', { name: /^grant-/ })
+      await use(granted)
+      await page.getByText('not delivered yet').waitFor()
+      await press('Deliver')
+      await dialog.getByText(/Give the player 1 skin_dragon yourself/).waitFor()
+      await press('Mark as delivered')
+      await page.getByText('nothing to deliver').waitFor()
+      await press('Mark as refunded')
+      await dialog.getByText('The player no longer owns skin_dragon').waitFor()
+      await use(dialog.getByRole('button', { name: 'Mark as refunded' }))
+      await page.getByText('refunded', { exact: true }).first().waitFor()
+    },
+  )
+
+  await t.test(
+    'the page of a player has the purchases of all stores, and what was spent',
+    async () => {
+      await till.items.create(account, {
+        store_id: 'tests',
+        name: 'gold',
+        display_name: 'Gold of the tests',
+        price: '1',
+        type: 'consumable',
+      })
+      for (const [store_id, price] of [
+        ['tests', '300'],
+        ['demo', '499'],
+      ] as const) {
+        const sale = {
+          store_id,
+          price,
+          currency: 'USD',
+          user_id: 'both',
+          transaction_id: `B-${store_id}`,
+        }
+        const sku = store_id === 'demo' ? 'gold_100' : 'gold'
+        await till.purchases.record(account, { ...sale, sku, purchased_at: '2026-01-31T00:00:00Z' })
+      }
+      await goTo(page, '#/player/both?store=demo', 'both')
+      await page.getByText('$7.99').first().waitFor()
+      await page.getByRole('row', { name: /Gold of the tests.*tests/ }).waitFor()
+      await page.getByRole('row', { name: /100 Gold.*demo/ }).waitFor()
+      await page.getByRole('row', { name: /B-tests/ }).waitFor()
+      await page.getByRole('row', { name: /B-demo/ }).waitFor()
+    },
+  )
+
+  await t.test(
+    'a new store of Google Play has a platform and a bundle id with reasons',
+    async () => {
+      await goTo(page, `#/projects/${project.id}`, 'Demo Game')
+      assert.doesNotMatch(
+        (await page.textContent('main')) ?? '',
+        /adroid|Test mode|Sandbox enabled/,
+      )
+      await press('New store')
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Type').selectOption('iap')
+      await dialog.getByText(/may have the sales of several apps/).waitFor()
+      await fill('Store id', `play-${by}`)
+      await fill('Bundle id', 'com.other.game')
+      await press('Create')
+      await page.getByRole('heading', { level: 1, name: `Store play-${by}` }).waitFor()
+      const { store_config } = await till.stores.get(account, `play-${by}`)
+      assert.deepEqual(store_config, { platform: 'google_play', bundle_id: 'com.other.game' })
+    },
+  )
+
+  await t.test('a key is renamed, replaced and revoked by its name', async () => {
+    await goTo(page, '#/keys', 'Keys')
+    await page.getByRole('row', { name: /First key.*this tab/ }).waitFor()
+    const row = page.getByRole('row', { name: /Desk key/ })
+    await use(row.getByRole('button', { name: 'Change' }))
+    await fill('Name', 'Web shop')
+    await press('Save')
+    const renamed = page.getByRole('row', { name: /Web shop/ })
+    await use(renamed.getByRole('button', { name: 'Replace' }))
+    await press('Create a new key')
+    await page.getByRole('dialog').getByText(/^ak_/).waitFor()
+    await press('I have stored it')
+    await renamed.nth(1).waitFor()
+    await use(renamed.first().getByRole('button', { name: 'Revoke' }))
+    await page.getByRole('dialog', { name: 'Revoke Web shop?' }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  await t.test('tabs share the session, and all forget the key at sign-out', async () => {
+    const other = await page.context().newPage()
+    await other.goto(`${url}/console#/items?store=demo`)
+    await other.getByRole('heading', { level: 1, name: 'Items' }).waitFor()
+    assert.equal(await other.evaluate('localStorage.length'), 0)
+    await other.getByRole('button', { name: 'Sign out' }).click()
+    await other.getByLabel('Account key').and(other.locator(':focus')).waitFor()
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor()
+    assert.equal(await page.evaluate(`sessionStorage.getItem('tillkit.account_key')`), null)
+    await other.reload()
+    await other.getByRole('heading', { level: 1, name: 'Sign in to tillkit' }).waitFor()
+    await other.close()
   })
 
   assertNoComplaints(complaints)

@@ -316,7 +316,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.keyboard.type('player/1')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'player/1' }).waitFor()
-    await row(page, 'Owned items', /gold.* 2/).waitFor()
+    await row(page, 'Owned items', /100 Gold.*main.*2/).waitFor()
     const download = page.waitForEvent('download')
     await press('Export')
     assert.match(readFileSync(await (await download).path(), 'utf8'), /"P-2"/)
@@ -341,7 +341,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await dialog.getByLabel('User id').fill('player/1')
     await use(dialog.getByRole('button', { name: 'Erase' }))
     await page.getByText('Erased 2 purchases').waitFor()
-    await page.getByText('The player owns nothing in this store').waitFor()
+    await page.getByText('The player has no purchases in this project').waitFor()
   })
 
   await t.test('a webhook with a secret is set, tested, paused and replayed', async (t) => {
@@ -350,11 +350,11 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await goTo(page, '#/webhooks', 'Webhooks')
     await press('New webhook')
     await fill('URL', 'ftp://shop.example')
-    await press('Confirm this URL')
+    await press('Create the webhook')
     await page.getByText(/^URL must be an http or https URL/).waitFor()
     await fill('URL', receiver.url.replace('http:', 'HTTP:'))
     await page.getByRole('dialog').getByText(`Messages go to ${receiver.url}/`).waitFor()
-    await press('Confirm this URL')
+    await press('Create the webhook')
     const secret = await page
       .getByRole('dialog')
       .getByText(/^whsec_/)
@@ -364,7 +364,10 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.ok(!(await page.content()).includes(secret ?? ''))
     const start = Date.now()
     await press('Send a test')
-    await page.getByText(/The receiver answered 410 after/).waitFor()
+    await page
+      .getByRole('alert')
+      .getByText(/The test failed\. The receiver answered 410 after/)
+      .waitFor()
     assert.ok(Date.now() - start < 5_000, 'two seconds on an idle machine')
     await page.getByText('disabled', { exact: true }).waitFor()
     const failed = page.getByRole('row', { name: /410/ }).first()

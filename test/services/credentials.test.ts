@@ -20,7 +20,7 @@ describe('account keys', () => {
     assert.match(account_key, /^ak_[\w-]{43}$/)
     assert.equal(added.name, 'Game server')
     const listed = await till.accounts.listKeys(account)
-    assert.deepEqual(listed, [{ account_id, created_at, key_id }, added])
+    assert.deepEqual(listed, [{ account_id, created_at, key_id, name: 'First key' }, added])
     const first = await till.accounts.pageOfKeys(account, { limit: 1 })
     assert.deepEqual(first.keys, listed.slice(0, 1))
     const second = await till.accounts.pageOfKeys(account, { cursor: first.next })
