@@ -38,11 +38,19 @@ export async function sendInTime(
     if (controller.signal.aborted) {
       throw new TillError('timeout', `There was no answer within ${timeout} ms`)
     }
-    throw new TillError('network_error', 'The server did not answer', { cause })
+    throw new TillError('network_error', unanswered(), { cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+/** A browser does not say whether a request has failed, or CORS has refused it. */
+function unanswered(): string {
+  const isBrowser = 'document' in globalThis
+  return isBrowser
+    ? 'The server did not answer, or does not allow the origin of this page: see --cors-origin'
+    : 'The server did not answer'
 }
 
 /** Settles as the promise does, or rejects when the signal is aborted first. */

@@ -223,10 +223,13 @@ function readAnswer(request: ClientRequest, body: string, stop: Stop): Promise<A
 
 function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): Answer {
   const isSuccess = status >= 200 && status < 300
+  // The sender of a message follows no redirect: the log says where to.
+  const { location } = headers
+  const target = status >= 300 && status < 400 && location ? `Location: ${location}\n` : ''
   const retry_after = isSuccess ? undefined : parseRetryAfter(headers['retry-after'], Date.now())
   return {
     status,
-    answer: body.toString('utf8', 0, MAX_ANSWER),
+    answer: Buffer.concat([Buffer.from(target), body]).toString('utf8', 0, MAX_ANSWER),
     ...(retry_after === undefined ? {} : { retry_after }),
   }
 }
