@@ -193,7 +193,8 @@ export type { StorePage, Stores } from './services/stores.ts'
 export type { EraseOptions, Users } from './services/users.ts'
 export type { Backlog } from './services/webhooks/backlog.ts'
 export type { ChangeEvent, ChangeListener } from './services/webhooks/change-events.ts'
-export type { Claim, ClaimRequest, Outbox, OutgoingMessage } from './services/webhooks/outbox.ts'
+export type { OutgoingMessage } from './services/webhooks/held.ts'
+export type { Claim, ClaimRequest, Outbox } from './services/webhooks/outbox.ts'
 export type {
   WebhookLogPage,
   WebhookPage,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { WEBHOOK_EVENTS } from '../lib/index.ts'
+import { outboxOf } from './support/storage/holding.ts'
 import { createShop, fileOf } from './support/till.ts'
 
 const page = readFileSync('docs/webhooks.md', 'utf8')
@@ -32,16 +33,16 @@ async function collectBodies(): Promise<Map<string, unknown>> {
   await till.items.restore(account, item_id)
   await importRows('purchased')
   const { import_id = '' } = await importRows('refunded')
-  const { messages: first } = await till.outbox.claim()
+  const { messages: first } = await outboxOf(till).claim()
   await till.imports.undo(account, { import_id })
   await till.purchases.record(account, {
     ...{ store_id, transaction_id: 'T-1002', sku: 'gold', purchased_at: '2026-02-01T08:30:00Z' },
     ...{ user_id: 'player-1', price: 499, currency: 'USD' },
   })
   await till.webhooks.test(account, id)
-  const { messages: second } = await till.outbox.claim()
+  const { messages: second } = await outboxOf(till).claim()
   await till.users.erase(account, { project_id: id, user_id: 'player-1' })
-  const { messages: third } = await till.outbox.claim()
+  const { messages: third } = await outboxOf(till).claim()
   await till.close()
   const bodies = [...first, ...second, ...third].map(({ body }) => JSON.parse(body))
   return new Map(bodies.map((body) => [body.type, body]))
@@ -96,7 +97,7 @@ test('the verification of docs/webhooks.md accepts real messages, also with a se
     const config = { webhook_url: 'https://shop.example/hook', webhook_secret }
     await till.projects.update(account, { id: project_id, config })
     await till.webhooks.test(account, project_id)
-    const [{ headers, body } = assert.fail()] = (await till.outbox.claim()).messages
+    const [{ headers, body } = assert.fail()] = (await outboxOf(till).claim()).messages
     assert.equal(isAuthentic(headers, body, webhook_secret), true)
     if (!webhook_secret.startsWith('whsec_')) {
       const verify = new Function('Webhook', 'secret', 'body', 'headers', plain)

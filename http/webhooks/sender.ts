@@ -69,8 +69,9 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   const ring = () => alarm.abort()
   const inFlight = new Set<Promise<void>>()
   const results = { ...NO_RESULTS }
-  /** The outcomes that are not written yet. After a crash, their messages are sent again. */
-  const outcomes: AttemptResult[] = []
+  /** The messages whose outcomes are not written yet. After a crash, they are sent again. */
+  const held = new Set<OutgoingMessage>()
+  const outcomes: Outcome[] = []
   let isFailing = false
   let isClosing = false
 
@@ -78,23 +79,26 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     if (!isFailing) options.onError?.(error)
     isFailing = true
   }
-  const report = (...added: readonly AttemptResult[]) => {
+  const report = (...added: readonly Outcome[]) => {
     outcomes.push(...added)
     ring()
   }
   const settle = async () => {
     const batch = outcomes.slice(0, MAX_RESULTS)
-    if (batch.length > 0) await outbox.settle(batch)
-    outcomes.splice(0, batch.length)
+    if (batch.length > 0) await outbox.settle(batch.map(({ result }) => result))
+    for (const { message } of outcomes.splice(0, batch.length)) held.delete(message)
   }
   /** Writes outcomes and claims messages. Returns the milliseconds to wait afterwards. */
   const exchange = async (): Promise<number> => {
     try {
       await settle()
       const started = performance.now()
-      const { messages, start_within, isMore } = await outbox.claim({ lease })
+      const { messages, start_within, isMore } = await outbox.claim({ lease, held: [...held] })
       isFailing = false
-      for (const message of messages) queues.add(message, started + start_within)
+      for (const message of messages) {
+        held.add(message)
+        queues.add(message, started + start_within)
+      }
       sendAll()
       return isMore || outcomes.length >= MAX_RESULTS ? 0 : pollInterval
     } catch (error) {
@@ -134,7 +138,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
       const webhook_id = headers['webhook-id'] as string
       options.onFailure?.({ endpoint_id, attempt, webhook_id, reason })
     }
-    report(toResult(message, answer, performance.now() - started))
+    report({ message, result: toResult(message, answer, performance.now() - started) })
     if (isUnavailable(answer)) report(...queues.drop(endpoint_id).map(releaseOf))
     const isSlow = answer instanceof RequestFailure || performance.now() - started > SLOW_MS
     turn.finish(isSlow ? 'slow' : reason === undefined ? 'delivered' : 'rejected')
@@ -196,8 +200,14 @@ function isUnavailable(answer: AnswerOrFailure): boolean {
   return answer.status === 410 || answer.retry_after !== undefined
 }
 
-function releaseOf({ endpoint_id, sequence, part }: OutgoingMessage): AttemptResult {
-  return { endpoint_id, sequence, part, released: true }
+interface Outcome {
+  readonly message: OutgoingMessage
+  readonly result: AttemptResult
+}
+
+function releaseOf(message: OutgoingMessage): Outcome {
+  const { endpoint_id, sequence, part } = message
+  return { message, result: { endpoint_id, sequence, part, released: true } }
 }
 
 function toResult(
@@ -210,6 +220,6 @@ function toResult(
   if (!(answer instanceof RequestFailure)) {
     return { endpoint_id, sequence, part, duration_ms, ...answer }
   }
-  if (answer.kind === 'stopped') return releaseOf(message)
+  if (answer.kind === 'stopped') return releaseOf(message).result
   return { endpoint_id, sequence, part, duration_ms, error: answer.message }
 }

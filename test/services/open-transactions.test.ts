@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import postgres from 'postgres'
 import { createTill } from '../../lib/index.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { outboxOf } from '../support/storage/holding.ts'
 import { createShop } from '../support/till.ts'
 
 const server = await startPostgres()
@@ -19,7 +20,7 @@ async function openShop(t: TestContext) {
   await till.projects.update(account, { id: project_id, config })
   const follow = async (cursor?: string) => till.operator.followAudit({ cursor })
   const change = () => till.webhooks.test(account, project_id)
-  const claim = async () => (await till.outbox.claim()).messages.length
+  const claim = async () => (await outboxOf(till).claim()).messages.length
   return { url, till, account, follow, change, claim }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Till } from '../../lib/index.ts'
 import { testOnEach as test } from '../support/databases.ts'
+import { outboxOf } from '../support/storage/holding.ts'
 import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
 
 const SALE = {
@@ -28,7 +29,7 @@ async function createOrders(ids: readonly string[], more: object = {}) {
 
 /** The bodies of the webhooks of the account's only endpoint, in order. */
 async function deliveredTo(till: Till) {
-  const { messages } = await till.outbox.claim()
+  const { messages } = await outboxOf(till).claim()
   return messages.map(({ body }) => JSON.parse(body))
 }
 
@@ -169,9 +170,9 @@ test('every refund sends purchases.refunded: of a file, of a recording and by id
   }
   await till.purchases.record(account, { ...SALE, transaction_id: 'D', status: 'refunded' })
   for (let left = 1; left > 0; ) {
-    const { messages } = await till.outbox.claim()
+    const { messages } = await outboxOf(till).claim()
     left = messages.length
-    await till.outbox.settle(messages.map((each) => ({ ...each, status: 204 })))
+    await outboxOf(till).settle(messages.map((each) => ({ ...each, status: 204 })))
   }
 
   await till.purchases.record(account, { ...SALE, transaction_id: 'B', status: 'cancelled' })

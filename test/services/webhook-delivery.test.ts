@@ -4,6 +4,7 @@ import { createTill, type OutgoingMessage, type WebhookEventType } from '../../l
 import { collect } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { importRefunds } from '../support/refunds.ts'
+import { outboxOf } from '../support/storage/holding.ts'
 import {
   bodies,
   DAY,
@@ -85,7 +86,7 @@ test('the endpoint of a store receives only events of that store', async (hooks)
 
   // The endpoints of the other stores have nothing to do.
   await eventuallyHolds(async () => {
-    const { messages, isMore } = await till.outbox.claim()
+    const { messages, isMore } = await outboxOf(till).claim()
     const found = messages.map(({ endpoint_id }) => endpoint_id).sort()
     assert.deepEqual(found, [endpoint_id, `${endpoint_id}/store_3`])
     assert.equal(isMore, false)
@@ -117,7 +118,7 @@ test('an endpoint passes over the entries of other projects, also in a replay', 
 
   assert.deepEqual(typesOf(await hooks.claimSome(1)), ['item.created'])
   await eventuallyHolds(async () => {
-    const { messages, isMore } = await till.outbox.claim()
+    const { messages, isMore } = await outboxOf(till).claim()
     assert.deepEqual([messages, isMore], [[], false])
   })
   await hooks.outboxOf('sender').release()
@@ -139,12 +140,12 @@ test('a claim serves 100 endpoints, at least one of each account, and none that 
   await till.projects.update(small.account, { id: small.project.id, config })
   await hooks.newItem('gem', 'main', small.account)
   const claim = async () => {
-    const { messages } = await till.outbox.claim({ limit: 1 })
+    const { messages } = await outboxOf(till).claim({ limit: 1 })
     return new Set(messages.map(({ endpoint_id }) => endpoint_id))
   }
 
   await eventuallyHolds(async () => {
-    await till.outbox.release() // the claims of an earlier attempt
+    await outboxOf(till).release() // the claims of an earlier attempt
     const served = await claim()
     assert.ok(served.size === 100 && served.has(small.project.id), `${served.size}`)
     assert.equal((await claim()).size, 1 + 121 - 100)
@@ -159,7 +160,7 @@ test('a claim leaves out an account that has used up its share of the claimed by
     left = request.full_accounts
     return storage.findReady(request)
   }
-  const { outbox } = createTill({ storage: { ...storage, findReady }, now: clock.now })
+  const outbox = outboxOf(createTill({ storage: { ...storage, findReady }, now: clock.now }))
   const item = { store_id: 'main', display_name: 'Gem', price: '1', type: 'consumable' } as const
   const meta = { text: 'x'.repeat(50_000) }
   const names = Array.from({ length: 150 }, (_, i) => `gem_${i}`)
@@ -179,7 +180,7 @@ test('a storage that fails during a claim does not hold back the messages claime
     if (++reads === 12) throw new Error('down')
     return storage.findItem(id)
   }
-  const { outbox } = createTill({ storage: { ...storage, findItem }, now: clock.now })
+  const outbox = outboxOf(createTill({ storage: { ...storage, findItem }, now: clock.now }))
   const found = new Set<string>()
   await eventuallyHolds(async () => {
     const { messages } = await outbox.claim()
@@ -205,10 +206,10 @@ test(
     assert.equal(await signatures(), 1)
     await hooks.newItem('gem')
     const other = createTill({ storage, now: clock.now, masterKeys: [Buffer.alloc(32, 2)] })
-    await till.outbox.release()
+    await outboxOf(till).release()
 
     await eventuallyHolds(async () => {
-      assert.deepEqual((await other.outbox.claim()).messages, [])
+      assert.deepEqual((await outboxOf(other).claim()).messages, [])
       const { state, reason } = await hooks.get()
       assert.deepEqual([state, reason], ['disabled', 'secret'])
     })

@@ -17,6 +17,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { newPlace } from '../support/place.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { outboxOf } from '../support/storage/holding.ts'
 import { createClock, createShop, memoryTill, openStorage } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -40,7 +41,7 @@ const subjectsOf = (messages: readonly OutgoingMessage[]) =>
 async function claimUntil(till: Till, check: (found: OutgoingMessage[]) => void) {
   const found: OutgoingMessage[] = []
   await eventuallyHolds(async () => {
-    found.push(...(await till.outbox.claim()).messages)
+    found.push(...(await outboxOf(till).claim()).messages)
     check(found)
   })
   return found
@@ -48,7 +49,7 @@ async function claimUntil(till: Till, check: (found: OutgoingMessage[]) => void)
 
 /** Settles messages as delivered. */
 const settle = (till: Till, messages: readonly OutgoingMessage[]) =>
-  till.outbox.settle(messages.map((each) => ({ ...each, status: 200 })))
+  outboxOf(till).settle(messages.map((each) => ({ ...each, status: 200 })))
 
 test('on PostgreSQL, no event is lost or sent before its commit in any order of commits', async (t) => {
   const url = await server.createDatabase(t)
@@ -59,7 +60,7 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   const late = await sql.reserve()
   const claimed: OutgoingMessage[] = []
   const claim = async () => {
-    claimed.push(...(await till.outbox.claim()).messages)
+    claimed.push(...(await outboxOf(till).claim()).messages)
     return claimed.map(({ body }) => JSON.parse(body).data.change.version)
   }
   const insert = (version: number) => `
@@ -81,7 +82,7 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   await late.unsafe('COMMIT')
 
   await eventuallyHolds(async () => {
-    claimed.push(...(await till.outbox.claim()).messages)
+    claimed.push(...(await outboxOf(till).claim()).messages)
     const types = claimed.map(({ body }) => JSON.parse(body).type)
     assert.deepEqual(types, ['item.updated', 'item.updated', 'item.created'])
   })
@@ -105,10 +106,10 @@ test('two senders on one PostgreSQL take turns, and no message goes out twice', 
 
   const send = async (till: Till) => {
     while (!isDone()) {
-      const { messages } = await till.outbox.claim({ limit: 7 })
+      const { messages } = await outboxOf(till).claim({ limit: 7 })
       sent.push(...subjectsOf(messages))
       await settle(till, messages)
-      await till.outbox.release()
+      await outboxOf(till).release()
     }
   }
   await Promise.all(tills.map(send))
@@ -206,7 +207,7 @@ test('deliveries do not empty the read cache of another process, and changes do'
   await newItem('a')
   const cached = await storage.findItem(item.id)
 
-  const { messages } = await till.outbox.claim()
+  const { messages } = await outboxOf(till).claim()
   await settle(till, messages)
 
   assert.equal(messages.length, 1)
@@ -220,10 +221,10 @@ testOnEach('a copy and a copy of it send what was not delivered, with the same i
   const source = createTill({ storage: from })
   t.after(() => source.close())
   const { account, newItem } = await openHooks(source)
-  const sent = (await source.outbox.claim()).messages
+  const sent = (await outboxOf(source).claim()).messages
   await settle(source, sent)
   await newItem('a')
-  const waiting = await source.outbox.claim() // is waiting in the source
+  const waiting = await outboxOf(source).claim() // is waiting in the source
   await newItem('b')
   const to = await newPlace(t).storage()
   const { counts } = await copyStorage(from, to)
@@ -298,7 +299,7 @@ test('a webhook_url that was stored before its rule works, also when it is sent 
   const config = { webhook_url, webhook_secret: 'a secret' }
   assert.deepEqual((await till.projects.update(account, { id, config })).config, config)
   await newItem('a')
-  const { messages } = await till.outbox.claim()
+  const { messages } = await outboxOf(till).claim()
   assert.ok(messages.length > 0)
 })
 
@@ -307,7 +308,7 @@ test('a large item is sent without its metadata, because a message has at most 6
   const { account, item } = await openHooks(till)
   await till.items.update(account, { id: item.id, meta: { text: 'x'.repeat(65_500) } })
 
-  const { messages } = await till.outbox.claim()
+  const { messages } = await outboxOf(till).claim()
 
   assert.ok(messages.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
   const bodies = messages.map(({ body }) => JSON.parse(body))
@@ -322,11 +323,11 @@ test('an endpoint has at most 1,000 waiting messages, and then waits', async (t)
   const { account, project, newItem } = await openHooks(till)
   for (let i = 0; i < 1_010; i++) await newItem(`item_${i}`)
   for (;;) {
-    const { messages } = await till.outbox.claim()
+    const { messages } = await outboxOf(till).claim()
     assert.ok(messages.length <= 200, 'one transaction inserts few messages')
     if (messages.length === 0) break
     const results = messages.map((each) => ({ ...each, error: 'down' }))
-    await till.outbox.settle(results)
+    await outboxOf(till).settle(results)
   }
 
   const waiting: unknown[] = []

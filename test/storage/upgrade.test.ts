@@ -18,6 +18,7 @@ import { smallDisk } from '../support/disk.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { answersOf } from '../support/storage/answers.ts'
+import { outboxOf } from '../support/storage/holding.ts'
 import { newPath } from '../support/storage/places.ts'
 import { fileOf } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
@@ -259,12 +260,12 @@ for (const { name, files, current, age, create } of places) {
       // Waits, because on PostgreSQL a transaction of another test may hold back what follows it.
       await eventuallyHolds(async () => {
         clock.time += 3_600_000
-        const { messages } = await till.outbox.claim()
+        const { messages } = await outboxOf(till).claim()
         const settled = messages.map(({ endpoint_id, sequence, part, body }) => {
           sent.push(nameOf({ endpoint_id, type: JSON.parse(body).type }))
           return { endpoint_id, sequence, part, status: 204 }
         })
-        await till.outbox.settle(settled)
+        await outboxOf(till).settle(settled)
         assert.deepEqual(sent.toSorted(), EVENTS)
       })
 

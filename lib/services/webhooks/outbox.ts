@@ -9,10 +9,10 @@ import { type AttemptResult, settleAttempt } from '../../domain/retry.ts'
 import type { EndpointReading, ReadyEndpoint } from '../../storage/port.ts'
 import type { Context } from '../context.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
-import { createClaimed } from './claimed.ts'
 import { createDatabaseClock } from './clock.ts'
 import { openSecrets, signerOf } from './endpoints.ts'
 import { bodyOf, headersOf, readMessages } from './events.ts'
+import { createHeld, type OutgoingMessage } from './held.ts'
 import { signWebhook } from './signature.ts'
 
 /**
@@ -21,16 +21,16 @@ import { signWebhook } from './signature.ts'
  */
 export interface Outbox {
   /**
-   * Claims due messages. Does not return a message again until it is settled, or `lease` has passed.
-   * Returns none while another process sends.
+   * Claims due messages, except those that the caller holds. Call it again when the previous call has
+   * ended. Returns none while another process sends.
    */
   claim(request?: ClaimRequest): Promise<Claim>
   /**
-   * Writes the outcomes of attempts, in one batch, and renews the lease. Ignores messages that are
-   * not claimed, and all of them if another process has taken over.
+   * Writes the outcomes of attempts, in one batch, and renews the lease. Ignores messages that do not
+   * wait, and all of them if another process has taken over.
    */
   settle(results: readonly AttemptResult[]): Promise<void>
-  /** Ends the lease and all claims of a process that stops to send. */
+  /** Ends the lease of a process that stops to send. */
   release(): Promise<void>
   /**
    * Calls the listener after this process has committed changes, at most once in an iteration of
@@ -49,7 +49,9 @@ export interface Outbox {
 }
 
 export interface ClaimRequest {
-  /** The most claimed messages of an endpoint; default 400. At most 10 if it is failing. */
+  /** The messages of earlier claims that are not settled. They count in all limits. */
+  readonly held?: readonly OutgoingMessage[] | undefined
+  /** The most held messages of an endpoint; default 400. At most 10 if it is failing. */
   readonly limit?: number | undefined
   /** Milliseconds after which another process takes over; default 40,000. */
   readonly lease?: number | undefined
@@ -64,22 +66,6 @@ export interface Claim {
   readonly start_within: number
   /** Whether more messages may be due. If not, call again after a commit, or in a second. */
   readonly isMore: boolean
-}
-
-/** A signed message. Send it as a POST request with exactly these headers. */
-export interface OutgoingMessage {
-  readonly account_id: string
-  readonly endpoint_id: string
-  readonly sequence: number
-  /** 0, or the number of the part. `endpoint_id`, `sequence` and `part` identify the message. */
-  readonly part: number
-  /** The number of this attempt, from 1. */
-  readonly attempt: number
-  readonly url: string
-  /** The headers `content-type`, `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
-  readonly headers: { readonly [name: string]: string }
-  /** The body: JSON, at most 64 KiB. */
-  readonly body: string
 }
 
 const LEASE_MS = 40_000
@@ -107,50 +93,49 @@ const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
 
+type Held = ReturnType<typeof createHeld>
+
 export function createOutbox(context: Context): Outbox {
   const { storage, sealer, retries, giveUpAfter } = context
   const { now, check } = createDatabaseClock(context)
   const holder = randomUUID()
   /** The lease of the last claim, in milliseconds. */
   let lease = LEASE_MS
-  const claimed = createClaimed()
   /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
 
-  /** Finds endpoints that may get messages. `counts` has the claimed messages of each endpoint. */
-  const findReady = (counts: ReadonlyMap<string, number>, limit: number, begun: number) => {
+  /** Finds endpoints that may get messages. */
+  const findReady = (held: Held, limit: number, begun: number) => {
+    const counts = [...held.counts]
     // An endpoint gets messages again when half of them are settled: each claim reads all due ones.
     const havingHalf = (most: number) =>
-      [...counts].filter(([, count]) => count >= most / 2).map(([endpoint_id]) => endpoint_id)
+      counts.filter(([, count]) => count >= most / 2).map(([endpoint_id]) => endpoint_id)
     return storage.findReady({
       holder,
       now: begun,
       limit: ENDPOINTS,
       most_waiting: WAITING,
-      full_accounts: claimed.full(),
+      full_accounts: held.full(),
       full_endpoints: havingHalf(limit),
       full_if_failing: havingHalf(Math.min(limit, MESSAGES_OF_FAILING)),
-      claimed: Array.from(counts, ([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
+      claimed: counts.map(([endpoint_id, count]) => ({ endpoint_id, claimed: count })),
     })
   }
 
   /**
-   * Reads the next audit entries of an endpoint, of which `before` messages are claimed, and creates
-   * their messages. Resolves to undefined if the endpoint gets no messages now.
+   * Reads the next audit entries of an endpoint, and creates their messages. Resolves to undefined if
+   * the endpoint gets no messages now.
    */
-  const read = async (
-    { endpoint, position, waiting }: ReadyEndpoint,
-    before: number,
-    most: number,
-  ) => {
+  const read = async ({ endpoint, position, waiting }: ReadyEndpoint, held: Held, most: number) => {
     const { account_id, endpoint_id, failing_since } = endpoint
+    const before = held.counts.get(endpoint_id) ?? 0
     const secrets = openSecrets(sealer, await signerOf(storage, endpoint), now())
     if (!secrets) {
       await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
       return undefined
     }
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
-    if (limit <= before || !claimed.hasRoom(account_id)) return undefined
+    if (limit <= before || !held.hasRoom(account_id)) return undefined
     const room = Math.min(limit - before, WAITING - waiting)
     const entryLimit = endpoint.store_id === '' ? Math.min(room, ENTRIES) : ENTRIES
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
@@ -223,28 +208,28 @@ export function createOutbox(context: Context): Outbox {
   const claimDue = async (
     reading: Reading,
     due: readonly StoredMessage[],
-    until: number,
+    held: Held,
     messages: OutgoingMessage[],
   ) => {
     const { endpoint, secrets, limit, before } = reading
     const { account_id } = endpoint
-    const taken = due.filter((message) => !claimed.has(message)).slice(0, limit - before)
+    const taken = due.filter((message) => !held.has(message)).slice(0, limit - before)
     const entries = await entriesOf(taken, reading.entries)
     const bodyIn = async (message: StoredMessage) => {
       const entry = entries.get(message.sequence)
       return entry && bodyOf(storage, entry, message)
     }
     const gone: StoredMessage[] = []
-    for (let first = 0; first < taken.length && claimed.hasRoom(account_id); first += BODIES) {
+    for (let first = 0; first < taken.length && held.hasRoom(account_id); first += BODIES) {
       const group = taken.slice(first, first + BODIES)
       const bodies = await Promise.all(group.map(bodyIn))
       for (const [i, message] of group.entries()) {
         const body = bodies[i]
         if (body === undefined) gone.push(message)
-        // Another call of `claim` may have claimed the message meanwhile.
-        else if (claimed.hasRoom(account_id) && !claimed.has(message)) {
-          claimed.add({ ...message, account_id }, Buffer.byteLength(body), until)
-          messages.push(sign(endpoint, secrets, message, body))
+        else if (held.hasRoom(account_id)) {
+          const signed = sign(endpoint, secrets, message, body)
+          held.add(signed)
+          messages.push(signed)
         }
       }
     }
@@ -257,22 +242,21 @@ export function createOutbox(context: Context): Outbox {
       lease = request.lease ?? LEASE_MS
       await check()
       const begun = now()
-      claimed.expire(begun)
-      const counts = claimed.count()
-      const ready = await findReady(counts, limit, begun)
+      const held = createHeld(request.held ?? [])
+      const ready = await findReady(held, limit, begun)
       const messages: OutgoingMessage[] = []
       let isMore = false
       try {
         for (let first = 0; first < ready.length; first += TOGETHER) {
           const group = ready.slice(first, first + TOGETHER)
-          const reads = group.map((each) => read(each, counts.get(idOf(each)) ?? 0, limit))
+          const reads = group.map((each) => read(each, held, limit))
           const readings = (await Promise.all(reads)).filter((each) => each !== undefined)
           if (readings.length === 0) continue
           const due = await storage.takeMessages({ holder, lease }, begun, readings)
           if (!due) break // another process sends
           for (const reading of readings) {
             const own = due.filter((each) => each.endpoint_id === idOf(reading))
-            await claimDue(reading, own, begun + lease, messages)
+            await claimDue(reading, own, held, messages)
             isMore ||= reading.isMore || own.length === reading.limit
             await setImmediate() // the storage may answer without I/O
           }
@@ -285,15 +269,13 @@ export function createOutbox(context: Context): Outbox {
     },
 
     async settle(results) {
-      const own = results.filter((each) => claimed.has(each))
-      if (own.length === 0) return
-      const outcomes = new Map(own.map((each) => [messageKey(each), each]))
+      if (results.length === 0) return
+      const outcomes = new Map(results.map((each) => [messageKey(each), each]))
       const rules = { now: now(), retries, giveUpAfter, random: Math.random }
-      await storage.settleMessages({ holder, lease }, own, (endpoint, messages) =>
+      await storage.settleMessages({ holder, lease }, results, (endpoint, messages) =>
         settleAttempt(endpoint, messages, outcomes, rules),
       )
-      own.forEach(claimed.delete)
-      for (const { endpoint_id } of own) {
+      for (const { endpoint_id } of results) {
         const count = unpruned.get(endpoint_id) ?? PRUNE_EVERY
         unpruned.set(endpoint_id, count < PRUNE_EVERY ? count + 1 : 1)
         if (count < PRUNE_EVERY) continue
@@ -302,7 +284,6 @@ export function createOutbox(context: Context): Outbox {
     },
 
     async release() {
-      claimed.clear()
       await storage.endLease(holder)
     },
     onChange: (listener) => storage.onWrite(listener),
