@@ -182,7 +182,7 @@ test('a message that was sent before kill -9 and not settled is sent again with 
   const { account, newItem } = await openHooks(till, url)
   for (const name of ['a', 'b', 'c']) await newItem(name)
   const worker = startWorker(t)
-  await worker.ask('open', path, 'better-sqlite3')
+  await worker.ask('open', path)
   const lease = 500
   assert.equal(await worker.ask('sendWebhooks', lease), 3)
   await worker.kill()
