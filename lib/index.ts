@@ -177,6 +177,7 @@ export type {
   SealedSecrets,
 } from './services/operator.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
+export type { ReconcileRequest } from './services/purchases/comparison.ts'
 export type { ExplainRequest } from './services/purchases/explain.ts'
 export type { ImportRequest, ImportResult } from './services/purchases/file-import.ts'
 export type { ImportPage, Imports } from './services/purchases/imports.ts'
@@ -184,7 +185,6 @@ export type {
   PurchasePage,
   Purchases,
 } from './services/purchases/purchases.ts'
-export type { ReconcileRequest } from './services/purchases/reconcile.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { NearQuota } from './services/row-quotas.ts'
 export type { StoredSecret } from './services/secret-fields.ts'

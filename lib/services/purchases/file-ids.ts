@@ -1,6 +1,10 @@
 import { randomInt } from 'node:crypto'
+import { invalidField } from '../../domain/fields.ts'
 import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import type { TillError } from '../../errors.ts'
 
+/** The most ids. They take 52 MiB. */
+const MOST_IDS = 2_900_000
 const LEAST_SLOTS = 2 ** 12
 /** The part of the slots that may be in use. */
 const LOAD = 0.7
@@ -44,8 +48,9 @@ export function createFileIds() {
     }
   }
 
-  /** Adds an id. Returns its slot. */
+  /** Adds an id. Returns its slot. Throws `invalid_request` if there are too many. */
   const add = (id: string): number => {
+    if (size >= MOST_IDS) throw tooMany()
     if (size >= LOAD * hashes.length) grow()
     const hash = hashOf(id, seeds)
     const slot = slotOf(hash)
@@ -61,10 +66,6 @@ export function createFileIds() {
   }
 
   return {
-    /** The number of ids. */
-    get size() {
-      return size
-    },
     /**
      * Whether a row has the id. A row that is left out may lack its SKU: its id then is that of an
      * order, and stands for all ids that begin with it and a slash.
@@ -98,6 +99,11 @@ export function createFileIds() {
       return status === 'purchased' && times[slot] !== seconds ? 'other_time' : 'repeated'
     },
   }
+}
+
+function tooMany(): TillError {
+  const most = MOST_IDS.toLocaleString('en-US')
+  return invalidField('file', 'too_large', `has more than ${most} ids: compare it in parts`)
 }
 
 export type FileIds = ReturnType<typeof createFileIds>
