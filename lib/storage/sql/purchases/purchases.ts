@@ -192,8 +192,8 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
         SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
           max(purchased_at) AS last_purchased_at, min(type) AS type,
           min(display_name) AS display_name,
-          CASE WHEN count(expires_at) = count(*) THEN max(expires_at) END AS expires_at
-        FROM (${found.sql}) o WHERE name > ? AND (expires_at IS NULL OR expires_at > ?)
+          nullif(max(ends), ${NEVER}) AS expires_at
+        FROM (${found.sql}) o WHERE name > ? AND ends > ?
         GROUP BY name ORDER BY name LIMIT ?`,
       values: [...found.values, page.after ?? '', now, page.limit + 1],
     })
@@ -293,9 +293,12 @@ const lastWaiting = (order: Span['order']) => `
 const PLACE_OF_ORDER = `CAST(s.seq AS bigint) * ${MOST_OF_ORDER}
   + row_number() OVER (PARTITION BY s.seq ORDER BY p.transaction_id)`
 
+/** The end of a purchase without one. */
+const NEVER = LAST
+
 const ownedColumns = ({ expires_at }: CurrentColumns) =>
   `p.seq AS seq, t.name, t.type, t.display_name, p.quantity, p.purchased_at,
-    ${expires_at} AS expires_at`
+    coalesce(${expires_at}, ${NEVER}) AS ends`
 
 type ImportPage = Page & Pick<FilteredPage, 'newestFirst'>
 
