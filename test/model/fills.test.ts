@@ -190,7 +190,7 @@ const property = (open: Target['open']) =>
 
 /** More in memory, where they are cheaper. */
 const SEQUENCES: { readonly [storage: string]: number } = {
-  memory: soakOnly ? 60 : 300,
+  memory: soakOnly ? 100 : 300,
   PostgreSQL: soakOnly ? 5 : 40,
 }
 
