@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import {
+  BUNDLE_ID,
+  googlePlayReport,
+  ITEMS,
+  SKU_MAP,
+  webStoreFile,
+} from '../../cli/serve/demo-shop.ts'
 import { type Explanation, type LayoutFile, TillError } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { SHOP_EXPORTS } from '../support/csv/shop-exports.ts'
@@ -50,6 +57,37 @@ for (const { title, lines, stored, asks, answers, passedOver = 0 } of SHOP_EXPOR
     assert.deepEqual(Object.fromEntries(found), stored)
   })
 }
+
+test('the files of a real shop are read as before when their columns have other names', async () => {
+  const { till, account, explain } = await openShop()
+  const others = ITEMS.filter(({ name }) => name !== 'potion')
+  for (const item of others) await till.items.create(account, { ...item, store_id: 'main' })
+  const store_config = { currency: 'USD', bundle_id: BUNDLE_ID }
+  await till.stores.update(account, { store_id: 'main', store_config })
+  const sales = { now: Date.parse('2026-11-18T16:00:00Z'), purchases: 1_000 }
+  const skus = `${SKU_MAP}\ncom.example.puzzle.hints,`
+  for (const [generate, names] of [
+    [
+      googlePlayReport,
+      { 'Order Number': 'Order No', 'SKU ID': 'Sku', 'Financial Status': 'State' },
+    ],
+    [
+      webStoreFile,
+      { transaction_id: 'Sale', sku: 'Article', purchased_at: 'When', price: 'Cents' },
+    ],
+  ] as const) {
+    const text = Buffer.concat([...generate(sales)]).toString()
+    const renamed = Object.entries(names).reduce((all, [a, b]) => all.replace(a, b), text)
+    const { layout } = await explain(renamed.trim().split('\n'))
+    assert.ok(layout)
+    const request = { store_id: 'main', skus, dryRun: true }
+    const known = await till.purchases.import(account, { ...request, file: [Buffer.from(text)] })
+    const file = [Buffer.from(renamed)]
+    const { totals } = await till.purchases.import(account, { ...request, file, layout })
+    assert.ok(totals.length > 13)
+    assert.deepEqual(totals, known.totals)
+  }
+})
 
 /** A file with a column to examine beside an id, a SKU and a time. */
 const withColumn = (name: string, cells: readonly string[]) => [

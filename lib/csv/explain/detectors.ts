@@ -64,7 +64,8 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
     const { kind, skus, names } = column
     const isItem = has(column, 'item')
     const text = has(column, 'name') ? 1.5 : 2
-    const name = has(column, 'sku') ? 5 : isItem ? (has(column, 'id') ? 3 : text) : 0
+    const sku = /\bsku\b/i.test(column.name) ? 6 : 5
+    const name = has(column, 'sku') ? sku : isItem ? (has(column, 'id') ? 3 : text) : 0
     const known = 12 * skus + 4 * names
     if (skus >= 0.5) return known + name
     if (!['code', 'count', 'text'].includes(kind)) return 0
@@ -117,12 +118,13 @@ export const DETECTORS: { readonly [P in Part]: Detector } = {
       has(column, 'total', 'amount', 'price') &&
       column.samples.every((cell) => parseMoney(cell))
     if (column.kind !== 'money' && column.kind !== 'count' && !isLarge) return 0
-    if (!isOfSale(column) || has(column, 'refund', 'quantity', 'id')) return 0
+    if (!isOfSale(column) || has(column, 'refund', 'quantity', 'id', 'date', 'time')) return 0
     const noun = best(column, [
       ['total', 4],
       ['amount', 3.5],
       ['sale', 3],
       ['price', 2.5],
+      ['minor', 2.5],
     ])
     if (noun === 0) return 0
     const isLess = has(column, 'unit', 'part')

@@ -39,13 +39,14 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     ? table.rows.filter((row) => cellOf(row, sku.column.at) !== '')
     : table.rows
   const times = yield* findTimes(find, rowsWithSku)
-  const status = findStatus(find, rowsWithSku)
+  const quantity = find('quantity')[0]?.column
+  const signed = [find('price')[0]?.column, quantity].filter((each) => each !== undefined)
+  const isNegative = (row: Row) => signed.some(({ at }) => isBelowZero(cellOf(row, at)))
+  const status = findStatus(find, rowsWithSku, isNegative)
   yield
   const isKnown = (row: Row) => !status || status.known.has(cellOf(row, status.column.at))
   const rows = rowsWithSku.filter(isKnown)
-  const quantity = find('quantity')[0]?.column
-  const signed = [find('price')[0]?.column, quantity]
-  const statuses = yield* readStatuses(rows, status, signed)
+  const statuses = yield* readStatuses(rows, status, isNegative)
   const statusOf = (row: Row) => statuses.get(row) ?? ''
   const ids = yield* findIds(find('transaction_id').slice(0, MAX_IDS), sku?.column, rows, statusOf)
   yield
@@ -123,9 +124,13 @@ const KIND_NAMES: { readonly [K in Column['kind']]: string } = {
 }
 
 /** The status column that knows most words. */
-function findStatus(find: Find, rows: readonly Row[]): Statuses | undefined {
+function findStatus(
+  find: Find,
+  rows: readonly Row[],
+  isNegative: (row: Row) => boolean,
+): Statuses | undefined {
   for (const { column } of find('status')) {
-    const found = findStatuses(column, rows)
+    const found = findStatuses(column, rows, isNegative)
     if (found) return found
   }
   return undefined
@@ -135,15 +140,13 @@ function findStatus(find: Find, rows: readonly Row[]): Statuses | undefined {
 function* readStatuses(
   rows: readonly Row[],
   status: Statuses | undefined,
-  signed: readonly (Column | undefined)[],
+  isNegative: (row: Row) => boolean,
 ): Generator<undefined, ReadonlyMap<Row, string>> {
   const found = new Map<Row, string>()
   for (const [i, row] of rows.entries()) {
     if (i % ROWS_AT_ONCE === 0) yield
     const word = status?.known.get(cellOf(row, status.column.at)) ?? 'purchased'
-    const isRefund =
-      word === 'purchased' && signed.some((each) => each && isBelowZero(cellOf(row, each.at)))
-    found.set(row, isRefund ? 'refunded' : word)
+    found.set(row, word === 'purchased' && isNegative(row) ? 'refunded' : word)
   }
   return found
 }

@@ -22,18 +22,25 @@ export interface Statuses {
  * Maps the words that some rows have to statuses. Returns undefined if no word is known: the column
  * then says something else.
  */
-export function findStatuses(column: Column, rows: readonly Row[]): Statuses | undefined {
+export function findStatuses(
+  column: Column,
+  rows: readonly Row[],
+  isNegative: (row: Row) => boolean,
+): Statuses | undefined {
   const counts = new Map<string, number>()
+  const positive = new Set<string>()
   for (const row of rows) {
     const word = cellOf(row, column.at)
     counts.set(word, (counts.get(word) ?? 0) + 1)
+    if (!positive.has(word) && !isNegative(row)) positive.add(word)
   }
   // A row without a word of its own is a sale: `Refunded?`.
   const isFlag = column.concepts.has('refund') && [...counts.keys()].every(isFlagOrEmpty)
   const read = (word: string): PurchaseStatus | undefined => {
     if (!isWord(word)) return undefined
-    if (!isFlag) return statusOf(word)
-    return flagOf(word) ? 'refunded' : 'purchased'
+    const status = isFlag ? (flagOf(word) ? 'refunded' : 'purchased') : statusOf(word)
+    // No sale has a negative amount: `Partial refund`.
+    return status === 'purchased' && !positive.has(word) ? undefined : status
   }
   const entries = [...counts].map(([word, count]) => ({ word, count, status: read(word) }))
   const known = entries.flatMap(({ word, status }) => (status ? [[word, status] as const] : []))

@@ -29,31 +29,28 @@ export function* findTimes(
   rows: readonly Row[],
 ): Generator<undefined, Times | readonly Column[]> {
   const unread: Column[] = []
-  let times: Times | undefined
-  let least = 0
+  const read: { column: Column; dates: Dates; score: number }[] = []
   for (const { column, score } of find('date').slice(0, MAX_READ)) {
-    if (score < least) break
     const cells = rows.map((row) => cellOf(row, column.at))
     const dates = yield* findDates(cells.filter((cell) => cell !== ''))
-    if (!dates) {
-      unread.push(column)
-      continue
-    }
-    const chosen = times?.columns[0]
-    const starts = (start: Column, whole: Column) =>
-      rows.every((row) => cellOf(row, whole.at).startsWith(cellOf(row, start.at)))
-    if (!times || !chosen) {
-      times = yield* joinTimes(column, dates, find, rows)
-      least = score - 1
-    } else if (times.columns.length === 1 && starts(chosen, column)) {
-      times = yield* joinTimes(column, dates, find, rows) // the same day, and a time of day
-    } else if (!starts(column, chosen)) {
-      return { ...times, rival: column }
-    }
-    yield
+    if (dates) read.push({ column, dates, score: score + (dates.needsZone ? 0 : WITH_ZONE) })
+    else unread.push(column)
   }
-  return times ?? unread
+  const [best, ...others] = read.sort((a, b) => b.score - a.score)
+  if (!best) return unread
+  const starts = (start: Column, whole: Column) =>
+    rows.every((row) => cellOf(row, whole.at).startsWith(cellOf(row, start.at)))
+  const near = others.filter(({ score }) => score >= best.score - 1)
+  // The same day with a time of day says more.
+  const longer = near.find(({ column }) => starts(best.column, column))
+  const { column, dates } = longer ?? best
+  const times = yield* joinTimes(column, dates, find, rows)
+  const rival = near.find((each) => each !== longer && !starts(each.column, column))
+  return rival ? { ...times, rival: rival.column } : times
 }
+
+/** A time with a zone is surer than one without. */
+const WITH_ZONE = 1.5
 
 /** Joins the columns that complete a date. */
 function* joinTimes(
@@ -63,7 +60,7 @@ function* joinTimes(
   rows: readonly Row[],
 ): Generator<undefined, Times> {
   const hasClock = date.samples.some((cell) => /\d:\d\d/.test(cell))
-  const clocks = hasClock ? [] : find('clock').map(({ column }) => column)
+  const clocks = hasClock || !dates.needsZone ? [] : find('clock').map(({ column }) => column)
   const clock = clocks.sort((a, b) => Math.abs(a.at - date.at) - Math.abs(b.at - date.at))[0]
   const columns = clock ? [date, clock] : [date]
   if (!dates.needsZone) return { columns, dates }

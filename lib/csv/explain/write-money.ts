@@ -113,7 +113,12 @@ function writeUnit(
 
 /** Asks for the price if no column is named as one. */
 export function askPrice(draft: Draft, columns: readonly Column[]) {
-  const amounts = columns.filter(({ kind }) => kind === 'money')
+  const hasCurrency = columns.some(({ kind }) => kind === 'currency')
+  const amounts = columns.filter(
+    (column) =>
+      !draft.uses.has(column) &&
+      (column.kind === 'money' || (hasCurrency && column.kind === 'count')),
+  )
   if (amounts.length === 0) return
   const question = `Which column is the amount paid for the row: ${orOf(amounts.slice(0, MAX_NAMED))}? No name says it.`
   draft.ask('columns.price', question, 'none: the purchases have no price')
