@@ -255,8 +255,8 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
 
     await press('Without these files')
     await page.getByText('The file has mistakes. Nothing was stored').waitFor()
-    await choose(page, 'priced.csv', `${HEADER}O-1,gold,${at}Z,ann,499,USD\n`)
-    await page.getByText('1 row has a price that the stored purchase lacks').waitFor()
+    await choose(page, 'later.csv', `${HEADER}O-1,gold,2026-01-31 11:00Z,ann,,\n`)
+    await page.getByText('1 row has a time that differs from the stored one').waitFor()
     await page.getByLabel('Refunds only').check()
     // Checks the file again, and the form is locked until then.
     await page.getByText('the header needs one column named status').waitFor()
