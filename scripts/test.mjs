@@ -36,6 +36,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 // A file that takes longer fails: see test/support/whole.ts. On two cores, the longest takes 70 s.
 const fileMs = isSoak ? 900_000 : 300_000
 process.env.TILLKIT_TEST_FILE_MS = String(fileMs)
+process.execArgv.push('--disable-warning=ExperimentalWarning') // of each file: for mocked timers
 useMemoryForFiles()
 
 const tests = sources('test')

@@ -118,6 +118,13 @@ test('only cli/main.ts reads the environment, and the domain reads no clock', ()
   assert.deepEqual(impure, [])
 })
 
+test('a file of the tests is a test, or a helper in test/support', () => {
+  const others = readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.m?[jt]sx?$/.test(file) && !/^(node_modules|support)\W/.test(file))
+    .filter((file) => !file.endsWith('.test.ts'))
+  assert.deepEqual(others, [])
+})
+
 test('no object or array is written only to be spread: each property has a line of its own', () => {
   const spreads = files.flatMap((file) => {
     const found = readFileSync(file, 'utf8').match(/\.\.\.(\{|\[[^[\]]*\](?![.[]))/g) ?? []
