@@ -34,6 +34,19 @@ test('concurrent creates fill the quotas exactly, each for its own account or pr
   await till.projects.create(other.account, GAME)
 })
 
+test('a catalog may fill the quota of items exactly', async () => {
+  const { till, account, project_id } = await createShop({ quotas: { items: 3 } }) // it has one
+  const apply = (...names: string[]) => {
+    const fields = { display_name: 'Gem', price: '99', type: 'consumable' as const }
+    const stores = [{ store_id: 'main', items: names.map((name) => ({ name, ...fields })) }]
+    return till.catalog.apply(account, { project_id, catalog: { stores } })
+  }
+
+  await assert.rejects(apply('a', 'b', 'c'), EXCEEDED)
+  assert.equal((await apply('a', 'b')).created, 2)
+  await assert.rejects(apply('c'), EXCEEDED)
+})
+
 test('concurrent new keys fill the quota exactly; revoked ones make room, and the oldest are deleted', async () => {
   const { till, account: withKey } = await createShop({ quotas: { keys: 3 } })
   const account = await till.accounts.get(withKey.account_id)

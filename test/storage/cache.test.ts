@@ -201,6 +201,25 @@ test('a version check that runs while its connection is lost tells nothing about
   assert.equal(await name(), 'New')
 })
 
+test('a read that begins during a version check waits for the next one, because the first misses later writes', async () => {
+  const answered = createSignal()
+  const { storage, state, under } = await openCached()
+  const name = async () => (await storage.findProject('prj_1'))?.name
+  assert.equal(await name(), 'Game')
+  const sent = state.checks + 1
+  state.answer = answered.given
+  const checked = storage.dataVersion?.check()
+  while (state.checks < sent) await setTimeout(1)
+
+  await under.updateProject('prj_1', rename)
+  state.version++
+  const later = name()
+  answered.give()
+  await checked
+
+  assert.equal(await later, 'New')
+})
+
 test('a request sees a write that its own process made while the request ran', async () => {
   const storage = createMemoryStorage()
   await insertStores(storage)
