@@ -79,7 +79,7 @@ function differs(original: Inventory, copy: Inventory): TillError {
   const found = difference
     ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
     : 'different contents'
-  const advice = 'if the source changed during the copy, delete the target and copy again'
+  const advice = 'if the source changed during the copy, delete it and copy again'
   const message = `The copy has ${found}: ${advice}`
   return new TillError('storage_unavailable', message)
 }

@@ -16,6 +16,6 @@ test('copy copies all data into another file, but not into one with data', async
 
   const back = await tillkit(['copy', '--from', to, '--to', from])
   assert.equal(back.code, 1)
-  assert.match(back.stderr, /The target is not empty/)
+  assert.match(back.stderr, /The new database is not empty/)
   assert.equal((await tillkit(['copy', '--from', from, '--to', from])).code, 2)
 })

@@ -203,7 +203,10 @@ export function copyMethods(sql: Sql, dialect: CopyDialect) {
           yield* sql.lockTable(name, 'EXCLUSIVE')
         }
         if (yield* find(FIND_ANYTHING)) {
-          throw new TillError('invalid_request', 'The target is not empty: copy into an empty one')
+          throw new TillError(
+            'invalid_request',
+            'The new database is not empty: copy into an empty one',
+          )
         }
         yield* run('INSERT INTO unfinished_copy (began_at) VALUES (?)', now)
       }),
