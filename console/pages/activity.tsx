@@ -122,7 +122,8 @@ export function Activity() {
       : actor === 'operator'
         ? 'The operator'
         : ''
-    const price = data?.price as { readonly old: number; readonly new: number } | undefined
+    const change = action.startsWith('item.') ? data?.price : undefined // not that of a purchase
+    const price = change as { readonly old: number; readonly new: number } | undefined
     const store = item && stores.find(({ store_id }) => store_id === item.store_id)
     const money = (minor: number) => formatMoney(minor, store ? currencyOf(store) : '')
     const fields = Array.isArray(data?.changed) ? data.changed.join(', ').replaceAll('_', ' ') : ''
