@@ -85,7 +85,9 @@ export function createCore(till: Till, context: ServerContext) {
       signal = route.kind === 'reports' ? exchange.signal : undefined
       const call = { till, caller, body, params, query, prefix, options, signal, context }
       const run = async () => together(() => handler(call))
-      const result = description.isInTurn ? await runInTurn(exchange, run) : await run()
+      const result = description.isInTurn
+        ? await runInTurn(exchange, description.isInTurn, run)
+        : await run()
       // A public document is cached elsewhere, and has no caller.
       if (description.etag === 'cached' && credential.scope) {
         remember?.({ route, caller: caller as Session, answer: result })
@@ -102,11 +104,13 @@ export function createCore(till: Till, context: ServerContext) {
   }
 
   /** Runs a handler in a turn of its account, unless the client has gone meanwhile. */
-  const runInTurn = (exchange: Exchange, run: () => Promise<Result>) =>
-    context.turns.run(exchange.account_id ?? '', async () => {
+  const runInTurn = (exchange: Exchange, kind: true | 'page', run: () => Promise<Result>) => {
+    const turns = kind === 'page' ? context.pageTurns : context.turns
+    return turns.run(exchange.account_id ?? '', async () => {
       if (exchange.hangUp) throw exchange.hangUp
       return run()
     })
+  }
 
   /**
    * Creates the reply to a read from its cached answer. Throws 429 when a rate limit is exceeded.

@@ -75,8 +75,11 @@ export interface RouteDescription
   readonly headers?: readonly HeaderName[]
   /** Whether the path is an addition to the ten endpoints of the specification. */
   readonly isExtension?: true
-  /** Whether a request runs in a turn of its account. Other requests of the account wait. */
-  readonly isInTurn?: boolean
+  /**
+   * Whether a request runs in a turn of its account. Other requests of the account wait. For a page,
+   * the account has one turn, also on PostgreSQL.
+   */
+  readonly isInTurn?: boolean | 'page'
   /** The errors of the route besides those of its credential, its body and the transport. */
   readonly errors?: readonly (ErrorCode | FaultCode)[]
 }

@@ -32,11 +32,11 @@ export async function listItems({
   const { limit = MAX_PAGE, cursor, name } = query
   const asked = { store_id: query.store_id as string, limit, cursor, name } // validated by the library
   const { account_id } = caller
-  const { limits, concurrency, turns } = context
+  const { limits, concurrency, pageTurns } = context
   const list = () => till.items.list(caller, asked)
   // Only the whole list is surely in the cache. Any other page, of up to 512 KiB, takes up to 8 ms.
   const isWhole = query.limit === undefined && cursor === undefined
-  const { items, next, revision } = isWhole ? await list() : await turns.run(account_id, list)
+  const { items, next, revision } = isWhole ? await list() : await pageTurns.run(account_id, list)
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
     return {
@@ -54,7 +54,7 @@ export async function listItems({
   }
   const read = (cursor?: string) =>
     runWhenFree(concurrency.reads, account_id, limits.answerTimeout, () =>
-      turns.run(account_id, () => readPage(cursor)),
+      pageTurns.run(account_id, () => readPage(cursor)),
     )
   return { body: new StreamedBody(chunksOf(read, cursor), etagOf(revision)) }
 }

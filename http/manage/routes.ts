@@ -50,12 +50,13 @@ function createRoute(operation: CheckedOperation): AnyRoute {
   const credential = keyOnly(scope === 'any' ? undefined : scope)
   const [method = '', path = ''] = operation.http.split(' ')
   const isRead = method === 'GET'
+  const isPage = operation.name.endsWith('.list')
   const missing = NOT_FOUND.flatMap(([name, code]) => (path.includes(name) ? [code] : []))
   const description = {
     ...operation,
     errors: [...missing, ...errors, ...(isRead ? ['invalid_request' as const] : [])],
     // Reports may take minutes, and have turns of their own in the library.
-    isInTurn: isRead && isReport !== true,
+    isInTurn: isRead && isReport !== true && (isPage ? ('page' as const) : true),
   }
   if (operation.isUpload) {
     const upload = uploads[operation.name as UploadName]
