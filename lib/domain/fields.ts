@@ -120,9 +120,11 @@ export function sentFields<P extends object>(parsed: P, input: object): Partial<
 function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
   const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
   const unknown = names.filter((name) => input[name] !== undefined)
+  if (unknown.length === 0) return []
   const known = Object.keys(fields)
+  const spellings = spellingsOf(known)
   return unknown.map((name) => {
-    const meant = spellingOf(name, known)
+    const meant = spellings.get(lettersOf(name))
     const message = meant
       ? `must be spelled ${meant}`
       : `is unknown. The fields are ${known.join(', ')}`
@@ -136,8 +138,9 @@ function unknownFields(input: JsonObject, fields: Fields, prefix: string): Error
  */
 export function assertSpelling(names: Iterable<string>, fields: readonly string[]): void {
   const problems: ErrorDetail[] = []
+  const spellings = spellingsOf(fields)
   for (const field of names) {
-    const meant = fields.includes(field) ? undefined : spellingOf(field, fields)
+    const meant = fields.includes(field) ? undefined : spellings.get(lettersOf(field))
     if (meant) problems.push({ field, code: 'unknown', message: `must be spelled ${meant}` })
   }
   const [first] = problems
@@ -147,15 +150,13 @@ export function assertSpelling(names: Iterable<string>, fields: readonly string[
   throw new TillError('invalid_request', text, problems)
 }
 
-/** The field that a name means in another spelling: with capitals, or without underscores. */
-function spellingOf(name: string, fields: readonly string[]): string | undefined {
-  const letters = lettersOf(name)
-  return fields.find((field) => field !== name && lettersOf(field) === letters)
+/** The fields by what their other spellings share: with capitals, or without underscores. */
+function spellingsOf(fields: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(fields.map((field) => [lettersOf(field), field]))
 }
 
-/** At most as many characters as a name has. */
 function lettersOf(name: string): string {
-  return name.length > 64 ? name : name.toLowerCase().replaceAll(/[-_ ]/g, '')
+  return name.toLowerCase().replaceAll(/[-_ ]/g, '')
 }
 
 /** Creates the error for mistakes in fields: a sentence for people, and details for programs. */

@@ -20,6 +20,8 @@ const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' as const }
 /** The calls that a session may make with the id of a project, a store or an item. */
 const operations: Record<string, Operation> = {
   'projects.get': ({ projects }, caller, { project }) => projects.get(caller, project),
+  'projects.hasUnconfirmedWebhook': ({ projects }, caller, { project }) =>
+    projects.hasUnconfirmedWebhook(caller, project),
   'projects.update': ({ projects }, caller, { project: id }) =>
     projects.update(caller, { id, name: 'Taken over', config: { webhook_secret: null } }),
   'stores.get': ({ stores }, caller, { store }) => stores.get(caller, store),
