@@ -44,7 +44,11 @@ const NOBODY: Naming = { project: 'prj_nobody', store: 'nobody', item: 'itm_nobo
 const WITHOUT_CALLER =
   /^accounts\.(create|get|list|all|ownerOf)$|authenticate$|^sessions\.(init|token|accessToken|isExpired)$/
 /** A session may ask for what its user owns. */
-const OF_SESSIONS = new Set([...Object.keys(operations), 'purchases.owned'])
+const OF_SESSIONS = new Set([
+  ...Object.keys(operations),
+  'purchases.owned',
+  'projects.hasUnconfirmedWebhook',
+])
 
 type Method = [name: string, call: (...args: unknown[]) => unknown]
 
