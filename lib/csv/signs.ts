@@ -20,6 +20,7 @@ export const SIGNS: ReadonlyMap<string, string> = new Map([
   ['₪', 'ILS'],
   ['円', 'JPY'],
   ['元', 'CNY'],
+  ['rp', 'IDR'],
   ['₫', 'VND'],
   ['r$', 'BRL'],
   ['us$', 'USD'],

@@ -12,7 +12,7 @@ export interface Money {
 
 const MONEY = /^(\D{0,12})(\d(?:[\d.,'’ \u00a0\u2009\u202f]{0,30}\d)?)(\D{0,12})$/
 const SIGN = /[-−+()\s\u00a0\u202f\u200e\u200f]/g
-const MARK = /^([a-z]{0,3}\p{Sc}|kr\.?|zł|tl|руб\.?|円|元|원|rs\.?|rm|kč|ft|lei)$/iu
+const MARK = /^([a-z]{0,3}\p{Sc}|kr\.?|zł|tl|руб\.?|円|元|원|rs\.?|rm|rp|kč|ft|lei)$/iu
 
 /** `KR-1001` and `RM1001` are ids, though kr and RM are money as well. */
 const ID = /^\p{L}{2,3}(-\d+|\d{4,})$/u

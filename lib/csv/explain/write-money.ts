@@ -4,6 +4,7 @@ import { countOf, type Draft, MAX_NAMED, orOf } from './draft.ts'
 import type { Ids, Row } from './ids.ts'
 import { currencyOf, currencyOfName } from './money.ts'
 import type { Statuses } from './statuses.ts'
+import type { Concept } from './words.ts'
 
 /** Writes the currency. Returns those of the amounts. */
 export function writeCurrency(
@@ -114,13 +115,15 @@ function writeUnit(
 /** Asks for the price if no column is named as one. */
 export function askPrice(draft: Draft, columns: readonly Column[]) {
   const hasCurrency = columns.some(({ kind }) => kind === 'currency')
-  const amounts = columns.filter(
-    (column) =>
-      !draft.uses.has(column) &&
-      (column.kind === 'money' || (hasCurrency && column.kind === 'count')),
-  )
+  const amounts = columns.filter((column) => {
+    const { kind, concepts, samples } = column
+    if (draft.uses.has(column)) return false
+    if (kind === 'money' || (hasCurrency && kind === 'count')) return true
+    const isNamed = ['total', 'amount', 'price'].some((each) => concepts.has(each as Concept))
+    return isNamed && samples.length > 0 && samples.every((cell) => /\d/.test(cell))
+  })
   if (amounts.length === 0) return
-  const question = `Which column is the amount paid for the row: ${orOf(amounts.slice(0, MAX_NAMED))}? No name says it.`
+  const question = `Which column is the amount paid for the row: ${orOf(amounts.slice(0, MAX_NAMED))}? The names do not say it.`
   draft.ask('columns.price', question, 'none: the purchases have no price')
 }
 
@@ -150,12 +153,13 @@ export function writeNegative(draft: Draft, { negative, rows, columns, ...sales 
     draft.remarks.push(remark)
   }
   const refunds = rows.filter((row) => statusOf(row) === 'refunded')
-  // In a file with the present statuses, a refunded sale has one row, and its amount is positive.
-  if (!ids || refunds.length === 0 || negative.length === 0) return
+  // A file with the present statuses has one row for a refunded sale, and a positive amount.
+  const hasEvents = negative.length > 0 || status?.column.concepts.has('type')
+  if (!ids || refunds.length === 0 || !hasEvents) return
   const idOf = (row: Row) => ids.columns.map(({ at }) => cellOf(row, at)).join('\0')
   const soldIds = new Set(sold.map(idOf))
   const own = refunds.filter((row) => !soldIds.has(idOf(row))).length
   if (own === 0) return
-  const question = `Are the rows with an amount below zero refunds (${negative.length.toLocaleString('en-US')})? Of the refunds, ${own.toLocaleString('en-US')} with an id of their own take back no sale.`
-  draft.ask('negative', question, 'refunded purchases')
+  const question = `Do refunds have ids of their own? ${countOf(own, 'refund')} of the file would take back no sale.`
+  draft.ask(unsaid.length > 0 ? 'negative' : 'statuses', question, 'refunded purchases')
 }
