@@ -1,6 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import { type Authority, assertAuthority, tokenRequired } from '../domain/authority.ts'
-import { parseObject } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
 import {
@@ -211,6 +211,11 @@ export function createSessions(context: Context): Sessions {
 
     async revoke(account, input, options) {
       assertAccount(account, 'tokens')
+      // Elsewhere null is a missing field, but here it may be a user whose id the caller did not find.
+      if ((input as { readonly user_id?: unknown })?.user_id === null) {
+        const reason = 'is null: leave it out to revoke the tokens of all users'
+        throw invalidField('user_id', 'invalid', reason)
+      }
       const { project_id, user_id = '' } = parseObject(input, revocationFields)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
