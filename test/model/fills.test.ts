@@ -190,8 +190,8 @@ const property = (open: Target['open']) =>
 
 /** More in memory, where they are cheaper. */
 const SEQUENCES: { readonly [storage: string]: number } = {
-  memory: soakOnly ? 100 : 300,
-  PostgreSQL: soakOnly ? 5 : 40,
+  memory: soakOnly ? 80 : 200,
+  PostgreSQL: soakOnly ? 5 : 25,
 }
 
 for (const { name, open } of await allTargets()) {

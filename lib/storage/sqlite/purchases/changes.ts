@@ -31,16 +31,18 @@ const CHANGING_IMPORTS = `(
 export const IF_APPLIED = `AND NOT EXISTS (
   SELECT 1 FROM ${CHANGING_IMPORTS} WHERE i.store = s.seq AND i.owner IS NULL)`
 
+const WAITING = 'c.purchase, c.status, c.filled, i.undoes'
 const FIND_CHANGES = `
-  SELECT c.purchase, i.undoes FROM ${CHANGING_IMPORTS} AND i.owner IS NULL
+  SELECT ${WAITING} FROM ${CHANGING_IMPORTS} AND i.owner IS NULL
   CROSS JOIN purchase_changes c ON c.import = i.seq LIMIT ?`
 const FIND_CHANGE = `
-  SELECT c.purchase, i.undoes FROM purchase_changes c JOIN imports i ON i.seq = c.import
+  SELECT ${WAITING} FROM purchase_changes c JOIN imports i ON i.seq = c.import
   WHERE i.owner IS NULL AND c.purchase = ?`
 const RECORD_CHANGE = `
   INSERT INTO status_changes (import, purchase, before, after, filled)
   SELECT c.import, p.seq, p.status, c.status, c.filled
   FROM purchase_changes c JOIN purchases p ON p.seq = c.purchase WHERE c.purchase = ?`
+const APPLY_STATUS = 'UPDATE purchases SET status = ? WHERE seq = ?'
 const APPLY_CHANGE = `
   UPDATE purchases AS p SET status = c.status, ${settingAll(columnAfter)}
   FROM purchase_changes c WHERE c.purchase = p.seq AND p.seq = ?`
@@ -101,10 +103,16 @@ const ADD_CHANGE = `
   ON CONFLICT (purchase) DO UPDATE SET ${NAMES.map((name) => `${name} = excluded.${name}`).join()}
   WHERE import = excluded.import`
 
-function* applyWaiting({ purchase, undoes }: Row): Program<void> {
-  if (undoes === null) yield* run(RECORD_CHANGE, purchase as number)
-  else yield* run(DELETE_USER_ENTRY, purchase as number)
-  yield* applyChange(purchase as number)
+/** Applies a change of a committed import. A short statement applies those that only change a status. */
+function* applyWaiting({ purchase, status, filled, undoes }: Row): Program<void> {
+  const seq = purchase as number
+  if (undoes === null) yield* run(RECORD_CHANGE, seq)
+  if (filled !== 0) {
+    if (undoes !== null) yield* run(DELETE_USER_ENTRY, seq)
+    return yield* applyChange(seq)
+  }
+  yield* run(APPLY_STATUS, status as number, seq)
+  yield* run(DELETE_CHANGE, seq)
 }
 
 /** Deletes the entry of a user that an undo removes. */
@@ -117,5 +125,7 @@ const DELETE_USER_ENTRY = `
 /** Moves a change into its purchase. */
 export function* applyChange(purchase: number): Program<void> {
   yield* run(APPLY_CHANGE, purchase)
-  yield* run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
+  yield* run(DELETE_CHANGE, purchase)
 }
+
+const DELETE_CHANGE = 'DELETE FROM purchase_changes WHERE purchase = ?'
