@@ -455,7 +455,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
       await goTo(page, '#/purchases?store=google-play', 'Purchases')
       await row(page, 'Purchases', /GPA\.\d{4}-\d{4}-\d{4}-\d{5}/).waitFor()
       await goTo(page, '#/player/player-1?store=demo', 'player-1')
-      await row(page, 'Owned items', /gold_100|potion|gems_80/).waitFor()
+      await row(page, 'Owned items', /100 Gold|Potion|80 Gems/).waitFor()
     },
   )
 
@@ -469,7 +469,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.doesNotMatch(await page.content(), /ak_/)
     await row(page, 'Account keys', /web server.*all.*never.*active/).waitFor()
     const added = page.getByRole('row', { name: /web server/ })
-    await use(added.getByRole('button', { name: 'Scopes' }))
+    await use(added.getByRole('button', { name: 'Change' }))
     for (const scope of KEY_SCOPES.filter((each) => each !== 'read')) {
       await page.getByLabel(`Scope ${scope}`).uncheck()
     }
