@@ -74,11 +74,23 @@ function keep({ accountKey, account_id }: Session, next: ManageClient): string {
   return account_id
 }
 
+/** The SKU maps of stores, which the browser keeps for the account until somebody signs out. */
+export const remembered = {
+  read: (store_id: string) => localStorage.getItem(mapKey(store_id)) ?? '',
+  write: (store_id: string, map: string) => localStorage.setItem(mapKey(store_id), map),
+}
+
+const MAPS = 'tillkit.skus'
+const mapKey = (store_id: string) => `${MAPS} ${sessionStorage.getItem(ACCOUNT)} ${store_id}`
+
 /** Forgets the key in all tabs, and loads the page anew: nothing of the account stays in memory. */
 export function signOut(): void {
   if (!mayLeave()) return
   const session = ownSession()
   if (session) tell({ lost: session.accountKey })
+  for (const key of Object.keys(localStorage)) {
+    if (key.startsWith(MAPS)) localStorage.removeItem(key)
+  }
   sessionStorage.removeItem(KEY)
   sessionStorage.removeItem(ACCOUNT)
   forgetPlace()

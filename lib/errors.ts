@@ -55,6 +55,9 @@ export interface ErrorDetail {
   readonly column?: string
   readonly code: string
   readonly message: string
+  /** Of `unknown_sku` in the management API: the SKU of the file, and how many rows have it. */
+  readonly sku?: string
+  readonly rows?: number
 }
 
 /** The maximum number of details in an error, by default. */

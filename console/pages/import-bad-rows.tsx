@@ -25,9 +25,9 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
           <Notice tone="bad" title="The file has mistakes. Nothing was stored">
             <p>{message}</p>
             <p>
-              Correct these rows in the file, and choose it again. For an unknown SKU, create the
-              item or choose a SKU map. The report has all mistakes that the server named, the table
-              the first {SHOWN}.
+              Correct these rows in the file, and choose it again. Choose an item for each unknown
+              SKU above. The report has all mistakes that the server named, the table the first{' '}
+              {SHOWN}.
             </p>
             <button type="button" onClick={() => downloadCsv(reportName(file), COLUMNS, mistakes)}>
               Download the report

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ImportFile, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
@@ -6,13 +7,14 @@ import { formatCount } from '../format.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Fields, parseJson, type Values } from '../parts/form.tsx'
-import { Failure, Loading, Notice } from '../parts/notice.tsx'
+import { detailsOf, Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { setUnsaved } from '../place.ts'
-import { client } from '../session.ts'
+import { client, remembered } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
 import { FileChoice } from './import-file.tsx'
+import { UnknownSkus } from './import-skus.tsx'
 import { Imports } from './imports.tsx'
 
 const PRESETS = [['', 'Recognize it by the header'] as const, ...Object.entries(PRESET_TITLES)]
@@ -37,8 +39,10 @@ const CSV = '.csv,.tsv,.txt,text/csv'
 
 /** The files that say how to read a file of purchases. */
 interface Helpers {
+  /** The text of a SKU map that was made on this page. */
+  readonly map?: string
   readonly skus?: File
-  readonly layout?: File
+  readonly layout?: File | undefined
 }
 
 /** The request under way or the last one. */
@@ -51,10 +55,14 @@ interface Progress {
   readonly done?: ImportResult
 }
 
-export function Import({ store: { store_id } }: { readonly store: Store }) {
+export function Import({ store }: { readonly store: Store }) {
+  const { store_id } = store
   const [file, setFile] = useState<File>()
   const [settings, setSettings] = useState<Values>({})
-  const [helpers, setHelpers] = useState<Helpers>({})
+  const [helpers, setHelpers] = useState<Helpers>(() => {
+    const map = remembered.read(store_id)
+    return map ? { map, skus: skuFile(map) } : {}
+  })
   const [progress, setProgress] = useState<Progress>({ step: 'check', sent: 0 })
   const controller = useRef<AbortController>(undefined)
 
@@ -112,7 +120,7 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
               prompt="choose a CSV file"
               accept={CSV}
               file={helpers.skus}
-              onChoose={(skus) => setHelpers({ ...helpers, skus })}
+              onChoose={(skus) => setHelpers({ layout: helpers.layout, skus })}
             />
             <FileChoice
               title="Layout"
@@ -140,7 +148,14 @@ export function Import({ store: { store_id } }: { readonly store: Store }) {
               store_id={store_id}
               error={send.error}
               run={send.run}
-            />
+            >
+              <UnknownSkus
+                store={store}
+                details={detailsOf(send.error)}
+                map={helpers.map ?? ''}
+                onMap={(map) => setHelpers({ ...helpers, map, skus: skuFile(map) })}
+              />
+            </Outcome>
           )}
           <button type="button" disabled={send.isRunning} onClick={() => setFile(undefined)}>
             Choose another file
@@ -181,11 +196,21 @@ interface OutcomeProps {
   readonly store_id: string
   readonly error: unknown
   readonly run: (file: File, step: Progress['step']) => void
+  /** Shown above the mistakes of a file. */
+  readonly children: ComponentChildren
 }
 
 /** The result of a check or an import, and the next step. */
-function Outcome({ progress: { step, checked, done }, file, store_id, error, run }: OutcomeProps) {
-  if (isBadFile(error)) return <BadRows error={error} file={file} />
+function Outcome({ progress, file, store_id, error, run, children }: OutcomeProps) {
+  const { step, checked, done } = progress
+  if (isBadFile(error)) {
+    return (
+      <>
+        {children}
+        <BadRows error={error} file={file} />
+      </>
+    )
+  }
   if (done) {
     return (
       <>
@@ -232,6 +257,10 @@ function Outcome({ progress: { step, checked, done }, file, store_id, error, run
       </button>
     </>
   )
+}
+
+function skuFile(map: string): File {
+  return new File([map], 'skus.csv')
 }
 
 /** Whether the server may have stored the rows: it was stopped, or its answer is lost. */

@@ -21,7 +21,7 @@ export function downloadCsv(
 }
 
 /** Quotes a cell. Guards one that a spreadsheet would run as a formula. */
-function formatCell(value: unknown = ''): string {
+export function formatCell(value: unknown = ''): string {
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   const guarded = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return `"${guarded.replaceAll('"', '""')}"`

@@ -89,7 +89,7 @@ interface SelectProps extends Pick<FieldProps, 'value' | 'onChange'> {
 }
 
 /** A list to choose from, which also has the chosen value if that is not among the options. */
-function Select({ value, options, onChange, attributes }: SelectProps) {
+export function Select({ value, options, onChange, attributes }: SelectProps) {
   const choices = new Map(options.map((each) => (typeof each === 'string' ? [each, each] : each)))
   if (!choices.has(value)) choices.set(value, value || '–')
   const choose = ({ currentTarget }: { readonly currentTarget: HTMLSelectElement }) => {

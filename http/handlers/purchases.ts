@@ -33,13 +33,50 @@ const MAX_MISTAKES = 1_000
 
 /**
  * `POST /stores/{store_id}/imports`: like `POST /purchases/import`, but the answer has all counts,
- * the totals, the ignored columns and the reasons of the rows that were passed over.
+ * the totals, the ignored columns and the reasons of the rows that were passed over. An error has
+ * each unknown SKU once.
  */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
   const { store_id } = call.params
-  const { dryRun, result } = await importForm(call, 'ManagedImportForm', store_id, managedReading)
-  const { import_id, ...counts } = result
-  return { body: { ...(!dryRun && { import_id }), ...counts } }
+  const unknown = createUnknownSkus()
+  const read = (fields: Upload['fields']) => {
+    return { ...managedReading(fields), onMistake: unknown.add }
+  }
+  try {
+    const { dryRun, result } = await importForm(call, 'ManagedImportForm', store_id, read)
+    const { import_id, ...counts } = result
+    return { body: { ...(!dryRun && { import_id }), ...counts } }
+  } catch (error) {
+    throw unknown.group(error)
+  }
+}
+
+/** Collects the SKUs without an item, to name each of them once instead of for each row. */
+function createUnknownSkus() {
+  const found = new Map<string, { readonly mistake: ErrorDetail; rows: number }>()
+  let total = 0
+  return {
+    add(mistake: ErrorDetail, sku?: string): void {
+      const known = sku === undefined ? undefined : found.get(sku)
+      if (sku === undefined || (!known && found.size >= MAX_MISTAKES)) return
+      total++
+      if (known) known.rows++
+      else found.set(sku, { mistake, rows: 1 })
+    },
+    /** The error of the import, with one detail for each SKU. */
+    group(error: unknown): unknown {
+      if (!(error instanceof TillError) || total === 0) return error
+      const skus = [...found].map(([sku, { mistake, rows }]) => ({ ...mistake, sku, rows }))
+      const others = error.details.filter(({ code }) => code !== 'unknown_sku')
+      const left = error.total - total
+      const named = `${skus.length} unknown ${skus.length === 1 ? 'SKU' : 'SKUs'} in ${total} ${total === 1 ? 'row' : 'rows'}`
+      const more = left === 0 ? '' : `, and ${left} other ${left === 1 ? 'mistake' : 'mistakes'}`
+      return new TillError(error.code, `${named}${more}`, [...skus, ...others], {
+        total: skus.length + left,
+        most: MAX_MISTAKES,
+      })
+    },
+  }
 }
 
 /** `POST /stores/{store_id}/explanations`: proposes a layout for the file of a form. */
@@ -74,7 +111,7 @@ function managedReading(fields: Upload['fields']) {
   return { priceUnit: parseUnit(fields), map: parseJson(fields, 'map'), maxMistakes: MAX_MISTAKES }
 }
 
-type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes'>
+type More = Pick<ImportRequest, 'map' | 'priceUnit' | 'maxMistakes' | 'onMistake'>
 
 /**
  * Imports the file of a form. `readMore` returns what only this form has. The library validates the

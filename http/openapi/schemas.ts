@@ -110,6 +110,8 @@ const detail = objectOf<ErrorDetail>({
   'column?': text,
   code: text,
   message: text,
+  'sku?': text,
+  'rows?': count,
 })
 
 const problem = {
