@@ -277,6 +277,8 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await row(page, 'Imports', /refunds\.csv.*purchased.*refunded/).waitFor()
     await follow('All purchases')
     await page.getByLabel('Status').selectOption('Refunded')
+    const status = page.locator('select[name="status"] option:checked', { hasText: 'Refunded' })
+    await status.waitFor({ state: 'attached' })
     // The rows after the header and the first go once the filter holds, which the export uses too.
     const others = row(page, 'Purchases', /./).nth(2)
     await others.waitFor({ state: 'detached' })
