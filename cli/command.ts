@@ -139,6 +139,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly logsWarnings?: boolean
   /** Whether the command needs no database. It then gets no `till` and no `storage`. */
   readonly needsNoDatabase?: boolean
+  /** The option without which the command needs no stored data. It then gets an empty database. */
+  readonly needsDatabaseFor?: string
   readonly options: O
   /** Resolves to the record to print; to nothing if it has printed its result. */
   run(invocation: Invocation<O>): Promise<unknown>

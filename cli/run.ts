@@ -38,9 +38,12 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const { options, operand, exposed } = parseArguments(command, args.slice(words), env)
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
-  const { [command.databaseOption ?? 'db']: db = 'tillkit.db' } = options as {
+  const { needsDatabaseFor } = command
+  const isEmpty = needsDatabaseFor !== undefined && options[needsDatabaseFor] === undefined
+  const { [command.databaseOption ?? 'db']: named = 'tillkit.db' } = options as {
     [name: string]: string
   }
+  const db = isEmpty ? 'memory:' : named
   const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
   const config = { ...set, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
   const output = createOutput(io, options.json === true)
@@ -58,7 +61,9 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   try {
     if (command.storesSecrets) await till.operator.assertSecretsOpen()
     assertChange(command, options)
-    const account = await findAccount(command, options, till)
+    const account = isEmpty
+      ? await till.accounts.create({ name: 'none' })
+      : await findAccount(command, options, till)
     const input = inputOf(command, options)
     const all = { ...given, options, input, till, account, storage, isNew }
     const invocation = all as unknown as Invocation

@@ -15,6 +15,7 @@ export const purchasesExplain = command({
   summary: 'Propose a layout for a file of any shop; import nothing',
   example: 'tillkit purchases explain orders.csv --store main --out shop.json',
   operand: 'FILE|-',
+  needsDatabaseFor: 'store',
   options: {
     ...STORE_OPTIONS,
     store: {

@@ -364,6 +364,18 @@ test('a file is explained, its layout written, and the file imported with it', a
   assert.match((await run('explain', file, '--out', file)).stderr, /would overwrite/)
 })
 
+test('a file is explained without a database, unless a store is named', async (t) => {
+  const { folder, write } = await setUp(t)
+  const file = write('orders.csv', 'Order;SKU;Date\nB-1;gold;13.05.2026\n')
+  const db = join(folder, 'missing.db')
+  const { code, stdout } = await tillkit(['purchases', 'explain', file, '--db', db])
+  assert.equal(code, 0)
+  assert.doesNotMatch(stdout, /of the store/)
+  assert.ok(!existsSync(db))
+  const named = await tillkit(['purchases', 'explain', file, '--db', db, '--store', 'main'])
+  assert.match(named.stderr, /Cannot open the database/)
+})
+
 test('without a layout to propose, the reason is given and the exit code is 1', async (t) => {
   const { folder, run, write } = await setUp(t)
   const out = join(folder, 'shop.json')

@@ -59,7 +59,10 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     ...(sku ? [] : [{ field: 'sku' as const, reason: NO_SKU }]),
     ...('dates' in times ? [] : [{ field: 'purchased_at' as const, reason: noTime(times) }]),
   ]
-  if (sku) writeSku(draft, sku, otherSku, table.rows.length - rowsWithSku.length)
+  if (sku) {
+    const empty = table.rows.length - rowsWithSku.length
+    writeSku(draft, sku, otherSku, { empty, items: shop.items })
+  }
   if (ids) writeIds(draft, ids)
   if ('dates' in times) writeTimes(draft, times)
   writeUser(draft, find('user_id'))

@@ -1,5 +1,5 @@
 import { excerpt } from '../../errors.ts'
-import type { Column } from './columns.ts'
+import type { Column, Items } from './columns.ts'
 import { countOf, type Draft, MAX_NAMED, namesOf, orOf } from './draft.ts'
 import type { Ids } from './ids.ts'
 import type { Statuses } from './statuses.ts'
@@ -13,13 +13,13 @@ export function writeSku(
   draft: Draft,
   { column, score }: Scored,
   other: Scored | undefined,
-  empty: number,
+  { empty, items }: { readonly empty: number; readonly items: Items },
 ) {
   draft.columns.sku = column.name
   const known = Math.round(column.skus * column.distinct)
   const seems = known > 0 ? `${known} of ${column.distinct} in the store` : 'SKUs of a vendor'
   draft.use('sku', column.names > column.skus ? 'names of items' : seems, [column])
-  if (known < column.distinct) {
+  if (known < column.distinct && items.skus.size > 0) {
     const remark = `Of ${countOf(column.distinct, 'SKU')} in ${column.name}, ${column.distinct - known} name no item of the store: import with --skus`
     draft.remarks.push(remark)
   }
