@@ -9,16 +9,10 @@ import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
 import { tillkit } from './support/cli.ts'
 import { temporaryFolder } from './support/folder.ts'
+import { blocksOf, shell } from './support/pages.ts'
 
 const readme = readFileSync('README.md', 'utf8')
 const { version, scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
-
-/** The code blocks of a page. */
-function blocksOf(page: string, language: string): string[] {
-  const found = [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, each]) => each === language)
-  assert.ok(found.length > 0, `there is no ${language}`)
-  return found.map(([, , code]) => code ?? '')
-}
 
 /** The code blocks under a heading of the README. */
 function blocksUnder(heading: string, language: string): string[] {
@@ -39,20 +33,6 @@ function freshClone(t: TestContext): string {
     )
   cpSync('.', clone, { recursive: true, filter: (path) => !isIgnored(basename(path)) })
   return clone
-}
-
-async function shell(script: string, cwd: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-    cwd,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  child.stdout.on('data', (chunk) => (output += chunk))
-  child.stderr.on('data', (chunk) => (output += chunk))
-  const [code] = await once(child, 'close')
-  assert.equal(code, 0, `${script}\n${output}`)
-  return output
 }
 
 async function linesUntil(child: ReturnType<typeof spawn>, last: string): Promise<string[]> {

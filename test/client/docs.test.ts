@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { createClient } from '../../client/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listen.ts'
+import { runPage } from '../support/pages.ts'
 import { startServer } from '../support/server.ts'
 
 const page = readFileSync('docs/client.md', 'utf8')
@@ -35,24 +35,12 @@ test('the examples of docs/client.md run as one program', async (t) => {
     YOUR_SERVER: issuerUrl,
   }
   const folder = temporaryFolder(t)
-  const urlOf = (name: string) => pathToFileURL(join(process.cwd(), 'dist/client', name)).href
-  const program = [...page.matchAll(/```js\n(.*?)```/gs)]
-    .map(([, code = '']) => code)
-    .join('\n')
-    .replaceAll("'tillkit/client'", `'${urlOf('index.js')}'`)
-    .replaceAll("'tillkit/client/manage'", `'${urlOf('manage.js')}'`)
-    .replaceAll("'purchases.csv'", JSON.stringify(join(folder, 'purchases.csv')))
-    .replace('console.log(bytes, total)', 'void [bytes, total]')
-    // `expression // → value` states the value of the expression.
-    .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
-  const start = "import assert from 'node:assert/strict'\nexport const asserted = { count: 0 }\n"
-  const values = Object.entries(constants).map(([k, v]) => `const ${k} = ${JSON.stringify(v)}\n`)
-  const file = join(folder, 'client.mjs')
-  writeFileSync(file, start + values.join('') + program)
+  const adapt = (code: string) =>
+    code
+      .replaceAll("'purchases.csv'", JSON.stringify(join(folder, 'purchases.csv')))
+      .replace('console.log(bytes, total)', 'void [bytes, total]')
 
-  const { asserted } = await import(pathToFileURL(file).href)
-
-  assert.equal(asserted.count, page.match(/ \/\/ → /g)?.length)
+  await runPage(page, { folder, adapt, constants })
 })
 
 test('docs/client.md names every option and every call', () => {

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { serveHere, tillkit } from './support/cli.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { blocksOf, runPage, shell } from './support/pages.ts'
+
+const page = readFileSync('docs/backend.md', 'utf8')
+
+test('the commands of docs/backend.md take a shop from nothing to a reconciliation', async (t) => {
+  const folder = temporaryFolder(t)
+  const [start = '', settings = '', ...steps] = blocksOf(page, 'sh')
+  const [master, create = '', serve = '', ...more] = start.trim().split('\n')
+  assert.equal(master, 'export TILLKIT_MASTER_KEY=$(openssl rand -hex 32)')
+  assert.deepEqual(more, [])
+  const env = { TILLKIT_MASTER_KEY: 'ab'.repeat(32) }
+  const wordsOf = (command: string) =>
+    command
+      .replace('shop.db', join(folder, 'shop.db'))
+      .replace('--port 8080', '--port 0 --log errors')
+      .split(' ')
+      .slice(1)
+  const created = await tillkit(wordsOf(create), { env })
+  const account_key = /ak_[\w-]+/.exec(created.stdout)?.[0] ?? assert.fail(created.stderr)
+  const [, ...options] = wordsOf(serve)
+  const { url } = await serveHere(t, options, env)
+  const set = settings
+    .replace('SERVER=http://127.0.0.1:8080', `SERVER=${url}`)
+    .replace('ACCOUNT_KEY=ak_…', `ACCOUNT_KEY=${account_key}`)
+
+  const script = [set, ...steps].join('\n')
+  // Curl ends with 0 after an error of the server.
+  const output = await shell(script.replaceAll('curl ', 'curl --fail-with-body '), folder, {})
+
+  const answers = [
+    '"store_id":"main"',
+    '"gold_100"',
+    '"sword"',
+    '"outcome":"added"',
+    '"outcome":"delivered"',
+    '"owned":\\[.*"gold_100"',
+    '"items":\\[.*"gold_100".*"sword"',
+    '"owned":\\[.*"gold_100"',
+    '"outcome":"refunded"',
+    '"added":1.*"skipped":1',
+    '"purchases":\\[.*"pi_2"',
+    '"transaction_id":"pi_2".*"outcome":"delivered"',
+    '"differences":\\[\\]',
+  ]
+  assert.match(output, new RegExp(answers.join('.*'), 's'))
+
+  const [verify = ''] = steps.filter((each) => each.startsWith('verify()'))
+  const [sign = ''] = steps.filter((each) => each.includes('sign()'))
+  const refusals = [
+    'sed s/499/1/ event.json > forged.json',
+    'refuse() { if verify "$@"; then exit 9; fi; }',
+    'refuse "$SIGNATURE" forged.json',
+    'refuse "t=1,v1=$(sign 1 event.json)" event.json',
+    'refuse "" event.json',
+    "refuse 'x[$(touch attack)]' event.json",
+    '[ ! -e attack ]',
+  ]
+  await shell([sign, verify, ...refusals].join('\n'), folder, {})
+})
+
+test('the program of docs/backend.md does the same embedded', async (t) => {
+  const folder = temporaryFolder(t)
+  const files = blocksOf(page, 'sh').join('')
+  const textOf = (file: string) =>
+    new RegExp(`cat > ${file} <<'END'\n(.*?)END\n`, 's').exec(files)?.[1] ?? assert.fail(file)
+  const PAYMENT_SECRET = 'whsec_example'
+  const BODY = textOf('event.json')
+  const sign = (time: number) =>
+    `t=${time},v1=${createHmac('sha256', PAYMENT_SECRET).update(`${time}.${BODY}`).digest('hex')}`
+  const now = Math.floor(Date.now() / 1000)
+  const SIGNATURE = sign(now)
+  writeFileSync(join(folder, 'payments.csv'), textOf('payments.csv'))
+
+  const program = await runPage(page, {
+    folder,
+    adapt: (code) => `${code}\nexport { till }\n`,
+    constants: { PAYMENT_SECRET, BODY, SIGNATURE },
+  })
+
+  t.after(() => program.till.close())
+  const accepts = (header: string, body = BODY) =>
+    program.isFromPaymentService(header, body, PAYMENT_SECRET)
+  assert.deepEqual(
+    [accepts(SIGNATURE), accepts(SIGNATURE, `${BODY} `), accepts(sign(now - 301)), accepts('')],
+    [true, false, false, false],
+  )
+  const refused = await program.receivePayment('t=1,v1=00', BODY, PAYMENT_SECRET)
+  assert.equal(refused, 400)
+})
