@@ -2,7 +2,8 @@
 // last test; and one that something keeps alive after it. scripts/compile.mjs adds it to each.
 import { after, beforeEach } from 'node:test'
 
-const END_MS = 30_000
+/** More than the time in which postgres.js gives up to connect: its timer goes on for so long. */
+const END_MS = 90_000
 
 let running = 'before the first test'
 let isWhole = false
