@@ -54,11 +54,17 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
 /** Collects the SKUs without an item, to name each of them once instead of for each row. */
 function createUnknownSkus() {
   const found = new Map<string, { readonly mistake: ErrorDetail; rows: number }>()
+  /** The other mistakes: those of the error may all be of unknown SKUs. */
+  const others: ErrorDetail[] = []
   let total = 0
   return {
     add(mistake: ErrorDetail, sku?: string): void {
-      const known = sku === undefined ? undefined : found.get(sku)
-      if (sku === undefined || (!known && found.size >= MAX_MISTAKES)) return
+      if (sku === undefined) {
+        if (others.length < MAX_MISTAKES) others.push(mistake)
+        return
+      }
+      const known = found.get(sku)
+      if (!known && found.size >= MAX_MISTAKES) return
       total++
       if (known) known.rows++
       else found.set(sku, { mistake, rows: 1 })
@@ -67,7 +73,6 @@ function createUnknownSkus() {
     group(error: unknown): unknown {
       if (!(error instanceof TillError) || total === 0) return error
       const skus = [...found].map(([sku, { mistake, rows }]) => ({ ...mistake, sku, rows }))
-      const others = error.details.filter(({ code }) => code !== 'unknown_sku')
       const left = error.total - total
       const named = `${skus.length} unknown ${skus.length === 1 ? 'SKU' : 'SKUs'} in ${total} ${total === 1 ? 'row' : 'rows'}`
       const more = left === 0 ? '' : `, and ${left} other ${left === 1 ? 'mistake' : 'mistakes'}`

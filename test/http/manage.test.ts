@@ -196,7 +196,7 @@ test('a project and a store are changed only while they have the ETag that was r
 
 test('an import that is refused names up to 1,000 mistakes, and stores nothing', async (t) => {
   const { asOwn } = await startManaged(t)
-  const rows = Array.from({ length: 1_500 }, (_, i) => `T-${i},nothing,2026-01-31T12:00:00Z\n`)
+  const rows = Array.from({ length: 1_500 }, (_, i) => `T-${i},nothing,never\n`)
   const csv = `transaction_id,sku,purchased_at\n${rows.join('')}`
   const reply = await asOwn('POST /manage/v1/stores/main/imports', { body: importForm(csv) })
   const { errors = [], detail } = assertProblem(reply, 400, 'invalid_purchases')
@@ -205,6 +205,23 @@ test('an import that is refused names up to 1,000 mistakes, and stores nothing',
   assert.deepEqual([errors[0]?.line, errors[999]?.line], [2, 1_001])
   const { imports } = (await asOwn('GET /manage/v1/stores/main/imports')).json<{ imports: [] }>()
   assert.equal(imports.length, 1)
+})
+
+test('an import names each unknown SKU once, with its rows', async (t) => {
+  const { asOwn } = await startManaged(t)
+  const rows = Array.from({ length: 1_500 }, (_, i) => `T-${i},new_${i % 2},2026-01-31T12:00:00Z\n`)
+  const csv = `transaction_id,sku,purchased_at\n${rows.join('')}T-x,new_0,never\n`
+  const reply = await asOwn('POST /manage/v1/stores/main/imports', { body: importForm(csv) })
+  const { errors = [], detail } = assertProblem(reply, 400, 'invalid_purchases')
+  assert.equal(detail, '2 unknown SKUs in 1500 rows, and 1 other mistake')
+  assert.deepEqual(
+    errors.map(({ line, code }) => [line, code]),
+    [
+      [2, 'unknown_sku'],
+      [3, 'unknown_sku'],
+      [1502, 'invalid'],
+    ],
+  )
 })
 
 test('keys tell which one is used', async (t) => {

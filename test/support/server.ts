@@ -273,7 +273,7 @@ function assertDetails(errors: readonly ProblemDetail[]): void {
   }
 }
 
-const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message']
+const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message', 'sku', 'rows']
 
 /** A connection on which a test can write bytes that no HTTP client would send. */
 export interface RawClient {
