@@ -252,10 +252,10 @@ export const operations = [
     'reconcilePurchases',
     'Reconciliation',
     {
-      scope: 'read',
+      scope: 'purchases',
       summary: "Compare the stored purchases with a vendor's file",
       description:
-        'Changes nothing without `cancel_missing`, which also needs the scope `purchases`. An incomplete file marks honest players: read `docs/purchases.md`.',
+        'Changes nothing without `cancel_missing`. An incomplete file marks honest players: read `docs/purchases.md`.',
       body: 'ReconcileForm',
       isUpload: true,
       isLong: true,

@@ -16,7 +16,7 @@ const OPERATIONS = operations.filter(({ scheme }) => scheme === 'accountKey')
 const OPEN = ['getAccount']
 
 /** Operations that write nothing, though they are no GET. */
-const READS = ['planCatalog', 'checkToken', 'explainFile', 'reconcilePurchases']
+const READS = ['planCatalog', 'checkToken', 'explainFile']
 
 const BOW = { name: 'bow', display_name: 'Bow', price: '99', type: 'consumable' }
 

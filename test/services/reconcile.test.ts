@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { createDemoStores } from '../../cli/serve/demo.ts'
 import { BUNDLE_ID, googlePlayReport, SKU_MAP } from '../../cli/serve/demo-shop.ts'
-import type { Account, Purchase, ReconcileRequest, Reconciliation } from '../../lib/index.ts'
+import type {
+  Account,
+  KeyScope,
+  Purchase,
+  ReconcileRequest,
+  Reconciliation,
+} from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { newPlace } from '../support/place.ts'
@@ -361,15 +367,17 @@ test('a cancellation needs a valid key at its commit, and an active store', asyn
 
 const slowFileOf = () => fileOf(HEADER, plain('T-2', day(12)))
 
-test('a key with the scope read compares, and cancels nothing', async () => {
+test('a key needs only the scope purchases', async () => {
   const shop = await createShop()
   const { till, account } = shop
   await importPlain(shop, plain('FAKE', day(10)))
-  const { account_key } = await till.accounts.addKey(account, { scopes: ['read'] })
-  const reader = { till, account: await till.accounts.authenticate(account_key) }
   const rows = [plain('T-2', day(12))]
-  assert.equal(shown(await reconcilePlain(reader, rows)).length, 2)
-  await assert.rejects(reconcilePlain(reader, rows, { cancel_missing: 1 }), {
+  const withScope = async (scope: KeyScope) => {
+    const { account_key } = await till.accounts.addKey(account, { scopes: [scope] })
+    return { till, account: await till.accounts.authenticate(account_key) }
+  }
+  assert.equal(shown(await reconcilePlain(await withScope('purchases'), rows)).length, 2)
+  await assert.rejects(reconcilePlain(await withScope('read'), rows), {
     code: 'insufficient_scope',
   })
 })

@@ -223,7 +223,7 @@ async function findMissing(
   const [from, to] = [period.from + MARGIN_MS, period.to - MARGIN_MS]
   if (from >= to) return 0
   const { storage, longCalls } = context
-  const read = verified(context, account, 'read', (page: Page) =>
+  const read = verified(context, account, 'purchases', (page: Page) =>
     storage.listPurchases(store, { from, to }, { ...page, examine: PAGE }),
   )
   let judged = 0

@@ -19,7 +19,7 @@ export async function reconcileFile(
   given: ReconcileRequest,
   options: CallOptions | undefined,
 ): Promise<Reconciliation> {
-  assertAccount(account, 'read')
+  assertAccount(account, 'purchases')
   assertCallOptions(options)
   const request = parseObject(given, reconcileFields)
   const store = await getNamedStore(context.storage, account, request.store_id)
@@ -27,7 +27,7 @@ export async function reconcileFile(
   const work = async () => {
     if (request.cancel_missing !== undefined) return cancelMissing(task, options)
     const { reconciliation } = await compare(task)
-    await verifyCaller(context, account, ['read'])
+    await verifyCaller(context, account, ['purchases'])
     return reconciliation
   }
   return context.reconciliations.run(account.account_id, work, { signal: request.signal })
@@ -43,7 +43,6 @@ async function cancelMissing(task: Task, options: CallOptions | undefined) {
   const { context, account, store, request } = task
   const { storage, now } = context
   const { account_id, store_id } = store
-  assertAccount(account, 'purchases')
   assertAuthority({ store }, { store_status: store.status })
   const import_id = createId('imp', now())
   const running = await afterImport(() => storage.openImport(store, import_id), request.signal)
@@ -59,7 +58,7 @@ async function cancelMissing(task: Task, options: CallOptions | undefined) {
       return { status: 'cancelled' as const, currency, rows: purchases, total: stored_total }
     })
     const authority = {
-      ...authorityOf(account, ['read', 'purchases']),
+      ...authorityOf(account, ['purchases']),
       store: { account_id, store_id },
     }
     const about = { action: 'purchases.reconcile', import_id, store, authority } as const
