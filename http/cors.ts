@@ -6,7 +6,7 @@ const REQUEST_HEADERS =
 const EXPOSED_HEADERS = [
   'ETag, Link, X-Request-Id, Retry-After',
   'Import-Id, Import-Rows, Import-Skipped, Import-Updated, Import-Repeated, Import-Passed-Over',
-  'RateLimit, RateLimit-Policy',
+  'RateLimit, RateLimit-Policy, Webhook-Status',
 ].join(', ')
 
 /** Seconds for which a browser may cache a preflight answer. Browsers may use less. */

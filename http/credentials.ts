@@ -77,7 +77,7 @@ export function accountKey(scope: KeyScope): Credential<Account> {
         ? hostAccount()
         : till.accounts.authenticate(keyOf(headers), { isForWrite: true, scope }),
     confirm: async (till, { 'x-account-key': account_key }) =>
-      account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
+      account_key === undefined || till.accounts.authenticate(account_key ?? undefined, { scope }),
   }
 }
 

@@ -85,8 +85,9 @@ export const handlers: Handlers = {
     return page
   },
   'tokens.issue': ({ till, caller, input, options }: ManageCall<NewToken>) => {
-    const { scopes = DEFAULT_SCOPES, ...rest } = input
-    return till.sessions.issue(caller, { ...rest, scopes }, options)
+    // A serializer may send null: the library's default would be all scopes.
+    const scopes = input.scopes ?? DEFAULT_SCOPES
+    return till.sessions.issue(caller, { ...input, scopes }, options)
   },
   'tokens.check': ({ till, caller, input }: ManageCall<TokenCheck>) =>
     till.sessions.check(caller, input),

@@ -80,7 +80,8 @@ test('a listed origin, or any with the asterisk, may call the routes for browser
         ...origin,
         'access-control-expose-headers':
           'ETag, Link, X-Request-Id, Retry-After, Import-Id, Import-Rows, Import-Skipped, ' +
-          'Import-Updated, Import-Repeated, Import-Passed-Over, RateLimit, RateLimit-Policy',
+          'Import-Updated, Import-Repeated, Import-Passed-Over, RateLimit, RateLimit-Policy, ' +
+          'Webhook-Status',
       }
       const title = `${method} ${path}`
       assert.deepEqual(corsOf(await preflight(path, method)), methods ? asked : {}, title)

@@ -76,6 +76,17 @@ test('the check of a token says nothing about that of another account', async (t
   assert.deepEqual(reply.json(), { active: false })
 })
 
+test('scopes that are null issue a token that reads items, and not one with all scopes', async (t) => {
+  const { till, send, account_key, project_id } = await serveShop(t, { options: { manage: true } })
+
+  const line = `POST /manage/v1/projects/${project_id}/tokens`
+  const reply = await send(line, { account_key, json: { user_id: 'ann', scopes: null } })
+
+  assert.equal(reply.status, 200, reply.text)
+  const { scopes } = await till.sessions.authenticate(reply.json<Issued>().token)
+  assert.deepEqual(scopes, ['items:read'])
+})
+
 test('an issued token names the wrong field', async (t) => {
   const { send, account_key, project_id } = await serveShop(t, { options: { manage: true } })
   const rows: [json: object, field: string][] = [

@@ -99,6 +99,18 @@ test('the transaction of a write refuses a key that has lost the scope meanwhile
   assert.equal(await entries(), before)
 })
 
+test('a key that has lost the scope meanwhile learns nothing from the error of its request', async (t) => {
+  const { send, keys } = await startShop(t, withOutdatedWrites)
+  const item = { ...BOW, store_id: 'none' }
+  const reply = await send('POST /api/v1/items', { account_key: keys.read as string, json: item })
+  assertProblem(reply, 401, 'insufficient_scope')
+})
+
+/** A storage that lets keys begin a write, as before another server has limited them. */
+function withOutdatedWrites(storage: Storage): Storage {
+  return { ...storage, stale: withOutdatedKeys(storage).stale }
+}
+
 /** A storage whose keys seem to have all scopes, as before another server has limited them. */
 function withOutdatedKeys(storage: Storage): Storage {
   const findAccountByKeyHash: Storage['findAccountByKeyHash'] = async (hash) => {

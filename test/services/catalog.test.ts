@@ -190,6 +190,27 @@ test('an export has the confirmed webhook_url, not the one that a session has se
   assert.deepEqual([url, is_signed, unconfirmed_url], [config.webhook_url, true, undefined])
 })
 
+test('an export has no webhook_url of a store that a key without admin has set', async () => {
+  const { till, account, exported } = await setup()
+  const { account_key } = await till.accounts.addKey(account, { scopes: ['catalog'] })
+  const editor = await till.accounts.authenticate(account_key)
+  const configOf = async () => JSON.parse(await exported()).stores[0].store_config
+  const before = await configOf()
+  const planted = {
+    ...before,
+    webhook_enabled: true,
+    webhook_url: 'https://evil.example/',
+    webhook_secret: 'planted',
+  }
+  await till.stores.update(editor, { store_id: 'main', store_config: planted })
+  assert.deepEqual(await configOf(), { ...before, webhook_enabled: true })
+
+  const own = { ...planted, webhook_url: 'https://shop.example/hook', webhook_secret: 's3cret' }
+  await till.stores.update(account, { store_id: 'main', store_config: own })
+  await till.stores.update(editor, { store_id: 'main', store_config: planted })
+  assert.deepEqual(await configOf(), { ...own, webhook_secret: { env: 'MAIN_WEBHOOK_SECRET' } })
+})
+
 test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))

@@ -5,7 +5,7 @@ import {
   type CatalogStore,
   secretReference,
 } from '../../domain/catalog.ts'
-import type { StoredEndpoint } from '../../domain/endpoint.ts'
+import { endpointIdOf } from '../../domain/endpoint.ts'
 import { invalidField, type JsonObject } from '../../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../../domain/item.ts'
 import { PROJECT_SECRETS } from '../../domain/project.ts'
@@ -50,11 +50,20 @@ export interface CatalogExport {
 export function createCatalog(context: Context): Catalogs {
   const { storage, longCalls, rowQuotas } = context
 
+  /** The config with the URL and secret that receive messages, not those that are unconfirmed. */
+  const confirmedConfig = async (config: JsonObject, endpoint_id: string): Promise<JsonObject> => {
+    const endpoint = await storage.findEndpoint(endpoint_id)
+    if (!endpoint) return config
+    const { url, secrets } = endpoint
+    const settings = { webhook_url: url || undefined, webhook_secret: secrets[0]?.secret }
+    const entries = Object.entries({ ...config, ...settings })
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+  }
+
   async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
     const project = await getNamedProject(storage, account, project_id, 'project_id')
     const { id, name, bundle_id, platform, status, dlscheme } = project
-    const endpoint = await storage.findEndpoint(id)
-    const confirmed = endpoint ? confirmedConfig(project.config, endpoint) : project.config
+    const confirmed = await confirmedConfig(project.config, id)
     const config = withReferences(confirmed, PROJECT_SECRETS, 'project')
     const fields = { id, name, bundle_id, platform, status, dlscheme, config }
     const described = fields satisfies Record<keyof CatalogProject, unknown>
@@ -65,7 +74,8 @@ export function createCatalog(context: Context): Catalogs {
     )
     for await (const store of recordsOf(listStores)) {
       const { store_id, store_type, is_sandbox, status } = store
-      const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
+      const confirmed = await confirmedConfig(store.store_config, endpointIdOf(store))
+      const store_config = withReferences(confirmed, STORE_SECRETS, store_id)
       const fields = { store_id, store_type, is_sandbox, status, store_config }
       const text = format(fields satisfies Record<StoreField, unknown>, 4)
       yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
@@ -134,13 +144,6 @@ function formatItem(item: Item): string {
 
 function format(value: object, indent: number): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)
-}
-
-/** The config with the URL and secret that receive messages, not those that a session has set. */
-function confirmedConfig(config: JsonObject, { url, secrets }: StoredEndpoint): JsonObject {
-  const settings = { webhook_url: url || undefined, webhook_secret: secrets[0]?.secret }
-  const entries = Object.entries({ ...config, ...settings })
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
 }
 
 function withReferences(config: JsonObject, names: readonly string[], owner: string): JsonObject {
