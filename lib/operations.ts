@@ -351,6 +351,8 @@ export const operations = [
     {
       scope: 'tokens',
       summary: 'Revoke all tokens of a project that were issued until now',
+      description: 'With a `user_id` in the body, revokes only those of this user.',
+      body: 'TokenRevocation',
       repeat: 'always',
     },
   ),

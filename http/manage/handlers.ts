@@ -91,19 +91,8 @@ export const handlers: Handlers = {
   },
   'tokens.check': ({ till, caller, input }: ManageCall<TokenCheck>) =>
     till.sessions.check(caller, input),
-  'tokens.revokeProject': async ({
-    till,
-    caller,
-    input: project_id,
-    options,
-  }: ManageCall<string>) => {
-    await till.sessions.revoke(caller, { project_id }, options)
-    return { project_id }
-  },
-  'tokens.revokeUser': async ({ till, caller, input, options }: ManageCall<TokenRevocation>) => {
-    await till.sessions.revoke(caller, input, options)
-    return input
-  },
+  'tokens.revokeProject': revokeTokens,
+  'tokens.revokeUser': revokeTokens,
   'catalog.export': ({ till, caller, input: project_id }: ManageCall<string>) =>
     till.catalog.export(caller, { project_id }),
   'catalog.plan': async ({ till, caller, input }: ManageCall<CatalogRequest>) =>
@@ -133,6 +122,11 @@ export const handlers: Handlers = {
   },
   'webhooks.deliveries': ({ till, caller, input }: ManageCall<WebhookLogQuery>) =>
     till.webhooks.log(caller, input),
+}
+
+async function revokeTokens({ till, caller, input, options }: ManageCall<TokenRevocation>) {
+  await till.sessions.revoke(caller, input, options)
+  return input
 }
 
 /** A catalog plan with only its first changes. Its counts include all changes. */

@@ -74,6 +74,7 @@ export const examples = {
   AccountKeyChange: { scopes: ['read'] },
   WebhookChange: { events: ['purchase.recorded', 'purchases.refunded'] },
   NewToken: { user_id: 'player-1', ttl_seconds: 3600 },
+  TokenRevocation: { user_id: 'player-1' },
   TokenCheck: { token: 'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl' },
   KeyRotation: { grace_period: 86_400_000 },
   ManagedStoreChange: { store_config: { currency: 'USD' } },

@@ -24,7 +24,12 @@ import {
   webhookChangeFields,
   webhookListFields,
 } from './query.ts'
-import { sessionFields, tokenCheckFields, tokenFieldsOverHttp } from './session.ts'
+import {
+  revocationFields,
+  sessionFields,
+  tokenCheckFields,
+  tokenFieldsOverHttp,
+} from './session.ts'
 import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'
 import { erasureFields } from './user.ts'
@@ -85,6 +90,7 @@ export function createManageSchemas() {
     AccountKeyChange: objectSchema(keyChangeFields),
     NewToken: objectSchema(tokenFieldsOverHttp),
     TokenCheck: objectSchema(tokenCheckFields),
+    TokenRevocation: objectSchema(revocationFields),
     ManagedStoreChange: objectSchema(storeChangeFields),
     ItemChange: objectSchema({ ...itemChangeFields, ...metadataAlias }),
     CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),

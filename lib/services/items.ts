@@ -226,7 +226,9 @@ export function createItems(context: Context): Items {
         throw invalidField(field, 'forbidden', 'is for accounts only')
       }
       if (name !== undefined) {
-        if (cursor !== undefined) throw invalidField('cursor', 'invalid', 'cannot go with name')
+        for (const [field, value] of Object.entries({ cursor, search })) {
+          if (value !== undefined) throw invalidField(field, 'invalid', 'cannot go with name')
+        }
         return findListed(caller, parsed, name)
       }
       const page = pageFor({ limit, cursor })

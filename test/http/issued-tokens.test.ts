@@ -87,6 +87,21 @@ test('scopes that are null issue a token that reads items, and not one with all 
   assert.deepEqual(scopes, ['items:read'])
 })
 
+test('a user_id in the body of a revocation ends the tokens of this user, not of the project', async (t) => {
+  const { till, account, send, token, account_key, project_id } = await serveShop(t, {
+    options: { manage: true },
+  })
+  const { token: own } = await till.sessions.issue(account, { project_id, user_id: 'ann' })
+  const revoke = (json: object) =>
+    send(`POST /manage/v1/projects/${project_id}/tokens/revoke`, { account_key, json })
+
+  assertProblem(await revoke({ user_id: null }), 400, 'invalid_request')
+  assert.deepEqual((await revoke({ user_id: 'ann' })).json(), { project_id, user_id: 'ann' })
+
+  await till.sessions.authenticate(token)
+  await assert.rejects(till.sessions.authenticate(own), { code: 'token_required' })
+})
+
 test('an issued token names the wrong field', async (t) => {
   const { send, account_key, project_id } = await serveShop(t, { options: { manage: true } })
   const rows: [json: object, field: string][] = [

@@ -181,3 +181,10 @@ test('the secrets of stores whose ids differ only in dots have variables of thei
     await assert.rejects(till.stores.create(account, store), { code: 'invalid_request' })
   }
 })
+
+test('a search beside a name is refused, because it would be ignored', async (t) => {
+  const { send, account_key } = await serveShop(t, { options: { manage: true } })
+  const line = 'GET /manage/v1/stores/main/items?name=gem&search=gold'
+  const problem = assertProblem(await send(line, { account_key }), 400, 'invalid_request')
+  assert.equal(problem.errors?.[0]?.field, 'search')
+})
