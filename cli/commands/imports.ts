@@ -42,7 +42,7 @@ export const importCommands = [
     operand: 'ID',
     options: {
       ...ACCOUNT_OPTION,
-      force: { help: 'remove rows too that a later import skipped as already present' },
+      force: { help: 'undo rows too that later imports or recordings repeat or fill' },
       yes: { help: 'do not ask; required without a terminal' },
     },
     async run({ till, account, operand: import_id, options, io }) {

@@ -119,7 +119,7 @@ const IMPORTS: readonly Step[] = [
     /An undo in the store main \(rows to remove: 2, .*: 1\): confirm it with/,
   ],
   [0, 'purchases import FOLDER/juni.csv --store main', /^skipped +1$/m],
-  [1, 'imports undo IMPORT --yes', /1 row of a later [\s\S]*: --force removes these rows/],
+  [1, 'imports undo IMPORT --yes', /1 row of a later [\s\S]*: --force undoes these rows too/],
   ...['', 'y\n', 'no\n'].map((typed): Step => {
     return [1, 'imports undo IMPORT --force', /Type yes to continue: /, { typed }]
   }),

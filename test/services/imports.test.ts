@@ -105,7 +105,7 @@ test('a later import, a repetition or a recorded purchase prevents the undo of a
   assert.equal((await entries()).length, count)
   assert.equal((await till.imports.get(account, again.import_id)).skipped, 2)
   await refuses(
-    /^2 rows of later imports .* repeat or fill rows of this import: force removes these rows$/,
+    /^2 rows of later imports .* repeat or fill rows of this import: force undoes these rows too$/,
   )
   assert.equal(await ids(), 'T-1,T-2')
   await undo(import_id, true)

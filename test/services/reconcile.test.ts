@@ -153,6 +153,18 @@ test('gifts, free and pending purchases and those near the ends are not judged',
   )
 })
 
+test('a stored purchase is not made a gift, and a gift gets no price: both said skipped or updated', async () => {
+  const { record } = await createPlayShop()
+  await record('PAID', day(15), { price: undefined })
+  const marked = record('PAID', day(15), { price: undefined, is_grant: true })
+  assert.match((await failureOf(marked)).message, /is_grant differs from the stored purchase/)
+  await record('GIFT', day(15), { price: undefined, is_grant: true })
+  const priced = record('GIFT', day(15), { price: 499 })
+  assert.match((await failureOf(priced)).message, /price differs from the stored purchase/)
+  const again = await record('GIFT', day(15), { price: undefined })
+  assert.deepEqual([again.outcome, again.purchase?.is_grant], ['skipped', true])
+})
+
 test('a row in any state proves that its purchase exists', async () => {
   const shop = await createPlayShop()
   const { record, reconcile } = shop

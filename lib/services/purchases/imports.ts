@@ -103,7 +103,7 @@ function refusalOf({ outcome, rows }: Refusal): TillError {
     rows === 1
       ? '1 row of a later import or recorded purchase repeats or fills a row of this import'
       : `${rows} rows of later imports or recorded purchases repeat or fill rows of this import`
-  const remedy = { field: 'force', code: 'required', message: 'removes these rows' }
+  const remedy = { field: 'force', code: 'required', message: 'undoes these rows too' }
   return refused(`${reason}: ${remedy.field} ${remedy.message}`, [remedy])
 }
 

@@ -201,7 +201,7 @@ export interface AdvancedRows {
  */
 export type RecordedRow =
   | RecordedPurchase
-  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField | 'is_grant' }
   /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }
 

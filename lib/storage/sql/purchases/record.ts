@@ -84,6 +84,8 @@ export function recordMethod(
     const known = { sku: stored.sku, is_erased: is_deleted !== null }
     const repeat = compareRepeat(PURCHASE_IDENTITIES.readInto(known, found), row)
     if (repeat.outcome === 'conflict') return repeat
+    if (row.is_grant && !stored.is_grant) return { outcome: 'conflict', field: 'is_grant' }
+    if (stored.is_grant && row.price) return { outcome: 'conflict', field: 'price' }
     if (repeat.outcome === 'skipped') {
       yield* noteRepeat(store, found)
       return { outcome: 'skipped', purchase: stored }
