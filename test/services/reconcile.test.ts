@@ -144,13 +144,27 @@ test('gifts, free and pending purchases and those near the ends are not judged',
   const rows = [...ENDS, play('GPA.T', day(9), 'Charged', '0.00')]
   assert.deepEqual(shown(await reconcile(rows)), ['missing_in_file 1: EARLY: USD 499 0'])
   const narrow = await reconcile(ENDS, { from: day(1), to: day(2) })
-  assert.deepEqual([narrow.judged, narrow.to, shown(narrow)], [0, `${day(1)}T10:00:00.001Z`, []])
+  assert.deepEqual([narrow.judged, narrow.to, shown(narrow)], [0, `${day(2)}T00:00:00.000Z`, []])
   const { purchases } = await till.purchases.list(account, { store_id: 'play' })
   const granted = purchases.filter(({ is_grant }) => is_grant)
   assert.deepEqual(
     granted.map(({ transaction_id }) => transaction_id),
     ['GIFT'],
   )
+})
+
+test('a narrowed period ends where the caller says: it ended at the last sale in it', async () => {
+  const shop = await createPlayShop()
+  const { record, reconcile } = shop
+  await recordEnds(shop)
+  await record('FORGED', day(20))
+  const rows = [...ENDS, play('GPA.T', day(9))]
+  const narrow = { from: day(5), to: day(25) }
+  const found = await reconcile(rows, narrow)
+  assert.deepEqual([found.from, found.to], [`${day(5)}T00:00:00.000Z`, `${day(25)}T00:00:00.000Z`])
+  assert.deepEqual(shown(found)[0], 'missing_in_file 1: FORGED: USD 499 0')
+  const none = failureOf(reconcile(ENDS, narrow))
+  assert.match((await none).message, /file has no sale in the period/)
 })
 
 test('a stored purchase is not made a gift, and a gift gets no price: both said skipped or updated', async () => {

@@ -109,6 +109,7 @@ function createComparer(
   let layout: Layout | undefined
   let first = Number.POSITIVE_INFINITY
   let last = Number.NEGATIVE_INFINITY
+  let hasSale = false
 
   const isInPeriod = ({ purchased_at }: NewPurchase) => purchased_at >= from && purchased_at < to
 
@@ -117,11 +118,12 @@ function createComparer(
     const { row, stored, is_deleted } = matched
     const occurrence = ids.addRow(row)
     if (occurrence === 'other_time') return true
-    if (!isInPeriod(row)) return false
     if (row.status === 'purchased') {
       first = Math.min(first, row.purchased_at)
       last = Math.max(last, row.purchased_at)
+      hasSale ||= isInPeriod(row)
     }
+    if (!isInPeriod(row)) return false
     if (occurrence === 'repeated' || is_deleted) return false
     if (stored) {
       for (const kind of kindsOf(matched, occurrence === 'new', layout)) {
@@ -153,10 +155,11 @@ function createComparer(
     async finish() {
       return { ...NOTHING, conflicts: [], unknown: [] }
     },
-    /** The period of the file. Throws if it has no sale in the given one. */
+    /** The period of the file, narrowed by the given one. Throws if it has no sale in the given one. */
     period(): Period {
-      if (first > last) throw invalidField('file', 'invalid', 'has no sale in the period')
-      return layout?.setsPeriod ? { from: first, to: last + 1 } : { from, to }
+      if (!hasSale) throw invalidField('file', 'invalid', 'has no sale in the period')
+      if (!layout?.setsPeriod) return { from, to }
+      return { from: Math.max(from, first), to: Math.min(to, last + 1) }
     },
   }
 }
