@@ -25,6 +25,7 @@ import { ITEM } from './item.ts'
 import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
 import { status } from './status.ts'
 import { STORE_TYPES, storeId } from './store.ts'
+import { hasOtherUrl } from './webhook-settings.ts'
 
 const FIXED = 'It never changes.'
 const LEFT_OUT = 'A field that is left out stays as it is.'
@@ -280,11 +281,8 @@ export function resolveSecrets(
 ): JsonObject | undefined {
   if (!config) return undefined
   const resolved = { ...config }
-  // See `replaceConfig`.
   const isForOtherUrl = (name: string) =>
-    name === 'webhook_secret' &&
-    Object.hasOwn(stored, name) &&
-    config.webhook_url !== stored.webhook_url
+    name === 'webhook_secret' && Object.hasOwn(stored, name) && hasOtherUrl(config, stored)
   for (const name of names) {
     const reference = config[name]
     if (reference === undefined || reference === null) continue

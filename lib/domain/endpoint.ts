@@ -10,7 +10,10 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly endpoint_id: string
   /** The confirmed URL; '' if there is none. */
   readonly url: string
-  /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
+  /**
+   * The secrets that sign its messages, newest first. Empty if the messages are unsigned. A project
+   * without a URL keeps its secrets in such a record, for its stores: see `isShown`.
+   */
   readonly secrets: readonly EndpointSecret[]
   /** The URL and secret that wait for a confirmation: see `mayActivateWebhooks`. */
   readonly unconfirmed?: UnconfirmedConfig
@@ -43,6 +46,7 @@ export interface EndpointSecret {
 
 /** The webhook settings in the configuration of a project or store. */
 export interface EndpointConfig {
+  /** '' if a project has only a secret. */
   readonly url: string
   readonly secret?: unknown
 }
@@ -67,9 +71,15 @@ export function endpointConfigOf(record: Project | Store): EndpointConfig | unde
   const config = 'store_id' in record ? record.store_config : record.config
   const { webhook_enabled, webhook_url, webhook_secret } = config
   if ('store_id' in record && webhook_enabled !== true) return undefined
-  if (typeof webhook_url !== 'string') return undefined
+  const url = typeof webhook_url === 'string' ? webhook_url : ''
   const hasSecret = typeof webhook_secret === 'string' || isObject(webhook_secret)
-  return { url: webhook_url, ...(hasSecret && { secret: webhook_secret }) }
+  if (url === '' && ('store_id' in record || !hasSecret)) return undefined
+  return { url, ...(hasSecret && { secret: webhook_secret }) }
+}
+
+/** Whether an endpoint has a URL, confirmed or not. Others only keep what the account has set. */
+export function isShown({ url, unconfirmed }: StoredEndpoint): boolean {
+  return url !== '' || unconfirmed !== undefined
 }
 
 /** A URL and secret that the account has not confirmed. */
@@ -89,31 +99,42 @@ interface EndpointConfigChange {
   isSame(one: unknown, other: unknown): boolean
 }
 
-/** Returns the endpoint after a change of the webhook settings; undefined if there is none then. */
+/**
+ * Returns the endpoint after a change of the webhook settings; undefined if there is none then. Only
+ * an account changes the secrets: they also sign the messages of stores.
+ */
 export function changeEndpoint(
   current: StoredEndpoint | undefined,
   owner: EndpointOwner,
   { before, after, mayActivate, now, isSame }: EndpointConfigChange,
 ): StoredEndpoint | undefined {
   const known = current ?? newEndpoint(owner)
-  const isKept =
-    before?.url === after?.url && (after === undefined || isSame(before?.secret, after.secret))
+  const isUrlKept = (before?.url ?? '') === (after?.url ?? '')
+  const isSecretKept = isSame(before?.secret, after?.secret)
+  const isKept = isUrlKept && isSecretKept
   if (!mayActivate) {
     if (isKept) return current
     // Does not stop the account's endpoint either: anyone with the public key can get a session.
     const { unconfirmed: _, ...confirmed } = known
-    // Keeps the selection of events, which only the account sets.
-    if (!after) return known.url === '' && !known.events ? undefined : confirmed
+    if (!after?.url) return unlessEmpty(confirmed)
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
     return { ...known, ...stopped_at, unconfirmed: { ...after, set_at: now } }
   }
-  if (before?.url === after?.url) {
-    // The account changed something other than the URL. An unconfirmed URL stays unconfirmed, and a
-    // URL whose removal is unconfirmed stays active.
-    if (!after) return current
-    if (known.url !== after.url) return { ...known, unconfirmed: { ...after, set_at: now } }
+  if (!after?.url) {
+    // A URL whose removal is unconfirmed stays active.
+    if (isKept) return current
+    const isProject = owner.store_id === ''
+    const rest = isUrlKept
+      ? known
+      : { ...newEndpoint(owner), secrets: isProject ? known.secrets : [] }
+    const { secrets } = rest
+    if (isSecretKept) return unlessEmpty(rest)
+    return unlessEmpty({ ...rest, secrets: withSecret(secrets, after?.secret, now, isSame) })
   }
-  if (!after) return undefined
+  // The account changed something other than the URL. An unconfirmed URL stays unconfirmed.
+  if (isUrlKept && known.url !== after.url) {
+    return { ...known, unconfirmed: { ...after, set_at: now } }
+  }
   if (!isKept || !current) return withConfig(known, after, now, isSame)
   // The text of the secret is the same. If it was encrypted again, stores the new ciphertext.
   const [newest, ...replaced] = current.secrets
@@ -127,7 +148,27 @@ export function changeEndpoint(
 
 function newEndpoint(owner: EndpointOwner): StoredEndpoint {
   const endpoint_id = endpointIdOf(owner)
-  return { endpoint_id, ...owner, url: '', secrets: [], state: 'unconfirmed', due_at: 0 }
+  const stopped = { state: 'unconfirmed', stopped_at: 0, due_at: 0 } as const
+  return { endpoint_id, ...owner, url: '', secrets: [], ...stopped }
+}
+
+/** Keeps an endpoint without a URL only for its secrets or its selection of events. */
+function unlessEmpty(endpoint: StoredEndpoint): StoredEndpoint | undefined {
+  return isShown(endpoint) || endpoint.secrets.length > 0 || endpoint.events ? endpoint : undefined
+}
+
+/** Replaces the newest secret, which then still signs for a while. */
+function withSecret(
+  current: readonly EndpointSecret[],
+  secret: unknown,
+  now: number,
+  isSame: EndpointConfigChange['isSame'],
+): readonly EndpointSecret[] {
+  const [newest] = current
+  if (secret === undefined) return []
+  if (!newest) return [{ secret }]
+  if (isSame(newest.secret, secret)) return current
+  return [{ secret }, { secret: newest.secret, until: now + OVERLAP_MS }]
 }
 
 /**
@@ -145,12 +186,8 @@ export function withConfig(
   // account removes the secret. Otherwise it would send its messages unsigned.
   const isStopped = kept.state === 'paused' || (kept.reason === 'secret' && secret === undefined)
   const active = isStopped ? kept : activated(kept)
-  const newest = url === current.url ? current.secrets[0] : undefined
-  if (secret === undefined) return { ...active, url, secrets: [] }
-  if (!newest) return { ...active, url, secrets: [{ secret }] }
-  if (isSame(newest.secret, secret)) return { ...active, url, secrets: current.secrets }
-  const replaced = { secret: newest.secret, until: now + OVERLAP_MS }
-  return { ...active, url, secrets: [{ secret }, replaced] }
+  const secrets = url === current.url || current.url === '' ? current.secrets : []
+  return { ...active, url, secrets: withSecret(secrets, secret, now, isSame) }
 }
 
 export function stopEndpoint(

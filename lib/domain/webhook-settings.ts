@@ -75,9 +75,14 @@ export const webhookSecret = withSchema<string>(
   },
 )
 
+/** Whether a configuration has another `webhook_url` than the stored one. */
+export function hasOtherUrl(sent: JsonObject, stored: JsonObject): boolean {
+  return sent.webhook_url !== undefined && sent.webhook_url !== stored.webhook_url
+}
+
 /**
  * Returns the configuration that replaces `stored`: `sent`, and the stored secrets that it lacks.
- * Drops a stored `webhook_secret` if `webhook_url` changes, and a secret that is `null` in `sent`.
+ * Drops a stored `webhook_secret` for a new `webhook_url`, and a secret that is `null` in `sent`.
  * `name` is the field of the configuration. Throws `invalid_request` for a bad new `webhook_url`.
  */
 export function replaceConfig(
@@ -88,7 +93,7 @@ export function replaceConfig(
 ): JsonObject {
   const kept = secrets.filter((key) => Object.hasOwn(stored, key)).map((key) => [key, stored[key]])
   const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
-  if (sent.webhook_url !== stored.webhook_url) {
+  if (hasOtherUrl(sent, stored)) {
     const problems: ErrorDetail[] = []
     optional(webhookUrl)(sent.webhook_url, `${name}.webhook_url`, problems)
     if (problems.length > 0) throw invalidFields(problems)

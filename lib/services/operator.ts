@@ -275,7 +275,9 @@ export function createOperator(context: Context): Operator {
         await updateConfigured(context, account, 'secrets.seal', record, seal, options)
         sealed++
       }
-      for await (const endpoint of recordsOf((page) => storage.listEndpoints({}, page))) {
+      for await (const endpoint of recordsOf((page) =>
+        storage.listEndpoints({ all: true }, page),
+      )) {
         const renew = (current: StoredEndpoint) => renewEndpoint(sealer, current)
         if (!isSameJson(renew(endpoint), endpoint)) {
           await storage.updateEndpoint(endpoint.endpoint_id, renew)

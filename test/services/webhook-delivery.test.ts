@@ -8,6 +8,7 @@ import { outboxOf } from '../support/storage/holding.ts'
 import {
   bodies,
   DAY,
+  type Hooks,
   idOf,
   type Messages,
   OK,
@@ -434,22 +435,7 @@ test('an endpoint with a selection of events receives only these, and each test'
 test('a store without a secret signs with the confirmed secret of its project', async (hooks) => {
   const { till, account, project, token } = hooks
   const { id } = project
-  const store_config = { webhook_enabled: true, webhook_url: `${URL}/store` }
-  await till.stores.update(account, { store_id: 'main', store_config })
-  const ofStore = async (name: string) => {
-    await hooks.newItem(name)
-    let message: OutgoingMessage | undefined
-    await eventuallyHolds(async () => {
-      const messages = await hooks.claim()
-      await hooks.settle(messages, OK)
-      const isOwn = ({ url, body }: OutgoingMessage) =>
-        url === store_config.webhook_url && JSON.parse(body).data.item?.name === name
-      message ??= messages.find(isOwn)
-      assert.ok(message)
-    })
-    const signatures = String(message?.headers['webhook-signature'] ?? '').split(' ')
-    return signatures.filter(Boolean).length
-  }
+  const ofStore = await signedStore(hooks)
   const setSecret = (webhook_secret: string | null) =>
     till.projects.update(account, { id, config: { webhook_url: URL, webhook_secret } })
 
@@ -465,6 +451,69 @@ test('a store without a secret signs with the confirmed secret of its project', 
   assert.equal((await till.webhooks.get(account, `${id}/main`)).is_signed, false)
   assert.equal(await ofStore('four'), 0)
 })
+
+test('a store signs with the secret of a project without a URL, and after the URL is removed', async (hooks) => {
+  const { till, account, token, endpoint_id: id } = hooks
+  const ofStore = await signedStore(hooks)
+  const set = (config: { webhook_url?: string; webhook_secret?: string | null }) =>
+    till.projects.update(account, { id, config })
+  const isSigned = async () => (await till.webhooks.get(account, `${id}/main`)).is_signed
+
+  await set({}) // removes the URL
+  assert.equal(await ofStore('one'), 1)
+  const { endpoints } = await till.webhooks.list(account)
+  assert.deepEqual(
+    endpoints.map(({ store_id }) => store_id),
+    ['main'],
+  )
+  await assert.rejects(till.webhooks.get(account, id), { code: 'webhook_not_found' })
+
+  const session = await till.sessions.authenticate(token)
+  await till.projects.update(session, { id, config: { webhook_secret: 'x' } })
+  await till.projects.update(session, { id, config: { webhook_secret: null } })
+  await till.projects.update(session, { id, config: { webhook_url: URL, webhook_secret: 'x' } })
+  await till.projects.update(session, { id, config: {} })
+  assert.equal(await ofStore('two'), 1)
+
+  await set({ webhook_secret: 'second' })
+  assert.equal(await ofStore('three'), 2) // a replaced secret overlaps
+  await set({ webhook_url: URL, webhook_secret: 'second' })
+  assert.equal((await till.webhooks.get(account, id)).lag, 0) // begins anew
+  assert.equal(await ofStore('four'), 2)
+
+  await set({})
+  await set({ webhook_secret: null })
+  assert.equal(await isSigned(), false)
+  await set({ webhook_secret: 'third' })
+  assert.equal(await isSigned(), true)
+  const other = { name: 'Other', bundle_id: 'com.other', platform: 'ios' as const }
+  const config = { webhook_secret: 'fourth' }
+  const { id: project_id } = await till.projects.create(account, { ...other, config })
+  const store_config = { webhook_enabled: true, webhook_url: URL }
+  const store = { project_id, store_id: 'other', store_type: 'web' as const, store_config }
+  await till.stores.create(account, store)
+  assert.equal((await till.webhooks.get(account, `${project_id}/other`)).is_signed, true)
+})
+
+/** Gives the store a URL. The result counts the signatures of the store's message about a new item. */
+async function signedStore({ till, account, newItem, claim, settle }: Hooks) {
+  const store_config = { webhook_enabled: true, webhook_url: `${URL}/store` }
+  await till.stores.update(account, { store_id: 'main', store_config })
+  return async (name: string) => {
+    await newItem(name)
+    let message: OutgoingMessage | undefined
+    await eventuallyHolds(async () => {
+      const messages = await claim()
+      await settle(messages, OK)
+      const isOwn = ({ url, body }: OutgoingMessage) =>
+        url === store_config.webhook_url && JSON.parse(body).data.item?.name === name
+      message ??= messages.find(isOwn)
+      assert.ok(message)
+    })
+    const signatures = String(message?.headers['webhook-signature'] ?? '').split(' ')
+    return signatures.filter(Boolean).length
+  }
+}
 
 test('a session does not change the selection of events', async (hooks) => {
   const { till, account, project, endpoint_id, token } = hooks

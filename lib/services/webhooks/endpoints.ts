@@ -67,8 +67,8 @@ function webhookPlace(owner: EndpointOwner): string {
 }
 
 /**
- * The endpoint whose secrets sign the messages of an endpoint: that of its project, if a store has no
- * secret of its own. Its unconfirmed secret signs nothing.
+ * The endpoint whose secrets sign the messages of an endpoint: that of its project, with or without a
+ * URL, if a store has no secret of its own. Its unconfirmed secret signs nothing.
  */
 export async function signerOf(
   storage: Pick<Storage, 'findEndpoint'>,

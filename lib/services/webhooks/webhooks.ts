@@ -1,6 +1,12 @@
 import type { Account } from '../../domain/account.ts'
 import type { AuditAction } from '../../domain/audit.ts'
-import { activated, type StoredEndpoint, stopEndpoint, withConfig } from '../../domain/endpoint.ts'
+import {
+  activated,
+  isShown,
+  type StoredEndpoint,
+  stopEndpoint,
+  withConfig,
+} from '../../domain/endpoint.ts'
 import { actionsOf } from '../../domain/event.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
@@ -91,7 +97,7 @@ export function createWebhooks(context: Context): Webhooks {
     assertAccount(account, 'admin')
     const isText = typeof endpoint_id === 'string' && endpoint_id.length <= 255
     const endpoint = isText ? await storage.findEndpoint(endpoint_id) : undefined
-    if (endpoint?.account_id === account.account_id) return endpoint
+    if (endpoint?.account_id === account.account_id && isShown(endpoint)) return endpoint
     throw notFound()
   }
 

@@ -246,6 +246,8 @@ export interface Erasure {
 export interface EndpointsOf {
   readonly account_id?: string | undefined
   readonly project_id?: string | undefined
+  /** Also lists those that have no URL, confirmed or not. */
+  readonly all?: true
 }
 
 export interface EndpointMove {

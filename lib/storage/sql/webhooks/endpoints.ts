@@ -25,11 +25,14 @@ export function* writeEndpoints(sql: Dialect, writes: readonly EndpointWrite[]):
     const changed = change(current)
     if (changed === current) continue
     yield* verifyAuthority(sql, authority)
-    if (!changed) {
-      yield* run('DELETE FROM webhook_messages WHERE endpoint_id = ?', endpoint_id)
-      yield* run('DELETE FROM webhook_endpoints WHERE endpoint_id = ?', endpoint_id)
-    } else if (current) yield* writeEndpoint(changed)
-    else {
+    if (changed && current && (changed.url === '') === (current.url === '')) {
+      yield* writeEndpoint(changed)
+      continue
+    }
+    // An endpoint begins anew with its first URL, and keeps no messages without a URL.
+    yield* run('DELETE FROM webhook_messages WHERE endpoint_id = ?', endpoint_id)
+    yield* run('DELETE FROM webhook_endpoints WHERE endpoint_id = ?', endpoint_id)
+    if (changed) {
       yield* insert(ENDPOINTS, changed)
       yield* moveEndpoint(sql, endpoint_id, { to: 'newest' })
     }
@@ -106,10 +109,11 @@ export function* measureLag(
   return { count: Math.min(count, most), examined, cursor, ...(at && { at }) }
 }
 
-export function* listEndpoints({ account_id, project_id }: EndpointsOf, page: Page) {
+export function* listEndpoints({ account_id, project_id, all: isAll }: EndpointsOf, page: Page) {
   const owners = { 'e.account_id': account_id, 'e.project_id': project_id }
   const given = Object.entries(owners).filter(([, value]) => value !== undefined)
-  const condition = given.map(([name]) => `${name} = ? AND`).join(' ')
+  const isListed = isAll ? '' : " (e.url <> '' OR e.unconfirmed IS NOT NULL) AND"
+  const condition = given.map(([name]) => `${name} = ? AND`).join(' ') + isListed
   const values = given.map(([, value]) => value as string)
   const list = `
     SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e WHERE ${condition} e.endpoint_id > ?
