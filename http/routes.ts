@@ -123,8 +123,8 @@ export const routes = [
       id: 'updateProject',
       summary: 'Change the project of the token',
       description:
-        'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If ' +
-        'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
+        'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. ' +
+        'Without `webhook_secret`, it keeps the stored secret, unless it has a new `webhook_url`.',
       body: 'ProjectChange',
       answer: 'Project',
       headers: ['Webhook-Status'],

@@ -117,7 +117,7 @@ const projectFields = {
   dlscheme: optional(note(FIXED, text(0, 255))),
   /**
    * Replaces the whole `config`. In place of each secret, it has a `SecretReference`. Secrets that
-   * are left out are kept, except `webhook_secret` if `webhook_url` changes.
+   * are left out are kept, except `webhook_secret` if there is a new `webhook_url`.
    */
   config: optional(
     configOf(PROJECT_SECRETS, { allowed_currencies: { type: 'array', items: currency.schema } }),

@@ -100,7 +100,7 @@ export const projectChangeFields = {
   platform: optional(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
   /**
    * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
-   * `webhook_url` changes. If it is `null`, the stored one is removed.
+   * there is a new `webhook_url`. If it is `null`, the stored one is removed.
    */
   config: optional(config(changedConfigKeys)),
 }

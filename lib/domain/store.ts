@@ -136,7 +136,7 @@ function fieldsOfChange(type: StoreType) {
     status: optional(status),
     /**
      * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
-     * only if `webhook_url` is the same. `null` removes a secret.
+     * unless there is a new `webhook_url`. `null` removes a secret.
      */
     store_config: optional(config({ ...keys, ...changed })), // `changeStore` checks a new URL
   }
@@ -149,7 +149,7 @@ export const storeChangeFields = {
   ...fieldsOfChange('custom'),
   store_config: optional(
     note(
-      'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
+      'Replaces the stored object. Secrets that are not in the new object stay, but a new `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
       freeForm,
     ),
   ),

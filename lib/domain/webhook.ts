@@ -42,7 +42,7 @@ export interface WebhookEndpoint {
   readonly unconfirmed_at?: string
   /**
    * Whether messages are signed: with the endpoint's `webhook_secret`, or for a store without one with
-   * that of its project's endpoint.
+   * that of its project.
    */
   readonly is_signed: boolean
   /** Set if only a server with `--webhook-allow-private` sends to the `url`. */
