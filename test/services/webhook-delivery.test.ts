@@ -1,6 +1,12 @@
 // run: early, soak
 import assert from 'node:assert/strict'
-import { createTill, type OutgoingMessage, type WebhookEventType } from '../../lib/index.ts'
+import {
+  copyStorage,
+  createMemoryStorage,
+  createTill,
+  type OutgoingMessage,
+  type WebhookEventType,
+} from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { importRefunds } from '../support/refunds.ts'
@@ -494,6 +500,28 @@ test('a store signs with the secret of a project without a URL, and after the UR
   await till.stores.create(account, store)
   assert.equal((await till.webhooks.get(account, `${project_id}/other`)).is_signed, true)
 })
+
+test(
+  'the secret of a project without a URL is copied, and encrypted with a new master key',
+  async (hooks) => {
+    const { storage, clock, newItem, configure } = hooks
+    await signedStore(hooks)
+    await configure({})
+    await newItem('gem')
+    const copied = createMemoryStorage()
+    await copyStorage(storage, copied)
+    const newest = Buffer.alloc(32, 2)
+    const open = (keys: readonly Uint8Array[]) =>
+      createTill({ storage: copied, now: clock.now, masterKeys: keys })
+
+    await open([newest, ...masterKeys]).operator.sealSecrets()
+
+    const { messages } = await outboxOf(open([newest])).claim()
+    assert.deepEqual(typesOf(messages), ['item.created'])
+    assert.match(messages[0]?.headers['webhook-signature'] ?? '', /^v1,/)
+  },
+  { masterKeys },
+)
 
 /** Gives the store a URL. The result counts the signatures of the store's message about a new item. */
 async function signedStore({ till, account, newItem, claim, settle }: Hooks) {
