@@ -246,9 +246,12 @@ test('secrets of a lost master key are listed, and dropped after a confirmation'
 })
 
 /** A command line with all required options, on a database. */
-function argumentsOf({ name, operand, options, databaseOption = 'db' }: Command, db: string) {
+function argumentsOf(command: Command, db: string) {
+  const { name, operand, options, databaseOption = 'db', needsDatabaseFor } = command
   const values: Record<string, string> = { to: 'memory:', before: '2024-01-01', out: `${db}.out` }
-  const required = Object.entries(options).filter(([, spec]) => spec.required)
+  const required = Object.entries(options).filter(
+    ([option, spec]) => spec.required || option === needsDatabaseFor,
+  )
   const given = required.flatMap(([option, { choices = ['x'] }]) =>
     option === databaseOption ? [] : [`--${option}`, values[option] ?? choices[0] ?? ''],
   )
