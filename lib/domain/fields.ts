@@ -125,9 +125,7 @@ function unknownFields(input: JsonObject, fields: Fields, prefix: string): Error
   const spellings = spellingsOf(known)
   return unknown.map((name) => {
     const meant = spellings.get(lettersOf(name))
-    const message = meant
-      ? `must be spelled ${meant}`
-      : `is unknown. The fields are ${known.join(', ')}`
+    const message = meant ? spelled(meant) : `is unknown. The fields are ${known.join(', ')}`
     return { field: prefix + name, code: 'unknown', message }
   })
 }
@@ -141,7 +139,7 @@ export function assertSpelling(names: Iterable<string>, fields: readonly string[
   const spellings = spellingsOf(fields)
   for (const field of names) {
     const meant = fields.includes(field) ? undefined : spellings.get(lettersOf(field))
-    if (meant) problems.push({ field, code: 'unknown', message: `must be spelled ${meant}` })
+    if (meant) problems.push({ field, code: 'unknown', message: spelled(meant) })
   }
   const [first] = problems
   if (!first) return
@@ -153,6 +151,10 @@ export function assertSpelling(names: Iterable<string>, fields: readonly string[
 /** The fields by what their other spellings share: with capitals, or without underscores. */
 function spellingsOf(fields: readonly string[]): ReadonlyMap<string, string> {
   return new Map(fields.map((field) => [lettersOf(field), field]))
+}
+
+function spelled(meant: string): string {
+  return `must be spelled ${meant}`
 }
 
 function lettersOf(name: string): string {
@@ -368,15 +370,22 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
 }
 
 /**
- * A rule for a free-form object. Checks the values of the given keys and allows other keys. Leaves out
+ * A rule for a free-form object. Checks the values of the given keys and allows other keys, but not a
+ * given key in another spelling: a secret would be stored as a value that others may read. Leaves out
  * a given key that is null, unless its rule is one of `orNull`.
  */
 export function config(keys: Fields): Rule<JsonObject> {
   const schema = { ...freeForm.schema, ...objectSchema(keys) }
+  const spellings = spellingsOf(Object.keys(keys))
   return withSchema(schema, (value, field, problems) => {
     const before = problems.length
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
+    for (const key of Object.keys(object)) {
+      const meant = Object.hasOwn(keys, key) ? undefined : spellings.get(lettersOf(key))
+      if (!meant) continue
+      problems.push({ field: `${field}.${key}`, code: 'unknown', message: spelled(meant) })
+    }
     const nulls: string[] = []
     for (const [key, check] of Object.entries(keys)) {
       if (!Object.hasOwn(object, key)) continue

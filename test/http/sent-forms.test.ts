@@ -188,3 +188,20 @@ test('a search beside a name is refused, because it would be ignored', async (t)
   const problem = assertProblem(await send(line, { account_key }), 400, 'invalid_request')
   assert.equal(problem.errors?.[0]?.field, 'search')
 })
+
+test('a secret of a configuration in another spelling is refused, because others could read it', async (t) => {
+  const { send, account_key, token, project_id: id } = await serveShop(t)
+  const project = { id, config: { webhookSecret: 's3cret' } }
+  const store = { project_id: id, store_type: 'custom', store_config: { 'API-Key': 's3cret' } }
+  for (const [line, parts, field, meant] of [
+    ['PUT /api/v1/projects', { token, json: project }, 'config.webhookSecret', 'webhook_secret'],
+    ['POST /api/v1/stores', { account_key, json: store }, 'store_config.API-Key', 'api_key'],
+  ] as const) {
+    const problem = assertProblem(await send(line, parts), 400, 'invalid_request')
+    assert.deepEqual(problem.errors, [
+      { field, code: 'unknown', message: `must be spelled ${meant}` },
+    ])
+  }
+  const own = { id, config: { custom_settings: { webhookSecret: 1 }, other: 2 } }
+  assert.equal((await send('PUT /api/v1/projects', { token, json: own })).status, 200)
+})

@@ -257,7 +257,7 @@ export function assertProblem(reply: Reply, status: number, code: string): Probl
     code,
     request_id: reply.headers.get('x-request-id'),
   })
-  for (const text of [rest.title, rest.detail]) assert.match(text, /^[A-Z\d]|^[$a-z_.[\]\d]+ /)
+  for (const text of [rest.title, rest.detail]) assert.match(text, /^[A-Z\d]|^[$\w.[\]-]+ /)
   assert.match(problem.request_id, /^[\w-]{1,64}$/)
   if (errors) assertDetails(errors)
   return problem
