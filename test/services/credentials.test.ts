@@ -165,7 +165,7 @@ describe('a replaced public key', () => {
   test('has a grace period of one day by default, and of whole milliseconds up to 30 days', async (t) => {
     const { till, clock, account, project } = await newPlace(t).shop()
     const { id, public_key } = project
-    for (const gracePeriod of [-1, 30 * 86_400_000 + 1, 1.5, '60000', null]) {
+    for (const gracePeriod of [-1, 30 * 86_400_000 + 1, 1.5, '60000']) {
       const rotation = till.projects.rotateKey(account, { id, grace_period: gracePeriod } as never)
       await assert.rejects(rotation, { code: 'invalid_request' })
     }

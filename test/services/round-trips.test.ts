@@ -82,14 +82,20 @@ test('a recording that fills values takes no more round trips than one that adva
     (transaction_id: string, values: object = {}) =>
     () =>
       till.purchases.record(account, { ...sale, transaction_id, ...values })
-  for (const id of ['a', 'b', 'c']) await record(id, { status: 'pending' })()
-  await record('a')()
+  let tries = 0
+  // Again, when a version check has fallen into one of the counts.
+  await eventuallyHolds(async () => {
+    const [first, one, two] = [`a${tries}`, `b${tries}`, `c${tries}`]
+    tries += 1
+    for (const id of [first, one, two]) await record(id, { status: 'pending' })()
+    await record(first)()
 
-  const advance = await countOf(record('b'))
-  const fill = await countOf(record('b', { user_id: 'ann', price: '499' }))
-  const both = await countOf(record('c', { user_id: 'ann', price: '499' }))
+    const advance = await countOf(record(one))
+    const fill = await countOf(record(one, { user_id: 'ann', price: '499' }))
+    const both = await countOf(record(two, { user_id: 'ann', price: '499' }))
 
-  assert.deepEqual([fill.roundTrips, both.roundTrips], [advance.roundTrips, advance.roundTrips])
+    assert.deepEqual([fill.roundTrips, both.roundTrips], [advance.roundTrips, advance.roundTrips])
+  })
 })
 
 test('a store of another project takes the same statements and rows as an unknown store', async (t) => {
