@@ -148,6 +148,7 @@ export function changeEndpoint(
 
 function newEndpoint(owner: EndpointOwner): StoredEndpoint {
   const endpoint_id = endpointIdOf(owner)
+  // `stopped_at`: holds no audit entries back from an archive.
   const stopped = { state: 'unconfirmed', stopped_at: 0, due_at: 0 } as const
   return { endpoint_id, ...owner, url: '', secrets: [], ...stopped }
 }

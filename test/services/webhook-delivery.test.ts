@@ -501,6 +501,35 @@ test('a store signs with the secret of a project without a URL, and after the UR
   assert.equal((await till.webhooks.get(account, `${project_id}/other`)).is_signed, true)
 })
 
+test('a project with only a secret does not hold back an archive', async (hooks, t) => {
+  const { till, account, clock, newItem, configure } = hooks
+  await configure({})
+  await newItem('gem')
+  clock.pass(DAY)
+  await hooks.archive(t, 3_600_000)
+  const left = await collect(till.operator.allAudit({ account_id: account.account_id }))
+  assert.ok(left.every(({ action }) => action !== 'item.create'))
+})
+
+test('a key without the scope admin changes nothing about what signs for stores', async (hooks) => {
+  const { till, account, endpoint_id: id, configure } = hooks
+  const { account_key } = await till.accounts.addKey(account, { scopes: ['catalog'] })
+  const limited = await till.accounts.authenticate(account_key)
+  await signedStore(hooks)
+  const isSigned = async () => (await till.webhooks.get(account, `${id}/main`)).is_signed
+  const set = (webhook_secret: string | null) =>
+    till.projects.update(limited, { id, config: { webhook_secret } })
+  await configure({})
+  await set(null)
+  assert.equal(await isSigned(), true)
+  await configure({ webhook_secret: 'mine' })
+  await configure({ webhook_secret: null })
+  await set('theirs')
+  assert.equal(await isSigned(), false)
+  await configure({ currency: 'USD' })
+  assert.equal(await isSigned(), false)
+})
+
 test(
   'the secret of a project without a URL is copied, and encrypted with a new master key',
   async (hooks) => {
