@@ -186,13 +186,20 @@ function GrantButton({ store, user_id }: { readonly store: Store; readonly user_
         // The same input has the same id, so that a second click grants nothing again.
         const transaction_id = `grant-${idempotencyKey}`
         const { sku, quantity, purchased_at } = typed
-        const grant = { store_id, user_id, transaction_id, sku, quantity, purchased_at }
-        return client.purchases.record(grant)
+        return client.purchases.record({
+          store_id,
+          user_id,
+          transaction_id,
+          sku,
+          quantity,
+          purchased_at,
+          is_grant: true,
+        })
       }}
     >
       <p>
-        Records a purchase without a price in {store_id}. The player owns the item at once, and
-        webhooks tell your game. Mark it as refunded to take it back.
+        Records a gift in {store_id}: a purchase without a price. The player owns the item at once,
+        and webhooks tell your game. Mark it as refunded to take it back.
       </p>
     </FormButton>
   )

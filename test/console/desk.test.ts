@@ -189,12 +189,16 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
       await page.getByRole('table', { name: 'Purchases' }).waitFor()
       await press('Grant')
       const dialog = page.getByRole('dialog')
-      await dialog.getByText(/Records a purchase without a price in demo/).waitFor()
+      await dialog.getByText(/Records a gift in demo/).waitFor()
       await dialog.getByLabel('Item', { exact: true }).selectOption('Dragon Skin')
       await press('Grant the item')
       const granted = page.getByRole('link', { name: /^grant-/ })
       await use(granted)
       await page.getByText('not delivered yet').waitFor()
+      // Without this mark, a reconciliation took it for a purchase that the vendor never charged.
+      const query = { store_id: 'demo', user_id: 'player-3', newest_first: true }
+      const { purchases } = await till.purchases.list(account, query)
+      assert.equal(purchases[0]?.is_grant, true)
       await press('Deliver')
       await dialog.getByText(/Give the player 1 skin_dragon yourself/).waitFor()
       await press('Mark as delivered')
