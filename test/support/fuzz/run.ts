@@ -102,11 +102,12 @@ function assertAgreement({ id, body: documented }: Operation, { body }: FuzzRequ
   assert.deepEqual(refused, [], 'the document allows what is refused')
 }
 
-/** Without the fields that are null, which count as absent. */
-function withoutNulls(value: unknown): unknown {
+/** Without the fields that are null, which count as absent, also inside of `levels` fields. */
+function withoutNulls(value: unknown, levels = 2): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  if (levels < 0) return value
   const fields = Object.entries(value).filter(([, each]) => each !== null)
-  return Object.fromEntries(fields.map(([name, each]) => [name, withoutNulls(each)]))
+  return Object.fromEntries(fields.map(([name, each]) => [name, withoutNulls(each, levels - 1)]))
 }
 
 function parse(text: string): unknown {
