@@ -223,6 +223,16 @@ test('an import whose rows a recording filled is undone only by force', async ()
   assert.deepEqual(await shop.owned(), [])
 })
 
+test('rows that repeated a purchase before an undo removed it do not count for its next import', async () => {
+  const shop = await setUp()
+  const { import_id } = await shop.import([BARE])
+  await shop.import([BARE])
+  await shop.undo(import_id, true)
+  const next = await shop.import([FULL])
+  await shop.undo(next.import_id)
+  assert.deepEqual(await collect(shop.till.purchases.all(shop.account, MAIN)), [])
+})
+
 test('a later row that repeats a filled value is skipped for the import that filled it', async () => {
   const shop = await setUp()
   await shop.import([BARE])
@@ -243,6 +253,19 @@ test('a status change by a later import does not keep a fill from being undone',
   assert.equal((await failureOf(shop.undo(pending.import_id, true))).code, 'undo_refused')
   await shop.undo(fill.import_id)
   assert.deepEqual(await shop.purchase(), EMPTY)
+})
+
+test('a refund that repeats a filled value does not count, and fills it again after the undo', async () => {
+  const shop = await setUp()
+  await shop.import([BARE])
+  const fill = await shop.import([`T-1,gold,${AT},,499,USD,,`])
+  const refund = `T-1,gold,${AT},,499,USD,refunded,`
+  await shop.import([refund])
+  await shop.undo(fill.import_id)
+  assert.deepEqual(await shop.purchase(), { ...EMPTY, status: 'refunded' })
+  assert.equal((await shop.import([refund])).updated, 1)
+  const amount = { price: 499, currency: 'USD' }
+  assert.deepEqual(await shop.purchase(), { ...EMPTY, ...amount, status: 'refunded' })
 })
 
 test('an erased user is never filled, and an erasure reaches a filled user', async () => {

@@ -277,7 +277,11 @@ export function createOracle() {
         purchases.delete(id)
         if (erased.has(id)) deleted.add(id)
         if (deliveries.get(id) === false) deliveries.delete(id)
-        for (const other of batches) other.changes = other.changes.filter((each) => each.id !== id)
+        // What a later import did to this purchase is no part of another one with the same id.
+        for (const other of batches) {
+          other.changes = other.changes.filter((each) => each.id !== id)
+          other.repeated.delete(id)
+        }
       }
       for (const { id, before, after, filled } of batch.changes) {
         const stored = purchases.get(id)
