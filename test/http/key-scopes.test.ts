@@ -227,6 +227,41 @@ test('a key gets nothing through HEAD, an ETag, a cursor or the idempotency key 
   assert.equal(hook.json<{ state: string }>().state, 'unconfirmed')
 })
 
+test('a key without admin leaves no webhook in a store where somebody turns webhooks on later', async (t) => {
+  const { send, shop, keys } = await startShop(t)
+  const as = (scope: KeyScope, store_config: object, store_id = 'main') =>
+    send(`PATCH /manage/v1/stores/${store_id}`, {
+      account_key: keys[scope] as string,
+      json: { store_config },
+    })
+  const planted = { webhook_url: 'https://evil.example/', webhook_secret: 'planted' }
+  const { project_id } = shop
+  const json = { project_id, store_id: 'other', store_type: 'web', store_config: planted }
+  const account_key = keys.catalog as string
+  const refused = [
+    await as('catalog', planted),
+    await as('catalog', { webhook_secret: 'planted' }),
+    await send('POST /manage/v1/stores', { account_key, json }),
+    await send(`POST /manage/v1/projects/${project_id}/catalog/apply`, {
+      account_key,
+      json: { catalog: { stores: [{ store_id: 'main', store_config: planted }] } },
+    }),
+  ]
+  for (const reply of refused) {
+    const { errors = [] } = assertProblem(reply, 400, 'invalid_request')
+    assert.match(errors[0]?.message ?? '', /must be true, because the key lacks the scope admin/)
+  }
+
+  const waiting = await as('catalog', { ...planted, webhook_enabled: true })
+  assert.equal(waiting.status, 200, waiting.text)
+  const off = await as('catalog', { webhook_url: planted.webhook_url, webhook_enabled: false })
+  assertProblem(off, 400, 'invalid_request')
+  const hook = await send(`GET /manage/v1/webhooks/${encodeURIComponent(`${project_id}/main`)}`, {
+    account_key: keys.admin as string,
+  })
+  assert.equal(hook.json<{ state: string }>().state, 'unconfirmed')
+})
+
 test('the tokens of a key with tokens do nothing that the key may not', async (t) => {
   const { send, shop, keys } = await startShop(t)
   const { project_id } = shop

@@ -7,7 +7,7 @@ import {
   endpointIdOf,
   type StoredEndpoint,
 } from '../../domain/endpoint.ts'
-import { isSameJson } from '../../domain/fields.ts'
+import { invalidField, isSameJson } from '../../domain/fields.ts'
 import type { Storage } from '../../storage/port.ts'
 import { authorityOf, type Caller, mayActivateWebhooks } from '../access.ts'
 import type { Context } from '../context.ts'
@@ -24,20 +24,18 @@ export function endpointWrites(
   before: SecretHolder | undefined,
   after: SecretHolder,
 ): EndpointWrite[] {
-  if (
-    before
-      ? isSameJson(secretsOf(before).config, secretsOf(after).config)
-      : !endpointConfigOf(after)
-  )
-    return []
-  const { owner } = secretsOf(after)
+  if (before && isSameJson(secretsOf(before).config, secretsOf(after).config)) return []
   const mayActivate = mayActivateWebhooks(caller)
+  const { owner } = secretsOf(after)
+  const isSame = sameSecret(context, owner)
+  if (!mayActivate && owner.store_id !== '') assertConfirmable(before, after, isSame)
+  if (!before && !endpointConfigOf(after)) return []
   const change = {
     before: before && endpointConfigOf(before),
     after: endpointConfigOf(after),
     mayActivate,
     now: context.now(),
-    isSame: sameSecret(context, owner),
+    isSame,
   }
   return [
     {
@@ -46,6 +44,26 @@ export function endpointWrites(
       change: (current) => changeEndpoint(current, owner, change),
     },
   ]
+}
+
+/**
+ * A store whose webhooks are off has no endpoint that waits for a confirmation. So a caller who may
+ * not activate webhooks leaves no URL or secret there: who turns them on would confirm both.
+ */
+function assertConfirmable(
+  before: SecretHolder | undefined,
+  after: SecretHolder,
+  isSame: (one: unknown, other: unknown) => boolean,
+): void {
+  const is = secretsOf(after).config
+  const was = before ? secretsOf(before).config : {}
+  const isEmpty = is.webhook_url === undefined && is.webhook_secret === undefined
+  if (is.webhook_enabled === true || isEmpty) return
+  const isKept = was.webhook_enabled !== true && was.webhook_url === is.webhook_url
+  if (isKept && isSame(was.webhook_secret, is.webhook_secret)) return
+  const message =
+    'must be true, because the key lacks the scope admin: its webhook_url waits for a confirmation'
+  throw invalidField('store_config.webhook_enabled', 'required', message)
 }
 
 /**
