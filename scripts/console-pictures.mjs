@@ -33,7 +33,7 @@ const pages = {
   items: ['items?store=demo', '100 Gold'],
   item: [`items/${shop.item_id}`, 'History'],
   import: ['import?store=google-play', 'refunds.csv'],
-  player: ['player/player-3?store=demo', 'Owns in'],
+  player: ['player/player-3?store=demo', 'Refunded'],
   projects: ['projects', BUNDLE_ID],
   project: [`projects/${shop.project_id}`, 'Edit'],
   store: ['stores/demo', 'Edit'],
