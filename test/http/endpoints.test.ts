@@ -254,11 +254,14 @@ test('the ten endpoints', async (t) => {
   }
 })
 
+/** As a word only, because the letters may stand in a random key. */
+const A_WORD_OF_SQL = /\bSQL(ITE|ite|STATE)?(_|\b)/
+
 /** Sends the requests of rows to a server. Judges each answer by what is true for all of them. */
 function sendTo({ send, log }: TestServer, shop: Shop): Send {
   const { account_key, public_key, token } = shop
   const secrets = [account_key, ...Object.values(SECRETS)]
-  const inNoAnswer = [...secrets, '"null"', ':null', 'stack', 'node_modules', 'SQL']
+  const inNoAnswer = [...secrets, '"null"', ':null', 'stack', 'node_modules']
   const inNoProblem = [token, public_key, 'just-sent', '"items"', '"session"']
   const inNoLog = [...secrets, public_key, token, 'just-sent', 'Potion', 'New Game', 'T-1']
   return async (endpoint, call) => {
@@ -272,6 +275,7 @@ function sendTo({ send, log }: TestServer, shop: Shop): Send {
     for (const each of forbidden.filter((each) => !isEcho(answer, each))) {
       assert.ok(!shown.includes(each), `shows ${each}`)
     }
+    assert.doesNotMatch(shown, A_WORD_OF_SQL)
     const logged = JSON.stringify(log.splice(0))
     for (const each of inNoLog) assert.ok(!logged.includes(each), `logs ${each}`)
     return answer
