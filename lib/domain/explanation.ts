@@ -1,12 +1,12 @@
 import type { PurchaseField } from './purchase.ts'
 
-/** What a column of a file seems to be. */
+/** The likely meaning of a column. */
 export interface ExplainedColumn {
   /** The name, cut to 64 characters. */
   readonly column: string
   /** The field that the layout reads from it. */
   readonly field?: PurchaseField
-  /** What its cells are, for people: `date, DD/MM/YYYY`. */
+  /** The kind of its cells, for people: `date, DD/MM/YYYY`. */
   readonly seems: string
   /** Up to three different cells, cut to 40 characters. */
   readonly samples: readonly string[]
@@ -17,13 +17,13 @@ export interface Question {
   /** The key of the layout, or the field, that the answer is about. */
   readonly about: string
   readonly question: string
-  /** What stands in the layout. */
+  /** The answer in the layout. */
   readonly default: string
 }
 
-/** What `explain` says of a file, without the layout that it proposes. */
+/** The findings of `explain` about a file, without the layout that it proposes. */
 export interface ExplainedFile {
-  /** What reads the file: the name of a preset, `canonical`, or the proposed `layout`. */
+  /** The format that reads the file: a preset's name, `canonical`, or the proposed `layout`. */
   readonly format: string
   /** The line of the header. */
   readonly header_line: number
@@ -36,6 +36,6 @@ export interface ExplainedFile {
   readonly missing?: readonly { readonly field: PurchaseField; readonly reason: string }[]
   /** At most five, in order of harm. */
   readonly questions: readonly Question[]
-  /** What else to know before an import, for people. */
+  /** Further remarks for people, before an import. */
   readonly remarks: readonly string[]
 }

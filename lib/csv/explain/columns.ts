@@ -10,12 +10,12 @@ export interface Table {
   readonly rows: readonly (readonly string[])[]
 }
 
-/** What the name and the cells of a column say. */
+/** The findings about a column, from its name and its cells. */
 export interface Column {
   readonly at: number
   readonly name: string
   readonly concepts: ReadonlySet<Concept>
-  /** What nearly all cells are; `text` if they are nothing else. */
+  /** The kind of nearly all cells; `text` if they have no other. */
   readonly kind: Kind
   /** How many rows have a cell that is not empty. */
   readonly filled: number
@@ -37,7 +37,7 @@ export interface Items {
   readonly display_names: ReadonlySet<string>
 }
 
-/** What is known of the store. */
+/** The store's items and currency, if a store is named. */
 export interface Shop {
   readonly items: Items
   readonly currency?: string | undefined

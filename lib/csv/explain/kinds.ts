@@ -2,7 +2,7 @@ import { isCurrency } from '../signs.ts'
 import { parseMoney } from './money.ts'
 import { isZoneName } from './zones.ts'
 
-/** What the cells of a column are. */
+/** The kind of a column's cells. */
 export type Kind =
   | 'empty'
   | 'email'

@@ -13,7 +13,7 @@ import { type Find, findTimes } from './times.ts'
 import { askPrice, writeCurrency, writeNegative, writePrice } from './write-money.ts'
 import { askStatus, writeIds, writeSku, writeStatus, writeTimes, writeUser } from './write-sale.ts'
 
-/** What the columns of a file seem to be, and the layout that reads them. */
+/** The findings about each column of a file, and the layout that reads them. */
 export type Proposal = Pick<Explanation, 'columns' | 'layout' | 'missing' | 'questions' | 'remarks'>
 
 /** At most this many columns are compared as ids. */

@@ -10,7 +10,7 @@ function isWord(text: string): boolean {
   return text.length <= MAX_WORD && !text.includes('\0')
 }
 
-/** What the words of a status column mean. */
+/** The meaning of each word of a status column. */
 export interface Statuses {
   readonly column: Column
   readonly known: ReadonlyMap<string, PurchaseStatus>

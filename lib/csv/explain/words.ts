@@ -65,7 +65,7 @@ const NAME_WORDS = {
   utc: 'utc gmt',
 } as const
 
-/** What a column name says. */
+/** A concept that a column name may stand for. */
 export type Concept = keyof typeof NAME_WORDS
 
 /** Splits words at blanks, and normalizes them. `~` stands for a blank in a word. */
