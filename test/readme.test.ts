@@ -1,12 +1,12 @@
 // run: early
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { tillkit } from './support/cli.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { blocksOf, shell } from './support/pages.ts'
@@ -93,54 +93,102 @@ async function runTillkit(command: string, folder: string, env: NodeJS.ProcessEn
   }
 }
 
-test('every command of the README and of the page about commands works', async (t) => {
-  const clone = freshClone(t)
-  const [start = ''] = blocksUnder('Run it', 'sh')
-  assert.equal(start.trim(), 'npm ci && npm start')
-  symlinkSync(resolve('node_modules'), join(clone, 'node_modules')) // instead of `npm ci`
+/** Interactive shells, which take pasted lines otherwise than scripts: zsh refuses `#` and `?`. */
+const shells = {
+  bash: ['--norc', '-i', '-e'],
+  dash: ['-i', '-e'],
+  zsh: ['-f', '-i', '-e'],
+}
+
+/** Starts the demo shop, as `npm start` does. */
+async function startDemo(t: TestContext, clone: string, db: string) {
   // Not `npm start`, whose build takes 5 s of CPU time: `npm test` has built the same files.
-  assert.equal(
-    scripts.start,
-    `npm run --silent driver && ${scripts.prepack} && node scripts/start.mjs`,
-  )
-  cpSync('dist', join(clone, 'dist'), { recursive: true })
   const server = spawn(process.execPath, ['scripts/start.mjs'], {
     cwd: clone,
     detached: true, // a process group of its own, to be ended as a whole
-    env: { ...process.env, PORT: '0' },
+    env: { ...process.env, PORT: '0', TILLKIT_DB: db },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   t.after(() => killGroup(server.pid))
   const printed = (await linesUntil(server, 'filename=purchases.csv')).join('\n')
   server.stdout?.resume()
-  const API = `${/http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0]}/api/v1`
-  const ACCOUNT_KEY = /ak_[\w-]+/.exec(printed)?.[0]
-  const PUBLIC_KEY = /pk_[\w-]+/.exec(printed)?.[0]
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? ''
+  const account_key = /ak_[\w-]+/.exec(printed)?.[0] ?? ''
+  return { url, account_key }
+}
 
-  await t.test('the API answers the requests', async () => {
-    const [assignments = '', ...steps] = blocksUnder('Use the API', 'sh')
-    assert.match(
-      assignments,
-      /^API=http:\/\/127\.0\.0\.1:3000\/api\/v1\nACCOUNT_KEY=.*\nPUBLIC_KEY=/,
-    )
-    const output = await shell(steps.join('\n'), clone, { API, ACCOUNT_KEY, PUBLIC_KEY })
-    assert.match(output, /"session":\{"token".*"items":\[.*"name":"sword".*\{"ok":true\}$/s)
+/** Starts a shell that reads lines as if they were pasted. It has no terminal and a new home. */
+function pasteInto(name: keyof typeof shells, lines: string, cwd: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(name, shells[name], {
+    cwd,
+    detached: true,
+    env: { ...process.env, HOME: temporaryHome, ...env },
   })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  child.stdin.end(lines)
+  const closed = once(child, 'close').then(([code]) => {
+    assert.equal(code, 0, `${name}: ${output.stdout}${output.stderr}`)
+    assert.doesNotMatch(output.stderr, /not found|no matches|parse error|syntax error/i, name)
+    return output.stdout
+  })
+  return { child, closed }
+}
 
-  await t.test('the commands work on the database of the running server', async () => {
-    const block = blocksUnder('Use the command line', 'sh').join('')
-    const output = await runCommands(clone, block, {})
-    assert.match(output, /sword.*month +currency.*gold_100.*price: 499 → 599.*Applied\./s)
-    assert.equal(output.match(/price: 499 → 599/g)?.length, 2, 'once in the plan, once applied')
-  })
+const temporaryHome = temporaryFolder({ after })
+
+test('the README has at most 900 words', () => {
+  const words = readme.split(/\s+/).filter(Boolean).length
+  assert.ok(words <= 900, String(words))
+})
+
+test('every command of the README and of the page about commands works', async (t) => {
+  const clone = freshClone(t)
+  symlinkSync(resolve('node_modules'), join(clone, 'node_modules')) // instead of `npm ci`
+  assert.equal(
+    scripts.start,
+    `npm run --silent driver && ${scripts.prepack} && node scripts/start.mjs`,
+  )
+  cpSync('dist', join(clone, 'dist'), { recursive: true })
+  const [start = ''] = blocksUnder('Run it', 'sh')
+  const [settings = '', calls = ''] = blocksUnder('Use it over HTTP', 'sh')
+  const [script = ''] = blocksUnder('Script it', 'sh')
+  const [secured = ''] = blocksUnder('Secure it', 'sh')
+  const [alias = ''] = script.split('\n', 1)
+  assert.equal(readme.match(/```sh\n/g)?.length, 5)
+
+  for (const name of Object.keys(shells) as (keyof typeof shells)[]) {
+    const isMissing = spawnSync(name, ['-c', ':']).status !== 0
+    const skip = isMissing && `${name} is not installed`
+    await t.test(`the blocks of the README run when pasted into ${name}`, { skip }, async (t) => {
+      // `npm ci` needs the network.
+      const npm = await pasteInto(name, `npm() { echo "run $1"; }\n${start}`, clone, {}).closed
+      assert.match(npm, /run ci\n.*run start\n/)
+
+      const db = `${name}.db`
+      const { url, account_key } = await startDemo(t, clone, db)
+      const set = settings.replace('http://127.0.0.1:3000', url).replace('ak_…', account_key)
+      assert.equal(set.trim(), `SERVER=${url}\nACCOUNT_KEY=${account_key}`)
+      const pasted = set + calls + script
+      const output = await pasteInto(name, pasted, clone, { TILLKIT_DB: db }).closed
+      assert.match(output, /"added".*"items":\[.*"owned":\[\{"sku":"gold_100"/s)
+      assert.match(output, /gold_100 +consumable +2 .*currency +purchased/s)
+
+      const more = secured.replaceAll('studio.db', `studio-${name}.db`).replace('8080', '0')
+      const server = pasteInto(name, `${alias}\n${more}`, clone, {})
+      t.after(() => killGroup(server.child.pid))
+      const lines = await linesUntil(server.child, 'listens on')
+      assert.match(lines.join('\n'), /^account_key +ak_/m)
+      assert.ok(server.child.pid)
+      process.kill(-server.child.pid, 'SIGTERM') // interactive shells ignore it
+      await server.closed
+    })
+  }
 
   await t.test('all commands work on a new database', async () => {
-    // `copy` fails if a server writes to its source meanwhile, such as the day of use of a key.
-    const ended = once(server, 'exit')
-    killGroup(server.pid)
-    await ended
     const pages = ['docs/cli.md', 'docs/catalog.md'].map((page) => readFileSync(page, 'utf8'))
-    const env = { MASTER_KEY: randomBytes(32).toString('hex'), TILLKIT_DB: 'cli.db' }
+    const env = { MASTER_KEY: randomBytes(32).toString('hex') }
     const output = await runCommands(
       clone,
       pages.flatMap((page) => blocksOf(page, 'sh')).join(''),
@@ -149,44 +197,23 @@ test('every command of the README and of the page about commands works', async (
     assert.match(output, /T-1002 .*potion.*Applied\./s)
   })
 
-  await t.test('the secured server starts and stops', async (t) => {
-    const [block = ''] = blocksUnder('Secure it', 'sh')
-    const script = block
-      .replace('tillkit account', 'node dist/cli/main.js account')
-      .replace('tillkit serve', 'exec node dist/cli/main.js serve')
-    const args = ['-euo', 'pipefail', '-c', script.replace('--port 8080', '--port 0')]
-    const child = spawn('bash', args, { cwd: clone, stdio: ['ignore', 'pipe', 'ignore'] })
-    t.after(() => child.kill('SIGKILL'))
-    const ended = once(child, 'exit')
-    const lines = await linesUntil(child, 'http')
-    assert.match(lines.join('\n'), /^account_key +ak_/m)
-    assert.match(lines.at(-1) ?? '', /^tillkit listens on http/)
-    child.kill('SIGTERM')
-    assert.deepEqual(await ended, [0, null])
-  })
-
-  await t.test('the package is packed under the name that the README has', async () => {
-    const [block = ''] = blocksUnder('Embed it', 'sh')
-    await shell(block, clone, { npm_config_ignore_scripts: 'true' })
+  await t.test('the embedding example serves, stops at Ctrl-C and starts again', async (t) => {
     assert.ok(readme.includes(`tillkit-${version}.tgz`))
-    assert.ok(existsSync(join(clone, `tillkit-${version}.tgz`)))
-  })
-
-  await t.test('the embedding example serves and stops', async (t) => {
     const [code = ''] = blocksUnder('Embed it', 'js')
-    const example = code.replace('port: 3000', 'port: 0').replace('studio.db', 'embedded.db')
-    writeFileSync(join(clone, 'embed.mjs'), example)
-    const child = spawn(process.execPath, ['embed.mjs'], {
-      cwd: clone,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    t.after(() => child.kill('SIGKILL'))
-    const ended = once(child, 'exit')
-    const [key = '', url = ''] = await linesUntil(child, 'http')
-    assert.match(key, /^ak_[\w-]{43}$/)
-    assert.equal((await fetch(`${url}/healthz`)).status, 200)
-    child.kill('SIGTERM')
-    assert.deepEqual(await ended, [0, null])
+    writeFileSync(join(clone, 'shop.mjs'), code.replace('port: 3001', 'port: 0'))
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      const child = spawn(process.execPath, ['shop.mjs'], {
+        cwd: clone,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      t.after(() => child.kill('SIGKILL'))
+      const ended = once(child, 'exit')
+      const lines = await linesUntil(child, 'curl')
+      assert.match(lines.join('\n'), /sku: 'sword'/)
+      assert.match(await shell(lines.at(-1) ?? '', clone, {}), /"items":\[\{.*"name":"sword"/)
+      child.kill(signal)
+      assert.deepEqual(await ended, [0, null])
+    }
   })
 })
 
