@@ -1,5 +1,5 @@
 // npm run release: tests, packs, publishes and tags the version of package.json. Refuses when
-// something is not ready. With --dry-run, does all but publish and tag. See docs/releasing.md.
+// something is not ready. With --dry-run, does all but publish and tag. See CONTRIBUTING.md.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { faults } from '../http/faults.ts'
 import { limits } from '../http/limits.ts'
 
@@ -9,6 +10,7 @@ const written = readdirSync('docs').filter((name) => name.endsWith('.md'))
 const pages = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'test/README.md',
   ...written.map((name) => `docs/${name}`),
 ]
@@ -28,6 +30,16 @@ function anchorOf(heading: string): string {
   const text = heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
   return text.trim().replaceAll(/\s/g, '-')
 }
+
+test('the index and llms.txt have every page, and are up to date: npm run docs writes them', async () => {
+  const { href } = pathToFileURL(resolve('scripts/pages.mjs'))
+  const { formatIndex, formatLlms } = await import(href)
+  const index = texts.get('docs/README.md') ?? ''
+  assert.equal(index, formatIndex())
+  assert.equal(readFileSync('llms.txt', 'utf8'), formatLlms())
+  const missing = written.filter((name) => name !== 'README.md' && !index.includes(`](${name})`))
+  assert.deepEqual(missing, [])
+})
 
 test('every link between the pages leads to a file and a heading', () => {
   const broken: string[] = []

@@ -3,7 +3,7 @@ import { PRESET_NAMES, type PresetName } from '../domain/preset.ts'
 import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { Cell, Derived, Format } from './format.ts'
 
-/** A vendor's file format. To add a format, see docs/import.md. */
+/** A vendor's file format. To add a format, see CONTRIBUTING.md. */
 export interface Preset extends Format {
   /** The columns that together identify this format. Of several names, the file has one. */
   readonly signature: readonly (string | readonly string[])[]
