@@ -58,6 +58,17 @@ export interface ErrorDetail {
   /** Of `unknown_sku` in the management API: the SKU of the file, and how many rows have it. */
   readonly sku?: string
   readonly rows?: number
+  /** The name of the product in the file, and what its rows have sold in each currency. */
+  readonly title?: string
+  readonly sales?: readonly SkuSales[]
+}
+
+/** The purchased rows of an unknown SKU in one currency. Amounts are in minor units. */
+export interface SkuSales {
+  readonly currency: string
+  readonly total: string
+  /** The latest price of one piece that is not 0. */
+  readonly price: string
 }
 
 /** The maximum number of details in an error, by default. */

@@ -147,6 +147,7 @@ export {
   type ErrorKind,
   excerpt,
   MAX_DETAILS,
+  type SkuSales,
   TillError,
 } from './errors.ts'
 export type { Caller } from './services/access.ts'
@@ -181,6 +182,7 @@ export type { ReconcileRequest } from './services/purchases/comparison.ts'
 export type { ExplainRequest } from './services/purchases/explain.ts'
 export type { ImportRequest, ImportResult } from './services/purchases/file-import.ts'
 export type { ImportPage, Imports } from './services/purchases/imports.ts'
+export type { OnMistake, UnknownSale } from './services/purchases/mistakes.ts'
 export type {
   PurchasePage,
   Purchases,

@@ -11,6 +11,7 @@ import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
 import { invalidOption } from '../problems.ts'
 import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
+import { createUnknownSkus, MAX_MISTAKES } from './unknown-skus.ts'
 
 /** `POST /purchases/import` */
 export async function importPurchases(call: Call<Session, Upload>) {
@@ -28,13 +29,10 @@ export async function importPurchases(call: Call<Session, Upload>) {
   return { body: { ok: true }, headers }
 }
 
-/** The most mistakes of a file that the management API answers. */
-const MAX_MISTAKES = 1_000
-
 /**
  * `POST /stores/{store_id}/imports`: like `POST /purchases/import`, but the answer has all counts,
  * the totals, the ignored columns and the reasons of the rows that were passed over. An error has
- * each unknown SKU once.
+ * each unknown SKU once, with its sales.
  */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
   const { store_id } = call.params
@@ -48,39 +46,6 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
     return { body: { ...(!dryRun && { import_id }), ...counts } }
   } catch (error) {
     throw unknown.group(error)
-  }
-}
-
-/** Collects the SKUs without an item, to name each of them once instead of for each row. */
-function createUnknownSkus() {
-  const found = new Map<string, { readonly mistake: ErrorDetail; rows: number }>()
-  /** The other mistakes: those of the error may all be of unknown SKUs. */
-  const others: ErrorDetail[] = []
-  let total = 0
-  return {
-    add(mistake: ErrorDetail, sku?: string): void {
-      if (sku === undefined) {
-        if (others.length < MAX_MISTAKES) others.push(mistake)
-        return
-      }
-      const known = found.get(sku)
-      if (!known && found.size >= MAX_MISTAKES) return
-      total++
-      if (known) known.rows++
-      else found.set(sku, { mistake, rows: 1 })
-    },
-    /** The error of the import, with one detail for each SKU. */
-    group(error: unknown): unknown {
-      if (!(error instanceof TillError) || total === 0) return error
-      const skus = [...found].map(([sku, { mistake, rows }]) => ({ ...mistake, sku, rows }))
-      const left = error.total - total
-      const named = `${skus.length} unknown ${skus.length === 1 ? 'SKU' : 'SKUs'} in ${total} ${total === 1 ? 'row' : 'rows'}`
-      const more = left === 0 ? '' : `, and ${left} other ${left === 1 ? 'mistake' : 'mistakes'}`
-      return new TillError(error.code, `${named}${more}`, [...skus, ...others], {
-        total: skus.length + left,
-        most: MAX_MISTAKES,
-      })
-    },
   }
 }
 

@@ -1,4 +1,4 @@
-import { createSchemas, type ErrorDetail, type OwnedItem } from '../../lib/index.ts'
+import { createSchemas, type ErrorDetail, type OwnedItem, type SkuSales } from '../../lib/index.ts'
 import { type AccessTokenAnswer, answerFields, type SessionAnswer } from '../answers.ts'
 import { createManagedSchemas } from '../manage/schemas.ts'
 import type { Problem } from '../problems.ts'
@@ -112,6 +112,11 @@ const detail = objectOf<ErrorDetail>({
   message: text,
   'sku?': text,
   'rows?': count,
+  'title?': text,
+  'sales?': {
+    type: 'array',
+    items: objectOf<SkuSales>({ currency: text, total: text, price: text }),
+  },
 })
 
 const problem = {

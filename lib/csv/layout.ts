@@ -15,6 +15,7 @@ import { CANONICAL, type Format } from './format.ts'
 import { createNumbering, MAX_NUMBERED } from './numbering.ts'
 import type { ColumnMap, LayoutChoice } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
+import { copyText } from './text.ts'
 import { createTimeReader } from './times.ts'
 import { checkHeader, checkReport } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
@@ -44,6 +45,8 @@ export interface Layout {
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the file's columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
+  /** The name of a product in the file, cut to 64 characters. Known for the first 1,000 SKUs. */
+  titleOf(sku: string): string | undefined
   /** Returns canonical cells, or why the row is left out. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | LeftOut
   /** Called after the last row. Returns the mistake of the file as a whole. */
@@ -228,6 +231,8 @@ function createLayout(
   const readStatus = format.statuses ? createStatusReader(format.statuses) : readOwnStatus
   const readTime = format.times && createTimeReader(format.times)
   const readPrice = createPriceReader(format, options.currency)
+  const titleAt = TITLES.map(indexOf).find((at) => at >= 0 && !stored.has(at))
+  const titles = new Map<string, string>()
   const number = format.number_repeats ? createNumbering() : undefined
   const places = new Map<string, number>()
   const placeOf = (column: string): number => {
@@ -279,6 +284,8 @@ function createLayout(
     const item = skus?.get(canonical.sku)?.item
     if (item === '') return leftOut(LEFT_OUT, canonical)
     if (item !== undefined) canonical.sku = item
+    else if (titleAt !== undefined && titles.size < MAX_TITLES && !titles.has(canonical.sku))
+      titles.set(copyText(canonical.sku), copyText(excerpt(cellAt(cells, titleAt))))
     for (const field of TIMES) {
       if (!readTime || canonical[field] === '') continue
       canonical[field] = readTime(canonical[field], (message) => wrong(field, 'invalid', message))
@@ -300,10 +307,22 @@ function createLayout(
       named.map((field) => [field, excerpt(header[positionOf(field)] ?? '')]),
     ),
     ignored: header.filter(isIgnored).map((name) => excerpt(name)),
+    titleOf: (sku) => titles.get(sku),
     read,
     end: apps.end,
   }
 }
+
+/** Columns that name the product, in the files of all vendors. */
+const TITLES = [
+  'Product Title',
+  'Lineitem name',
+  'Product name',
+  'Item name',
+  'Title',
+  'Description',
+]
+const MAX_TITLES = 1_000
 
 const TIMES = ['purchased_at', 'expires_at'] as const
 

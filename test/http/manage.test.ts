@@ -224,6 +224,38 @@ test('an import names each unknown SKU once, with its rows', async (t) => {
   )
 })
 
+test('an unknown SKU has its title and what it sold in each currency', async (t) => {
+  const { asOwn } = await startManaged(t)
+  const at = '2026-01-31T12:00:00Z'
+  const csv = [
+    'transaction_id,sku,purchased_at,quantity,price,currency,status,Product title',
+    `T-1,com.game.gem,${at},1,499,USD,,💎 80 Gems (Demo Game)`,
+    `T-2,com.game.gem,${at},2,1198,USD,,💎 80 Gems (Demo Game)`,
+    `T-3,com.game.gem,${at},1,0,USD,,💎 80 Gems (Demo Game)`,
+    `T-4,com.game.gem,${at},1,700,USD,refunded,💎 80 Gems (Demo Game)`,
+    `T-5,com.game.gem,${at},1,80,JPY,,💎 80 Gems (Demo Game)`,
+    `T-6,com.game.gift,${at},1,,,,`,
+  ]
+  const body = importForm(csv.join('\n'))
+  const reply = await asOwn('POST /manage/v1/stores/main/imports', { body })
+  const { errors = [] } = assertProblem(reply, 400, 'invalid_purchases')
+  assert.deepEqual(
+    errors.map(({ sku, title, rows, sales }) => ({ sku, title, rows, sales })),
+    [
+      {
+        sku: 'com.game.gem',
+        title: '💎 80 Gems (Demo Game)',
+        rows: 5,
+        sales: [
+          { currency: 'USD', total: '1697', price: '599' },
+          { currency: 'JPY', total: '80', price: '80' },
+        ],
+      },
+      { sku: 'com.game.gift', title: undefined, rows: 1, sales: [] },
+    ],
+  )
+})
+
 test('keys tell which one is used', async (t) => {
   const { asOwn, send } = await startManaged(t)
   type Key = { account_key: string; key_id: string; current: boolean }

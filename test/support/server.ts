@@ -17,6 +17,7 @@ import {
 import {
   createMemoryStorage,
   createTill,
+  type ErrorDetail,
   type Quotas,
   type Storage,
   type Till,
@@ -225,14 +226,6 @@ export const RAW_IMPORT = rawForm(
   ['file', 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'],
 )
 
-export interface ProblemDetail {
-  readonly field?: string
-  readonly line?: number
-  readonly column?: string
-  readonly code: string
-  readonly message: string
-}
-
 export interface ProblemBody {
   readonly type: string
   readonly title: string
@@ -240,7 +233,7 @@ export interface ProblemBody {
   readonly detail: string
   readonly code: string
   readonly request_id: string
-  readonly errors?: readonly ProblemDetail[]
+  readonly errors?: readonly ErrorDetail[]
 }
 
 /** Asserts that the reply is a complete RFC 9457 document with this status and code. Returns it. */
@@ -263,7 +256,7 @@ export function assertProblem(reply: Reply, status: number, code: string): Probl
   return problem
 }
 
-function assertDetails(errors: readonly ProblemDetail[]): void {
+function assertDetails(errors: readonly ErrorDetail[]): void {
   assert.ok(errors.length > 0, 'an empty list of errors says nothing')
   for (const error of errors) {
     assert.match(error.code, /^[a-z_]+$/)
@@ -273,7 +266,7 @@ function assertDetails(errors: readonly ProblemDetail[]): void {
   }
 }
 
-const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message', 'sku', 'rows']
+const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message', 'sku', 'rows', 'title', 'sales']
 
 /** A connection on which a test can write bytes that no HTTP client would send. */
 export interface RawClient {

@@ -25,7 +25,7 @@ export const fileFields = {
   ),
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
   maxMistakes: optional(wholeNumber(1, 1_000), () => MAX_DETAILS),
-  /** Called with every mistake, even if the error does not list it, and with an unknown SKU. */
+  /** Called with every mistake, even if the error does not list it. An unknown SKU comes with its sale. */
   onMistake: optional(unchecked<OnMistake>()),
   /** Aborts the call: it throws the signal's reason and stores nothing. */
   signal: optional(unchecked<AbortSignal>()),

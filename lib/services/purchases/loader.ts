@@ -106,8 +106,10 @@ export function createLoader(
     counts.skipped += result.skipped
     counts.updated += result.updated
     unequal = countUnequal([...unequal, ...result.unequal])
-    for (const { line, sku } of unknown) {
-      mistakes.add({ line, column: columnOf('sku'), ...UNKNOWN_SKU }, copyText(sku))
+    for (const row of unknown) {
+      const { line, sku } = row
+      const mistake = { line, column: columnOf('sku'), ...UNKNOWN_SKU }
+      mistakes.add(mistake, copyText(sku), { ...row, title: layout?.titleOf(sku) })
     }
     for (const { line, field } of conflicts) {
       const mistake = field === 'purchased_at' ? OTHER_TIME : CONFLICT

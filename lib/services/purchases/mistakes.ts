@@ -1,7 +1,15 @@
+import type { NewPurchase } from '../../domain/purchase.ts'
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../../errors.ts'
 
-/** Is called with each mistake of a file. `sku` is the SKU that no item has. */
-export type OnMistake = (mistake: ErrorDetail, sku?: string) => void
+/** The sale of a row whose SKU no item has. */
+export interface UnknownSale
+  extends Pick<NewPurchase, 'quantity' | 'price' | 'currency' | 'status'> {
+  /** The name of the product in the file, cut to 64 characters. */
+  readonly title?: string | undefined
+}
+
+/** Is called with each mistake of a file. `sku` is the SKU that no item has, and `sale` its row. */
+export type OnMistake = (mistake: ErrorDetail, sku?: string, sale?: UnknownSale) => void
 
 /** Collects the mistakes of a file. Counts all of them, but keeps only those of the first lines. */
 export function createMistakes(onMistake: OnMistake, most = MAX_DETAILS) {
@@ -12,9 +20,9 @@ export function createMistakes(onMistake: OnMistake, most = MAX_DETAILS) {
     first = first.sort((a, b) => lineOf(a) - lineOf(b)).slice(0, most)
   }
   return {
-    add(mistake: ErrorDetail, sku?: string) {
+    add(mistake: ErrorDetail, sku?: string, sale?: UnknownSale) {
       total++
-      onMistake(mistake, sku)
+      onMistake(mistake, sku, sale)
       first.push(mistake)
       // The mistakes are not in the order of lines, because the storage finds some of them later
       // than the parser.

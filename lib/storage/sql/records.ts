@@ -152,7 +152,7 @@ export interface RowOutcomes {
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
   /** The rows that were not added because no item has their SKU. */
-  readonly unknown: readonly Pick<NewPurchase, 'line' | 'sku'>[]
+  readonly unknown: readonly NewPurchase[]
   /** How many skipped or updated rows have values that the stored purchases do not have. */
   readonly unequal: readonly UnequalCount[]
 }

@@ -46,7 +46,7 @@ export function createEntries({ each }: Dialect, store: number) {
     const unknown: RowOutcomes['unknown'][number][] = []
     for (const row of rows) {
       const sku = known.get(row.sku)
-      if (sku === undefined) unknown.push({ line: row.line, sku: row.sku })
+      if (sku === undefined) unknown.push(row)
       else entries.push(entryOf(row, sku))
     }
     return { entries, unknown }
