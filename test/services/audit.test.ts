@@ -193,14 +193,10 @@ describe('the audit log', () => {
   })
 })
 
-const ERASING = "BEGIN; INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET"
 const VALUES = "(6, '', '', '', '', '', '', '', '', NULL)"
-/** SQL that is refused, also within an erasure, which may replace a user id by its pseudonym. */
+/** SQL that is refused. Only a pseudonym may replace an actor or a subject. */
 const ATTACKS = [
-  "UPDATE audit SET actor = 'nobody'",
   "UPDATE audit SET actor = 'nobody' WHERE seq = 6",
-  "UPDATE audit SET subject = 'prj/erased:x'",
-  'UPDATE audit SET seq = seq + 100',
   'DELETE FROM audit',
   'DELETE FROM audit WHERE seq = 6',
   `REPLACE INTO audit VALUES ${VALUES}`,
@@ -208,10 +204,10 @@ const ATTACKS = [
   `INSERT INTO audit VALUES ${VALUES} ON CONFLICT DO UPDATE SET actor = 'nobody'`,
   'UPDATE OR REPLACE audit SET seq = 6 WHERE seq = 7',
   ...["project_id = 'x'", "store_id = 'x'", "data = '{}'", "actor = 'other'", "subject = 'other'"],
-  ...["action = 'item.create'", "at = ''", "account_id = ''", 'seq = 99'].map(
+  ...["action = 'item.create'", "at = ''", "account_id = 'x'", 'seq = 99', 'rowid = 99'].map(
     (change) => `subject = 'erased:x', ${change}`,
   ),
-].map((sql) => (/^[a-z]/.test(sql) ? `${ERASING} ${sql}` : sql))
+].map((sql) => (/^[a-z]/.test(sql) ? `UPDATE audit SET ${sql}` : sql))
 
 for (const { driver, skip } of await sqliteDrivers()) {
   testOnce(`SQL cannot change or delete audit entries, with ${driver}`, { skip }, async (t) => {
@@ -231,10 +227,9 @@ for (const { driver, skip } of await sqliteDrivers()) {
 
     for (const sql of ATTACKS) {
       assert.throws(() => db.exec(sql), /append-only/, sql)
-      if (sql.startsWith('BEGIN')) db.exec('ROLLBACK')
     }
 
-    db.exec(`${ERASING} subject = 'prj/erased:x'; ROLLBACK`)
+    db.exec("BEGIN; UPDATE audit SET subject = 'prj/erased:x'; ROLLBACK")
     assert.deepEqual(await entriesOf(till), before)
   })
 }

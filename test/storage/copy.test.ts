@@ -149,8 +149,6 @@ test('a copy keeps filled values and their undo, and the deliveries that wait', 
 // A new table or column belongs into a copy, or into one of these lists with a reason.
 
 const NOT_COPIED: { readonly [table: string]: string } = {
-  audit_archive: 'has rows only within a transaction',
-  audit_pseudonym: 'has rows only within a transaction',
   purchase_changes: 'a source moves its rows into purchases before the copy',
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',

@@ -4,6 +4,9 @@ import { all, find, run } from '../sql/program.ts'
 import { AUDIT, numberedEntry } from '../sql/tables.ts'
 import { HORIZON } from './horizon.ts'
 
+/** An arbitrary number for the lock of all archive runs: the letters "arch". */
+const LOCK = 0x61726368
+
 export const AUDIT_LOG: AuditDialect = {
   *listSettled({ limit, after = '0.0' }) {
     if (limit === 0) {
@@ -17,7 +20,7 @@ export const AUDIT_LOG: AuditDialect = {
     return { entries: rows.map(numberedEntry), position }
   },
   *beginArchive(before) {
-    yield* run('LOCK TABLE audit_archive IN EXCLUSIVE MODE')
+    yield* run('SELECT pg_advisory_xact_lock(?)', LOCK)
     if (yield* find(IS_TOO_LATE, before)) {
       throw invalidField('before', 'invalid', 'must be at least one hour ago')
     }

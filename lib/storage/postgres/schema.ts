@@ -1,4 +1,11 @@
-import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
+import { ERASED } from '../sql/pseudonym.ts'
+import {
+  FIXED_IN_AUDIT,
+  IS_ARCHIVED,
+  type Schema,
+  type SchemaDialect,
+  sharedTables,
+} from '../sql/schema.ts'
 import { VIEWS } from './views.ts'
 
 const DIALECT: SchemaDialect = {
@@ -91,39 +98,6 @@ const OWN = `
   -- Finds the purchases of a user, in order.
   CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
 
-  CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      IF TG_OP = 'UPDATE' AND EXISTS (SELECT 1 FROM audit_pseudonym) THEN RETURN NULL; END IF;
-      RAISE 'the audit log is append-only';
-    END $$;
-  CREATE FUNCTION refuse_audit_update() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      IF EXISTS (SELECT 1 FROM audit_pseudonym
-          WHERE (NEW.actor = OLD.actor OR strpos(NEW.actor, pseudonym) > 0)
-            AND (NEW.subject = OLD.subject OR strpos(NEW.subject, pseudonym) > 0))
-        AND (NEW.seq, NEW.at, NEW.action, NEW.account_id, NEW.request_id, NEW.project_id,
-            NEW.store_id, NEW.xid)
-          = (OLD.seq, OLD.at, OLD.action, OLD.account_id, OLD.request_id, OLD.project_id,
-            OLD.store_id, OLD.xid)
-        AND NEW.data::text IS NOT DISTINCT FROM OLD.data::text
-      THEN RETURN NEW; END IF;
-      RAISE 'the audit log is append-only';
-    END $$;
-  CREATE FUNCTION refuse_audit_deletion() RETURNS trigger LANGUAGE plpgsql
-    SET search_path FROM CURRENT AS $$
-    BEGIN
-      IF EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= OLD.seq) THEN RETURN OLD; END IF;
-      RAISE 'the audit log is append-only';
-    END $$;
-  CREATE TRIGGER audit_append_only BEFORE UPDATE OR TRUNCATE ON audit
-    EXECUTE FUNCTION refuse_audit_change();
-  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
-    FOR EACH ROW EXECUTE FUNCTION refuse_audit_update();
-  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
-    FOR EACH ROW EXECUTE FUNCTION refuse_audit_deletion();
-
   CREATE FUNCTION count_config_bytes() RETURNS trigger LANGUAGE plpgsql
     SET search_path FROM CURRENT AS $$
     DECLARE
@@ -147,6 +121,24 @@ const OWN = `
     FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
 `
 
+const AUDIT_TRIGGERS = `
+  CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      IF TG_OP = 'DELETE' AND ${IS_ARCHIVED} THEN RETURN old; END IF;
+      RAISE 'the audit log is append-only';
+    END $$;
+  CREATE OR REPLACE TRIGGER audit_append_only
+    BEFORE TRUNCATE OR UPDATE OF seq, xid, ${FIXED_IN_AUDIT.join(', ')} ON audit
+    EXECUTE FUNCTION refuse_audit_change();
+  CREATE OR REPLACE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+  CREATE OR REPLACE TRIGGER audit_no_rename BEFORE UPDATE ON audit FOR EACH ROW
+    WHEN (new.actor <> old.actor AND strpos(new.actor, '${ERASED}') = 0
+      OR new.subject <> old.subject AND strpos(new.subject, '${ERASED}') = 0)
+    EXECUTE FUNCTION refuse_audit_change();
+`
+
 const ADD_DELIVERIES = `
   CREATE TABLE deliveries (
     store integer NOT NULL,
@@ -167,9 +159,13 @@ const ADD_VIEWS = ''
 
 const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes json'
 const ADD_EVENTS = 'ALTER TABLE webhook_endpoints ADD COLUMN events json'
+const DROP_AUDIT_HELPERS = `
+  DROP FUNCTION refuse_audit_update, refuse_audit_deletion CASCADE;
+  DROP TABLE audit_archive, audit_pseudonym;
+  CREATE INDEX audit_archives ON audit (subject) WHERE action = 'audit.archive';`
 
 export const SCHEMA: Schema = {
   create: sharedTables(DIALECT) + OWN,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, ADD_KEY_SCOPES, ADD_EVENTS],
-  views: VIEWS,
+  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, ADD_KEY_SCOPES, ADD_EVENTS, DROP_AUDIT_HELPERS],
+  derived: VIEWS + AUDIT_TRIGGERS,
 }

@@ -32,12 +32,4 @@ const checks = (inStore: string): readonly Check[] => [
     'items have a version without the id of its change, or the reverse',
     'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
   ],
-  [
-    'watermarks of an archive are left, which open the audit log for deletion',
-    'SELECT count(*) AS n FROM audit_archive',
-  ],
-  [
-    'pseudonyms are left, which open the audit log for changes',
-    'SELECT count(*) AS n FROM audit_pseudonym',
-  ],
 ]

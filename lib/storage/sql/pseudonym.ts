@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { UserKey } from './records.ts'
 
+/** Each pseudonym begins with this. The triggers of the audit log let an erasure write it. */
+export const ERASED = 'erased:'
+
 /**
  * The pseudonym that replaces the id of an erased user: a hash of the project id and the user id.
  * The user's revocation watermark is stored under it. Revoked tokens stay revoked, because the
@@ -10,7 +13,7 @@ import type { UserKey } from './records.ts'
  */
 export function pseudonymOf({ project_id, user_id }: UserKey): string {
   const hash = createHash('sha256').update(`${project_id}\n${user_id}`).digest('base64url')
-  return `erased:${hash.slice(0, 22)}`
+  return `${ERASED}${hash.slice(0, 22)}`
 }
 
 type Names = Pick<AuditEntry, 'actor' | 'subject'>

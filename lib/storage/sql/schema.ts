@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import type { Column, Columns, ColumnType } from './columns.ts'
+import { type Column, type Columns, type ColumnType, omit } from './columns.ts'
 import {
   ACCOUNT_KEYS,
   ACCOUNTS,
@@ -31,10 +31,10 @@ export interface Schema {
    */
   readonly steps: readonly string[]
   /**
-   * Replaces the views, after each upgrade. They hold no data, and may follow from what changes. A
-   * change of one needs a step, if only an empty one.
+   * Replaces the views and the triggers of the audit log, after each upgrade. They hold no data, and
+   * may follow from what changes. A change of one needs a step, if only an empty one.
    */
-  readonly views: string
+  readonly derived: string
 }
 
 export function newestVersion({ steps }: Schema): number {
@@ -57,7 +57,7 @@ export function stepsFrom(version: number, schema: Schema, allowed: Allowed): re
   if (version === newest) return []
   if (version === 0) {
     if (!mayCreate) throw refusal('it has no tables')
-    return [schema.create, schema.views]
+    return [schema.create, schema.derived]
   }
   if (version > newest) {
     const known = `its schema is version ${version}, this tillkit knows ${newest}`
@@ -72,7 +72,7 @@ export function stepsFrom(version: number, schema: Schema, allowed: Allowed): re
   if (!mayUpgrade) {
     throw refusal('an earlier tillkit wrote it: make a backup, then run "tillkit upgrade"')
   }
-  return [...schema.steps.slice(version - FIRST), schema.views]
+  return [...schema.steps.slice(version - FIRST), schema.derived]
 }
 
 function refusal(reason: string): TillError {
@@ -81,6 +81,13 @@ function refusal(reason: string): TillError {
 
 /** The condition of audit entries about changes of items, also by actions of later versions. */
 export const IS_ITEM_CHANGE = "substr(action, 1, 5) = 'item.' AND action <> 'item.create'"
+
+/** The columns of an audit entry that never change. An erasure may change the other two. */
+export const FIXED_IN_AUDIT = omit(AUDIT, 'actor', 'subject').names
+
+/** The condition of an audit entry `old` that an archive run deletes: it names its time first. */
+export const IS_ARCHIVED =
+  "EXISTS (SELECT 1 FROM audit WHERE action = 'audit.archive' AND subject > old.at)"
 
 /** How a database writes what `sharedTables` needs. */
 export interface SchemaDialect {
@@ -272,16 +279,8 @@ export function sharedTables(dialect: SchemaDialect): string {
   -- Finds a replay that an endpoint has not read yet.
   CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
 
-  -- The watermark of an archive. Has a row only in the transaction that deletes the entries up to
-  -- it. No other transaction sees the row.
-  CREATE TABLE audit_archive (
-    last_seq ${bigint} NOT NULL
-  ${end};
-  -- Has a row only in the transaction that replaces a user's id in the audit log. No other
-  -- transaction sees the row.
-  CREATE TABLE audit_pseudonym (
-    pseudonym ${text} NOT NULL
-  ${end};
+  -- Finds whether an entry is archived.
+  CREATE INDEX audit_archives ON audit (subject) WHERE action = 'audit.archive';
 
   -- "read_rest" is how far the entry after the position is read; '' for not at all. All times are
   -- Unix milliseconds.

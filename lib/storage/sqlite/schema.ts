@@ -1,4 +1,11 @@
-import { type Schema, type SchemaDialect, sharedTables } from '../sql/schema.ts'
+import { ERASED } from '../sql/pseudonym.ts'
+import {
+  FIXED_IN_AUDIT,
+  IS_ARCHIVED,
+  type Schema,
+  type SchemaDialect,
+  sharedTables,
+} from '../sql/schema.ts'
 import { VIEWS } from './views.ts'
 
 /** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
@@ -94,24 +101,26 @@ const OWN_TABLES = `
 `
 
 const TRIGGERS = `
-  -- new.seq is -1 while SQLite has not chosen the number. REPLACE fires no DELETE trigger.
-  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
-  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
-    WHEN NOT EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= old.seq)
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
-  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
-    WHEN NOT EXISTS (SELECT 1 FROM audit_pseudonym
-      WHERE (new.actor = old.actor OR instr(new.actor, pseudonym) > 0)
-        AND (new.subject = old.subject OR instr(new.subject, pseudonym) > 0))
-      OR new.seq <> old.seq OR new.at <> old.at OR new.action <> old.action
-      OR new.account_id <> old.account_id OR new.request_id <> old.request_id
-      OR new.project_id <> old.project_id OR new.store_id <> old.store_id
-      OR new.data IS NOT old.data
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   ${configTriggers('projects', 'config')}
   ${configTriggers('stores', 'store_config')}
 `
+
+const AUDIT_TRIGGERS = Object.entries({
+  // new.seq is -1 while SQLite has not chosen the number. REPLACE fires no DELETE trigger.
+  audit_no_replace: 'INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)',
+  audit_no_delete: `DELETE ON audit WHEN NOT ${IS_ARCHIVED}`,
+  // Not UPDATE OF, which overlooks the other names of "seq", such as "rowid".
+  audit_no_update: `UPDATE ON audit WHEN
+    ${['seq', ...FIXED_IN_AUDIT].map((name) => `new.${name} IS NOT old.${name}`).join(' OR ')}`,
+  audit_no_rename: `UPDATE ON audit WHEN
+    new.actor <> old.actor AND instr(new.actor, '${ERASED}') = 0
+    OR new.subject <> old.subject AND instr(new.subject, '${ERASED}') = 0`,
+}).map(
+  ([name, event]) => `
+  DROP TRIGGER IF EXISTS ${name};
+  CREATE TRIGGER ${name} BEFORE ${event}
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;`,
+)
 
 /** Creates the triggers last, because each makes the statements after it slower. */
 const create = sharedTables(DIALECT) + OWN_TABLES + TRIGGERS
@@ -150,29 +159,27 @@ const SHRINK_AUDIT = `
   CREATE INDEX audit_account ON audit (account_id);
   CREATE INDEX audit_item ON audit (subject)
     WHERE substr(action, 1, 5) = 'item.' AND action <> 'item.create';
-  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';
-  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
-  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
-    WHEN NOT EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= old.seq)
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
-  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
-    WHEN NOT EXISTS (SELECT 1 FROM audit_pseudonym
-      WHERE (new.actor = old.actor OR instr(new.actor, pseudonym) > 0)
-        AND (new.subject = old.subject OR instr(new.subject, pseudonym) > 0))
-      OR new.seq <> old.seq OR new.at <> old.at OR new.action <> old.action
-      OR new.account_id <> old.account_id OR new.request_id <> old.request_id
-      OR new.project_id <> old.project_id OR new.store_id <> old.store_id
-      OR new.data IS NOT old.data
-    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;`
+  CREATE INDEX audit_replay ON audit (subject) WHERE action = 'webhooks.replay';`
 
 const ADD_KEY_SCOPES = 'ALTER TABLE account_keys ADD COLUMN scopes TEXT'
 const ADD_EVENTS = 'ALTER TABLE webhook_endpoints ADD COLUMN events TEXT'
+const DROP_AUDIT_HELPERS = `
+  DROP TABLE audit_archive;
+  DROP TABLE audit_pseudonym;
+  CREATE INDEX audit_archives ON audit (subject) WHERE action = 'audit.archive';`
 
 export const SCHEMA: Schema = {
   create,
-  steps: [ADD_DELIVERIES, ADD_FILLS, ADD_VIEWS, SHRINK_AUDIT, ADD_KEY_SCOPES, ADD_EVENTS],
-  views: VIEWS,
+  steps: [
+    ADD_DELIVERIES,
+    ADD_FILLS,
+    ADD_VIEWS,
+    SHRINK_AUDIT,
+    ADD_KEY_SCOPES,
+    ADD_EVENTS,
+    DROP_AUDIT_HELPERS,
+  ],
+  derived: VIEWS + AUDIT_TRIGGERS.join(''),
 }
 
 function configTriggers(table: string, column: string): string {
