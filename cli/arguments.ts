@@ -31,7 +31,7 @@ export function parseArguments(
   const missing = Object.entries(specs)
     .filter(([name, spec]) => spec.required && values[name] === undefined)
     .map(([name, { value }]) => `--${name} ${value}`)
-  if (command.operand && operand === '') missing.unshift(command.operand)
+  if (command.operand?.startsWith('[') === false && operand === '') missing.unshift(command.operand)
   if (missing.length > 0) throw new UsageError(formatMissing(missing))
   const unexpected = command.operand ? extra[0] : positionals[0]
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)

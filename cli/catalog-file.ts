@@ -4,6 +4,7 @@ import {
   excerpt,
   type ItemType,
   type PlannedChange,
+  parseCatalogItems,
   readCatalog,
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
@@ -77,6 +78,31 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
     }
   } finally {
     line.end()
+  }
+}
+
+/** Reads the stores and all items of a project, or of the catalog file without one. */
+export async function* readStores({
+  till,
+  operand,
+  options: { project: project_id },
+  io,
+}: Invocation<{ readonly project: { readonly value: 'ID'; readonly help: string } }>) {
+  if ((project_id === undefined) === (operand === '')) {
+    throw new UsageError('Give either --project ID or a catalog FILE')
+  }
+  if (project_id === undefined) {
+    const file = await readCatalog(openInput(operand, io).stream)
+    for (const [store_id, items] of await parseCatalogItems(file)) yield { store_id, items }
+    return
+  }
+  const account = await till.accounts.ownerOf(project_id)
+  for await (const { store_id } of till.stores.all(account, { project_id })) {
+    const items = async function* () {
+      yield* till.items.all(account, { store_id })
+      yield* till.items.all(account, { store_id, archived: true })
+    }
+    yield { store_id, items: items() }
   }
 }
 

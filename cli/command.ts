@@ -115,7 +115,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly description?: string
   /** An example of a command line, for the help. */
   readonly example?: string
-  /** The placeholder of the only operand, such as `ID` or `FILE`. */
+  /** The placeholder of the only operand, such as `ID` or `FILE`; `[FILE]` if it is optional. */
   readonly operand?: string
   /**
    * Whether to create a missing database. Most commands reject a missing one, because its path may

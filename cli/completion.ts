@@ -88,7 +88,7 @@ function completionsOf(command: Command, before: string, typed: string): Complet
   if (before.startsWith('--') && option?.value && option.bare === undefined) return valuesOf(option)
   const { operand = '' } = command
   if (!typed.startsWith('-')) {
-    if (operand.startsWith('FILE')) return 'files'
+    if (/^\[?FILE/.test(operand)) return 'files'
     if (operand.includes('|')) return withoutHelp(operand.split('|')) // `bash|zsh|fish`
   }
   return new Map(Object.entries(options).map(([name, { help }]) => [`--${name}`, help]))

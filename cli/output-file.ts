@@ -43,10 +43,12 @@ export function createOutputFile(
 
 /**
  * Creates the function that writes an export to the file of `--out`, and says so, or else to
- * standard output. `name` says what was exported.
+ * standard output. `name` says what was exported. `input` is a file that the command reads besides the
+ * database.
  */
-export function createExport(io: Io, out: string | undefined, db: string) {
-  const file = out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
+export function createExport(io: Io, out: string | undefined, db: string, input = '') {
+  const inputs = [...databaseFiles(db), input]
+  const file = out === undefined ? undefined : createOutputFile(io, '--out', out, inputs)
   return async (text: AsyncIterable<string>, name = () => 'all'): Promise<void> => {
     if (!file) return printFile(text, io.stdout)
     await file.write(text)

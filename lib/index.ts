@@ -161,7 +161,7 @@ export type {
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { ApplyOptions, CatalogExport, Catalogs } from './services/catalog/catalog.ts'
-export { readCatalog } from './services/catalog/file.ts'
+export { parseCatalogItems, readCatalog } from './services/catalog/file.ts'
 export type {
   CatalogFile,
   CatalogRequest,

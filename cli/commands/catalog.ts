@@ -1,5 +1,8 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
 import { CATALOG_SCHEMA } from '../../lib/index.ts'
-import { CATALOG_OPTIONS, printPlan, readRequest } from '../catalog-file.ts'
+import { CATALOG_OPTIONS, printPlan, readRequest, readStores } from '../catalog-file.ts'
+import { formatCatalogTypes } from '../catalog-types.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { OUT_OPTION, PROJECT_OPTION } from '../options.ts'
@@ -61,6 +64,34 @@ export const catalogCommands = [
           : till.projects.get(account, plan.project_id)
         await warnOfWebhook(till, io, account, await record)
       }
+    },
+  }),
+
+  command({
+    name: 'catalog types',
+    summary: 'Write TypeScript types of the stores, the SKUs and the metadata',
+    description:
+      'Reads a project from the database, or a catalog file. Archived items are included: players may own them.',
+    example: 'tillkit catalog types catalog.json --out catalog.ts --check',
+    operand: '[FILE|-]',
+    needsDatabaseFor: 'project',
+    options: {
+      project: { value: 'ID', help: 'the project, without FILE' },
+      ...OUT_OPTION,
+      check: { help: 'change nothing; exit with 1 when the file of --out is stale' },
+    },
+    async run(invocation) {
+      const { options, operand, output, db, io } = invocation
+      const { out = '', check } = options
+      if (output.json) throw new UsageError('catalog types writes TypeScript: leave out --json')
+      if (check && out === '') throw new UsageError('--check needs --out FILE')
+      const write = createExport(io, check ? undefined : options.out, db, operand)
+      const types = await formatCatalogTypes(readStores(invocation))
+      if (!check) return write(Readable.from([types]), () => 'the types')
+      const isThere = existsSync(out)
+      if (isThere && readFileSync(out, 'utf8').replaceAll('\r\n', '\n') === types) return
+      const problem = isThere ? 'is stale' : 'is missing'
+      throw new CommandFailure(`${out} ${problem}: run this command without --check`)
     },
   }),
 

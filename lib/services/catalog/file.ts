@@ -1,7 +1,14 @@
 import { findItemColumns, type ItemColumns, type ItemColumnsOptions } from '../../csv/items.ts'
 import { createCsvParser } from '../../csv/parser.ts'
-import type { Catalog, CatalogFileItem } from '../../domain/catalog.ts'
+import {
+  type Catalog,
+  type CatalogFileItem,
+  type ParsedItem,
+  parseCatalog,
+} from '../../domain/catalog.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
+import { parseItems } from './items.ts'
+import { assertNoMistakes } from './mistakes.ts'
 import type { CatalogFile } from './plan.ts'
 
 type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
@@ -32,6 +39,29 @@ export async function readCatalog(
   const whole = Buffer.concat(chunks)
   const isJson = /^[\s\uFEFF]*[{[]/.test(whole.toString('utf8', 0, 1024))
   return isJson ? { catalog: parseJson(whole) as Catalog } : readSpreadsheet(whole, options)
+}
+
+/**
+ * Parses the items of a catalog without a stored project, by store. Throws `invalid_request` that
+ * names every mistake with its JSON path or line.
+ */
+export async function parseCatalogItems({
+  catalog,
+  mistakes = [],
+  lines,
+}: CatalogFile): Promise<Map<string, ParsedItem[]>> {
+  const problems = [...mistakes]
+  const stores = new Map<string, ParsedItem[]>()
+  const parsed = parseCatalog(catalog, problems)
+  for (const [index, { store_id, items = [] }] of parsed.stores.entries()) {
+    const listed = await parseItems(items, `$.stores[${index}].items`, problems)
+    stores.set(
+      store_id,
+      [...listed.values()].map(({ item }) => item),
+    )
+  }
+  assertNoMistakes(problems, lines)
+  return stores
 }
 
 function readSpreadsheet(file: Uint8Array, options: ItemColumnsOptions): CatalogFile {
