@@ -13,38 +13,44 @@ export function createOutput(
 ) {
   const write = (text: string) => void stdout.write(`${text}\n`)
   const width = stdout.isTTY ? stdout.columns || WIDTH : Number.POSITIVE_INFINITY
-  /** Prints one line for each record, with the named fields as columns that fit the terminal. */
+  /** Prints a line for a person; nothing with --json. */
+  const line = (text: string) => {
+    if (!json) write(text)
+  }
+  /**
+   * Prints a line for each record, with the named fields as columns that fit the terminal; nothing
+   * with --json.
+   */
   const table = (rows: readonly object[], columns: readonly string[], narrowing: Narrowing = []) =>
-    write(json ? formatJson(rows) : formatTable(rows, columns, narrowing, width))
+    line(formatTable(rows, columns, narrowing, width))
   return {
     json,
+    line,
     /** Prints one record, a line for each field. */
     record: (record: object) => write(json ? formatJson(record) : formatRecord(record)),
     table,
-    /** Prints a page of a list: with --json the page, else a table of its `rows`. */
+    /** Prints a page of a list: with --json the page, an object with one array, else its `rows`. */
     page(
-      page: { readonly next?: string },
+      page: object,
       rows: readonly object[],
       columns: readonly string[],
-      narrowing: Narrowing,
+      narrowing: Narrowing = [],
       more = 'There are more:',
     ) {
       if (json) return write(formatJson(page))
       table(rows, columns, narrowing)
-      if (page.next) stderr.write(`${more} --cursor ${page.next}\n`)
+      const { next }: { readonly next?: string } = page
+      if (next) stderr.write(`${more} --cursor ${next}\n`)
     },
-    /** Prints a table of any number of records. With --json, streams them. */
+    /** Prints a table of any number of records. With --json, streams an object with one array. */
     async list(
+      name: string,
       rows: AsyncIterable<object>,
       columns: readonly string[],
       narrowing: Narrowing = [],
     ): Promise<void> {
-      if (json) await writeArray(stdout, rows)
+      if (json) await writeList(stdout, name, rows)
       else write(formatTable(await pick(rows, columns), columns, narrowing, width))
-    },
-    /** Prints a line for a person; nothing with --json. */
-    line(text: string): void {
-      if (!json) write(text)
     },
   }
 }
@@ -57,15 +63,20 @@ export function printFile(chunks: AsyncIterable<string>, stdout: OutputStream): 
   return pipeline(stdout.isTTY ? escaped() : chunks, stdout, { end: false })
 }
 
-/** Streams the same text as `formatJson(rows)`, with backpressure. */
-async function writeArray(stdout: OutputStream, rows: AsyncIterable<object>): Promise<void> {
-  let before = '['
+/** Streams the same text as `formatJson({ [name]: rows })`, with backpressure. */
+async function writeList(
+  stdout: OutputStream,
+  name: string,
+  rows: AsyncIterable<object>,
+): Promise<void> {
+  const start = `{\n  "${name}": [`
+  let before = start
   for await (const row of rows) {
-    const text = formatJson(row).replaceAll('\n', '\n  ')
-    if (!stdout.write(`${before}\n  ${text}`)) await once(stdout, 'drain')
+    const text = formatJson(row).replaceAll('\n', '\n    ')
+    if (!stdout.write(`${before}\n    ${text}`)) await once(stdout, 'drain')
     before = ','
   }
-  stdout.write(before === '[' ? '[]\n' : '\n]\n')
+  stdout.write(before === start ? `${start}]\n}\n` : '\n  ]\n}\n')
 }
 
 /** Keeps only the named fields of each row: other fields may be large. */

@@ -50,6 +50,7 @@ export const accountCommands = [
     options: {},
     run: ({ till, output }) =>
       output.list(
+        'accounts',
         till.accounts.all(),
         ['account_id', 'name', 'created_at'],
         ['name…', 'created_at…'],
@@ -83,7 +84,7 @@ export const accountCommands = [
       const keys = await till.accounts.listKeys(account)
       const columns = ['key_id', 'name', 'scopes', 'created_at', 'last_used_on', 'revoked_at']
       const rows = keys.map((key) => ({ ...key, scopes: key.scopes?.join() ?? 'all' }))
-      output.table(output.json ? keys : rows, columns, ['name…', 'created_at…', 'revoked_at…'])
+      output.page({ keys }, rows, columns, ['name…', 'created_at…', 'revoked_at…'])
     },
   }),
 

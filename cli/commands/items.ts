@@ -42,7 +42,7 @@ export const itemCommands = [
     run({ till, account, input, output }) {
       const columns = ['id', 'name', 'price', 'type', ...(input.archived ? ['archived_at'] : [])]
       const items = till.items.all(account, input)
-      return output.list(items, columns, ['archived_at…', 'type', 'price'])
+      return output.list('items', items, columns, ['archived_at…', 'type', 'price'])
     },
   }),
 

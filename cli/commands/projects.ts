@@ -59,7 +59,8 @@ export const projectCommands = [
     options: ACCOUNT_OPTION,
     run({ till, account, output }) {
       const columns = ['id', 'name', 'platform', 'status']
-      return output.list(till.projects.all(account), columns, ['name…', 'platform', 'status…'])
+      const projects = till.projects.all(account)
+      return output.list('projects', projects, columns, ['name…', 'platform', 'status…'])
     },
   }),
 

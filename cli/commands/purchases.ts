@@ -168,7 +168,7 @@ export const purchaseCommands = [
     async run({ till, account, input, output, io }) {
       const read = () => till.purchases.summarize(account, input)
       const summary = await withElapsed(io.stderr, 'Reading purchases', read)
-      if (output.json) return summary
+      if (output.json) return { summaries: summary }
       const rows = summary.map((row) => ({
         ...row,
         revenue: formatTotal(row.revenue, row.currency),

@@ -57,7 +57,7 @@ export const storeCommands = [
     run({ till, account, input, output }) {
       const columns = ['store_id', 'store_type', 'is_sandbox', 'status']
       const stores = till.stores.all(account, input)
-      return output.list(stores, columns, ['is_sandbox', 'status…', 'store_type'])
+      return output.list('stores', stores, columns, ['is_sandbox', 'status…', 'store_type'])
     },
   }),
 

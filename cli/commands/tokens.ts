@@ -59,7 +59,8 @@ export const tokenCommands = [
     example: 'tillkit keys list',
     options: {},
     async run({ till, output }) {
-      output.table(await till.operator.listSigningKeys(), ['kid', 'created_at'])
+      const keys = await till.operator.listSigningKeys()
+      output.page({ keys }, keys, ['kid', 'created_at'])
     },
   }),
 

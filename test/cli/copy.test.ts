@@ -11,8 +11,8 @@ test('copy copies all data into another file, but not into one with data', async
   const copied = await tillkitJson(['copy', '--from', from, '--to', to])
   assert.equal(copied.accounts, 1)
   assert.match(copied.checksum, /^[0-9a-f]{64}$/)
-  const [listed] = await tillkitJson(['account', 'list', '--db', to])
-  assert.equal(listed.account_id, account_id)
+  const { accounts } = await tillkitJson(['account', 'list', '--db', to])
+  assert.equal(accounts[0].account_id, account_id)
 
   const back = await tillkit(['copy', '--from', to, '--to', from])
   assert.equal(back.code, 1)

@@ -113,11 +113,11 @@ test('the demo fills an empty PostgreSQL database, and a second start leaves it 
   await eventuallyHolds(() => assert.match(lines.join(), /account key +ak_.*filename=purchases/))
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
-  const groups: PurchaseSummary[] = await tillkitJson([
+  const { summaries }: { summaries: PurchaseSummary[] } = await tillkitJson([
     ...['purchases', 'summary', '--by', 'store', '--db', db],
   ])
   const count = (store: string) =>
-    groups
+    summaries
       .filter(({ store_id }) => store_id === store)
       .flatMap(({ purchased, pending, refunded, cancelled }) => {
         return [purchased, pending, refunded, cancelled]

@@ -64,10 +64,8 @@ test('a killed backup has no file with its name, and its partial file is a whole
     if (existsSync(copy)) {
       const { code, stderr } = await tillkit(['check', '--db', copy])
       assert.equal(code, 0, stderr)
-      assert.equal(
-        (await tillkit(['account', 'list', '--json', '--db', copy])).stdout.length > 3,
-        true,
-      )
+      const { stdout } = await tillkit(['account', 'list', '--db', copy])
+      assert.match(stdout, /^acc_/m)
     }
     if (!existsSync(partial)) continue
     partials++

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
+import { commands } from '../../cli/commands.ts'
 import type { OutputStream } from '../../cli/io.ts'
 import { createOutput, printFile, wrapLines } from '../../cli/output.ts'
 import { createIo } from '../support/cli.ts'
+import { createShopFile } from '../support/served.ts'
 
 /** The lines of a table, printed to a terminal of some columns or to a pipe. */
 function print(
@@ -124,12 +126,50 @@ test('JSON has no character that changes the terminal, and keeps its value', asy
   }
 
   output.record({ name: HOSTILE })
-  await output.list(rows(), [])
+  await output.list('rows', rows(), [])
 
   for (const text of sent) assert.match(text, /^[ -~\n]*$/)
   const [record = '', ...list] = sent
   assert.deepEqual(JSON.parse(record), { name: HOSTILE })
-  assert.deepEqual(JSON.parse(list.join('')), [{ name: HOSTILE }])
+  assert.deepEqual(JSON.parse(list.join('')), { rows: [{ name: HOSTILE }] })
+})
+
+test('with --json, a list is an object with one named array', async (t) => {
+  const { json, project_id, ofStore, ofProject } = await createShopFile(t)
+  const names = commands.map(({ name }) => name).filter((name) => / (list|log)$/.test(name))
+  const more: { readonly [name: string]: readonly string[] } = {
+    'store list': ofProject,
+    'item list': ofStore,
+    'imports list': ofStore,
+    'purchases list': ofStore,
+    'purchases owned': [...ofStore, '--user', 'player-1'],
+    'webhooks log': [project_id],
+  }
+  await json('project', 'update', ...ofProject, '--config', '{"webhook_url":"https://a.example"}')
+  const found = await Promise.all(
+    [...names, 'purchases owned', 'purchases summary'].map(async (name) => {
+      const printed = await json(...name.split(' '), ...(more[name] ?? []))
+      const [array, ...others] = Object.keys(printed).filter((key) => key !== 'next')
+      assert.deepEqual(others, [], name)
+      assert.ok(Array.isArray(printed[array ?? '']), name)
+      return `${name}: ${array}`
+    }),
+  )
+  assert.deepEqual(found.sort(), [
+    'account keys list: keys',
+    'account list: accounts',
+    'audit list: entries',
+    'imports list: imports',
+    'item list: items',
+    'keys list: keys',
+    'project list: projects',
+    'purchases list: purchases',
+    'purchases owned: owned',
+    'purchases summary: summaries',
+    'store list: stores',
+    'webhooks list: endpoints',
+    'webhooks log: deliveries',
+  ])
 })
 
 test('a file that is printed on a terminal does not change the terminal, and is complete in a pipe', async () => {

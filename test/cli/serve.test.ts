@@ -82,8 +82,8 @@ test('the demo prints working commands, has sales of a year, and prints its keys
   assert.match(answers, /"items":\[.*gold_100.*"name":"shield".*\{"ok":true\}$/)
   child.kill('SIGINT')
   assert.equal(await closed, 0)
-  const months = await tillkitJson(['purchases', 'summary', '--by', 'month', '--db', db])
-  assert.ok(new Set(months.map(({ month }: { month: string }) => month)).size >= 12)
+  const { summaries } = await tillkitJson(['purchases', 'summary', '--by', 'month', '--db', db])
+  assert.ok(new Set(summaries.map(({ month }: { month: string }) => month)).size >= 12)
 
   const again = await serveHere(t, [...SILENT, '--demo', '--db', db])
   await eventuallyHolds(() => assert.equal(again.lines.length, 2))

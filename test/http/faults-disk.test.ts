@@ -36,8 +36,9 @@ async function start(t: TestContext, { folder, TMPDIR }: { folder?: string; TMPD
     load: (text: string) =>
       send('POST /api/v1/purchases/import', { token, body: importForm(text) }),
     purchases: async () => {
-      const months: { purchased: number }[] = await json('purchases', 'summary', ...ofStore)
-      return months.reduce((sum, { purchased }) => sum + purchased, 0)
+      const { summaries } = await json('purchases', 'summary', ...ofStore)
+      const counts = summaries.map(({ purchased }: { purchased: number }) => purchased)
+      return counts.reduce((sum: number, count: number) => sum + count, 0)
     },
   }
 }
