@@ -62,9 +62,9 @@ export interface Problem {
 const MAX_TEXT = 1000
 
 /**
- * Creates the problem document for a thrown value, in at most `bytes` of JSON. Drops the last errors
- * if they do not fit; `detail` then says how many are shown. An internal error does not disclose its
- * cause.
+ * Creates the answer for a thrown value: its status, headers and problem document. Drops the last
+ * errors of a document that is longer than `bytes` of JSON; `detail` then says how many are left. A
+ * value that is no error of tillkit becomes `internal_error`, which does not disclose its cause.
  */
 export function createProblem(
   error: unknown,

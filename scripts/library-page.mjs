@@ -32,7 +32,9 @@ function formatPage({ exportsOf, fieldsOf, callOf, typeOf, docOf, aliasOf }) {
     const names = text.match(/\b[A-Z][a-z]\w+/g) ?? []
     const known = names.filter((name) => all.has(name) && !UNLISTED.includes(name))
     for (const name of known) listed.add(name)
-    if (text === known[0]) return link(text)
+    const [, before, name, after] = /^((?:Promise|AsyncIterable)<|)(\w+)(>?)$/.exec(text) ?? []
+    if (name === known[0] && name)
+      return `${escapeAngles(before)}${link(name)}${escapeAngles(after)}`
     return code(text.length > 300 && text.startsWith('{') ? 'object' : text)
   }
   const calls = (symbols, prefix = '') => {
@@ -45,7 +47,8 @@ function formatPage({ exportsOf, fieldsOf, callOf, typeOf, docOf, aliasOf }) {
   }
   const fields = (symbol) => {
     const rows = fieldsOf(symbol).map(({ symbol, name, flags, type }) => {
-      return [code(flags & OPTIONAL ? `${name}?` : name), typeCell(type), docOf(symbol)]
+      if (!(flags & OPTIONAL)) return [code(name), typeCell(type), docOf(symbol)]
+      return [code(`${name}?`), typeCell(type.replace(OR_UNDEFINED, '$1')), docOf(symbol)]
     })
     return table(['field', 'type', 'meaning'], rows)
   }
@@ -93,13 +96,15 @@ function formatPage({ exportsOf, fieldsOf, callOf, typeOf, docOf, aliasOf }) {
     `Contents: ${[...sections.map(([title]) => title.slice(3)), 'Types'].map(link).join(', ')}.`,
     ...sections.flat(),
     '## Types',
-    'A `?` behind the name of a field means that the field may be missing.',
+    'A `?` behind the name of a field means that the field may be missing or `undefined`.',
     names.map(link).join(', '),
     ...names.flatMap((name) => types.get(name)),
   ]
     .filter(Boolean)
     .join('\n\n')}\n`
 }
+
+const escapeAngles = (text) => text.replaceAll(/[<>]/g, '\\$&')
 
 /** A section with its part of the example. */
 function section(title, text, ...tables) {
@@ -111,11 +116,10 @@ function section(title, text, ...tables) {
 
 /** What the page needs to know about the symbols of a project. */
 function createReader({ checker, program }) {
-  const resultOf = (type, flags = 0) => {
+  const textOf = (type, flags = 0) => {
     const text = checker.typeToString(type, undefined, NO_TRUNCATION | flags)
     return text.replace(/readonly |<ArrayBufferLike>/g, '')
   }
-  const textOf = (...args) => resultOf(...args).replace(OR_UNDEFINED, '$1')
   const docOf = (symbol) =>
     checker.getDocumentationCommentOfSymbol(symbol).replaceAll(/([^\n])\n(?!\n|- )\s*/g, '$1 ')
   return {
@@ -144,7 +148,8 @@ function createReader({ checker, program }) {
       if (!signature) return undefined
       const returned = checker.getReturnTypeOfSignature(signature)
       const parameters = textOf(type).slice(0, -` => ${textOf(returned)}`.length)
-      return { parameters, result: resultOf(returned).replace(/^Promise<(.*)>$/, '$1') }
+      const shown = parameters.replaceAll(/\?: ([\w.<>[\]]+) \| undefined/g, '?: $1')
+      return { parameters: shown, result: textOf(returned) }
     },
   }
 }

@@ -58,7 +58,10 @@ export const ITEM = {
   display_name: required(text(1, 255)),
   /** The description; empty by default. */
   description: optional(text(0, 4096), () => ''),
-  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. An input has its digits. */
+  /**
+   * The price in minor currency units, 0 to 2^53−1. An item has the number 499 for 4.99 USD, an input
+   * the string `'499'`.
+   */
   price: required(price),
   type: required(oneOf(ITEM_TYPES)),
   /** Any data of yours. In an input, its name is `meta`. */
