@@ -8,9 +8,8 @@ import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { KeyedAccount, Storage } from '../storage/port.ts'
-import { LEEWAY } from '../token/claims.ts'
+import { LEEWAY, readTokenId } from '../token/claims.ts'
 import type { Context } from './context.ts'
-import { readTokenId } from './ids.ts'
 
 /**
  * The caller of an operation. An account has access to all its records, a session only to one
@@ -33,9 +32,8 @@ export function authorityOf(
   if (!caller) return undefined
   if (!isSession(caller)) return isKeyed(caller) ? { key_id: caller.key_id, scopes } : undefined
   const { project_id, user_id, token_id, iat: issued_at } = caller
-  return {
-    token: { project_id, user_id, issued_under: readTokenId(token_id).watermark, issued_at },
-  }
+  const { issued_under } = readTokenId(token_id)
+  return { token: { project_id, user_id, issued_under, issued_at } }
 }
 
 function isKeyed(caller: Account | KeyedAccount): caller is KeyedAccount {

@@ -1,5 +1,4 @@
 import { createHash, randomBytes, randomFillSync } from 'node:crypto'
-import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
 
@@ -36,23 +35,4 @@ export function createPublicKey(): string {
 /** Hashes a text: SHA-256 as base64url. For an account key it is enough: a key has 256 random bits. */
 export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
-}
-
-/**
- * Creates a token's `jti` from the current revocation watermark, an `a` if the account issues the
- * token, and 128 random bits.
- */
-export function createTokenId(watermark: number, issued_by: TokenIssuer): string {
-  const mark = issued_by === 'account' ? 'a' : ''
-  return `${watermark}${mark}.${randomBytes(16).toString('base64url')}`
-}
-
-/**
- * Reads the revocation watermark and the issuer from a `jti`. If another program issued the token,
- * it has no watermark, and counts as issued with a public key.
- */
-export function readTokenId(jti: string) {
-  const [, watermark, mark] = /^(\d{1,15})(a?)\.[\w-]{22}$/.exec(jti) ?? []
-  const issued_by: TokenIssuer = mark ? 'account' : 'public_key'
-  return { watermark: watermark === undefined ? undefined : Number(watermark), issued_by }
 }

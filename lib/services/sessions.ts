@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { type Authority, assertAuthority, tokenRequired } from '../domain/authority.ts'
+import { assertAuthority, tokenRequired } from '../domain/authority.ts'
 import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
@@ -21,7 +21,7 @@ import {
 } from '../domain/session.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf, type StoreSummary } from '../storage/port.ts'
-import type { Claims } from '../token/claims.ts'
+import { createTokenId } from '../token/claims.ts'
 import {
   assertAccount,
   assertActive,
@@ -33,7 +33,6 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { createTokenId, readTokenId } from './ids.ts'
 import { withoutSecrets } from './secret-fields.ts'
 
 export interface IssuedToken {
@@ -167,9 +166,19 @@ export function createSessions(context: Context): Sessions {
         storage.findWatermark(claims.project_id, claims.sub),
       ])
       if (!project) throw tokenRequired()
-      const { said, authority } = readClaims(claims)
-      assertAuthority(authority, { project_status: project.status, watermark })
-      const session = { account_id: project.account_id, ...said }
+      const { project_id, sub: user_id, issued_under, issued_by, iat, exp } = claims
+      const origin = { project_id, user_id, issued_under, issued_at: iat }
+      assertAuthority({ token: origin }, { project_status: project.status, watermark })
+      const session = {
+        account_id: project.account_id,
+        project_id,
+        user_id,
+        scopes: claims.scopes as readonly Scope[],
+        issued_by,
+        token_id: claims.jti,
+        iat,
+        exp,
+      }
       if (scope) assertScope(session, scope)
       return session
     },
@@ -225,27 +234,4 @@ export function createSessions(context: Context): Sessions {
     },
   }
   return sessions
-}
-
-const known = new WeakMap<Claims, ReturnType<typeof parseClaims>>()
-
-/** Cached for each claims object: when a token is used again, `verifyToken` returns the same one. */
-function readClaims(claims: Claims) {
-  const parsed = known.get(claims) ?? parseClaims(claims)
-  known.set(claims, parsed)
-  return parsed
-}
-
-function parseClaims({ project_id, sub: user_id, jti: token_id, iat, exp, scope }: Claims) {
-  const { issued_by } = readTokenId(token_id)
-  const said = {
-    project_id,
-    user_id,
-    scopes: scope.split(' ') as Scope[],
-    issued_by,
-    token_id,
-    iat,
-    exp,
-  }
-  return { said, authority: authorityOf({ account_id: '', ...said }, []) as Authority }
 }

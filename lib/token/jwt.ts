@@ -1,4 +1,11 @@
-import { areClaims, areValid, type Claims, pickClaims } from './claims.ts'
+import {
+  areClaims,
+  areValid,
+  type Claims,
+  pickClaims,
+  readClaims,
+  type VerifiedClaims,
+} from './claims.ts'
 import {
   findKey,
   MAX_HEADER_LENGTH,
@@ -42,7 +49,7 @@ export function verifyToken(
   token: string,
   keys: readonly SigningKey[],
   expected: { readonly iss: string; readonly now: number },
-): Claims | undefined {
+): VerifiedClaims | undefined {
   const end = token.length - MAC_LENGTH - 1
   if (token.length > MAX_LENGTH || token[end] !== '.') return undefined
   const input = token.slice(0, end)
@@ -51,16 +58,16 @@ export function verifyToken(
   const ring = keys.map(prepare)
   const seen = recall(input, ring)
   if (seen && !isMac(signature, seen.mac)) return undefined
-  const claims = seen ? seen.claims : readClaims(input, signature, ring)
+  const claims = seen ? seen.claims : verifyNew(input, signature, ring)
   return claims && areValid(claims, expected) ? claims : undefined
 }
 
 /** Verifies the signature of a token that is not cached, and parses its claims. */
-function readClaims(
+function verifyNew(
   input: string,
   signature: string,
   ring: readonly PreparedKey[],
-): Claims | undefined {
+): VerifiedClaims | undefined {
   const dot = input.indexOf('.')
   if (dot < 0 || dot > MAX_HEADER_LENGTH) return undefined
   const header = input.slice(0, dot)
@@ -74,7 +81,7 @@ function readClaims(
 
   const members = decode(input.slice(dot + 1))
   if (!areClaims(members)) return undefined
-  const claims = Object.freeze(pickClaims(members))
+  const claims = readClaims(members)
   remember(key, { input, mac, claims })
   return claims
 }

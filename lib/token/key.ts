@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { BoundedMap } from '../bounded-map.ts'
-import { type Claims, isText } from './claims.ts'
+import { isText, type VerifiedClaims } from './claims.ts'
 import { decode, encode } from './segment.ts'
 
 /** A secret and its `kid`, which is in the header of each token that the key signs. */
@@ -41,7 +41,7 @@ export interface PreparedKey {
 interface Seen {
   readonly input: string
   readonly mac: string
-  readonly claims: Claims
+  readonly claims: VerifiedClaims
 }
 
 const preparedKeys = new WeakMap<SigningKey, PreparedKey>()

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import { TillError } from '../errors.ts'
-import { type Claims, LEEWAY } from './claims.ts'
+import { type Claims, LEEWAY, type VerifiedClaims } from './claims.ts'
 import { signToken, verifyToken } from './jwt.ts'
 import type { SigningKey } from './key.ts'
 
@@ -13,7 +13,7 @@ export interface Keyring {
   /** Reloads the keys if they were loaded at least `HANDOVER_MS` ago. */
   refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
-  verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
+  verify(token: string, expected: { iss: string; now: number }): Promise<VerifiedClaims | undefined>
   /**
    * Adds a key, which signs tokens `HANDOVER_MS` later. If `drop` is `unneeded`, drops the keys
    * that no valid token needs. If it is `others`, drops all other keys: after `HANDOVER_MS`, no
