@@ -11,7 +11,7 @@ import { invalidOption, TransportFault } from './problems.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, replyTo } from './reply.ts'
 import type { AnyRoute, Params, Result } from './route.ts'
-import { metricsRoute, routes } from './routes.ts'
+import { metricsRoute, routes, startRoute } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
 
 type Remember = (read: CacheableRead) => void
@@ -22,6 +22,7 @@ export function createCore(till: Till, context: ServerContext) {
   const admission = createAdmission(till, context)
   const served = [
     ...routes,
+    startRoute,
     openApiRoute,
     ...(context.metrics ? [metricsRoute] : []),
     ...(context.manage ? manageRoutes : []),
@@ -138,7 +139,9 @@ export function createCore(till: Till, context: ServerContext) {
     return { status: 204, headers }
   }
 
-  return { has: router.has, respond, repeat }
+  /** Whether to answer a path before the routes of a host, whose start page is its own. */
+  const has = (path: string) => path !== startRoute.path && router.has(path)
+  return { has, respond, repeat }
 }
 
 /** Throws if a documented query parameter was sent more than once. The API ignores others. */

@@ -33,9 +33,12 @@ export function targetOf(request: MountedRequest, basePath: string): Target {
     throw new TypeError(`Express has removed ${baseUrl} from the path: omit the option basePath`)
   }
   const target = below(basePath, parseTarget(url))
-  if (typeof originalUrl !== 'string' || !originalUrl.endsWith(url)) return target
+  if (typeof originalUrl !== 'string') return target
+  // Express adds a slash to the path of the prefix alone.
+  const kept = originalUrl.endsWith(url) ? url : url.slice(1)
+  if (!originalUrl.endsWith(kept)) return target
   // The client can choose parts of the prefix, and the `Link` header contains it.
-  const removed = originalUrl.slice(0, -url.length)
+  const removed = originalUrl.slice(0, originalUrl.length - kept.length)
   return PATH.test(removed) ? { ...target, prefix: removed + basePath } : target
 }
 

@@ -19,17 +19,14 @@ export interface Reply {
   readonly stream?: AsyncGenerator<Buffer>
 }
 
-/**
- * Creates the reply for the result of a handler. The status is 304 when the client already has the
- * answer.
- */
+/** Creates the reply for the result of a handler: 304 when the client already has the answer. */
 export function replyTo(
-  { body, headers: own }: Result,
+  { body, status = 200, headers: own }: Result,
   { request_id, method, headers: sent }: Exchange,
 ): Reply | Promise<Reply> {
   if (!(body instanceof Representation || body instanceof StreamedBody)) {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return textReply(200, text, own, request_id)
+    return textReply(status, text, own, request_id)
   }
   const { etag } = body
   const isUnchanged = etag !== undefined && isFresh(sent['if-none-match'], etag)

@@ -57,11 +57,13 @@ export interface Call<Caller, Body> {
 }
 
 /**
- * The result of a handler, sent with status 200. An object is sent as JSON. For a string, `headers`
- * must have a `content-type`.
+ * The result of a handler. An object is sent as JSON. For a string, `headers` must have a
+ * `content-type`.
  */
 export interface Result {
   readonly body: object | string | Representation | StreamedBody
+  /** 200 by default. Only for objects and strings. */
+  readonly status?: number
   readonly headers?: ResponseHeaders
 }
 

@@ -1,10 +1,11 @@
 import { json, noBody } from './body.ts'
-import { accountKey, bearer, probe, publicKey } from './credentials.ts'
+import { accountKey, anyone, bearer, probe, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/probes.ts'
 import { createProject, createStore, updateProject } from './handlers/projects.ts'
 import { importPurchases, listOwned } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
+import { start } from './handlers/start.ts'
 import { route } from './route.ts'
 import { form } from './upload.ts'
 
@@ -159,4 +160,11 @@ export const metricsRoute = route('GET', '/metrics', probe, noBody, metrics, {
   summary: 'Return the metrics in the text format of Prometheus',
   description: 'This path exists only if the operator has enabled metrics.',
   answer: 'Text',
+})
+
+/** The route for the start page. It is no part of the API, and not in the OpenAPI document. */
+export const startRoute = route('GET', '/', anyone, noBody, start, {
+  id: 'getStart',
+  summary: 'Return an index of the server, or redirect to the console',
+  answer: 'Document',
 })
