@@ -4,6 +4,7 @@ import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
+import { hint } from './program.ts'
 import { describeSystemError } from './system-errors.ts'
 import { formatJson, formatValue } from './text.ts'
 
@@ -37,8 +38,9 @@ export async function reportFailure(
   const reason = text.split('\n').map(formatValue).join('\n')
   if (reason !== '') stderr.write(`${wrapLines(`tillkit: ${reason}`, stderr)}\n`)
   const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
-  if (isMisuse) stderr.write(`See ${`tillkit ${command?.name ?? ''}`.trim()} --help\n`)
-  else if (isKeyLost) stderr.write('If the key is lost, see tillkit secrets drop --help\n')
+  const help = hint(`${command?.name ?? ''} --help`.trim())
+  if (isMisuse) stderr.write(`See ${help}\n`)
+  else if (isKeyLost) stderr.write(`If the key is lost, see ${hint('secrets drop --help')}\n`)
   return code
 }
 

@@ -1,7 +1,42 @@
 import type { Command, OptionSpec, OptionSpecs } from './command.ts'
 import { VARIABLES } from './config.ts'
 import { COMMON_OPTIONS, optionsOf } from './options.ts'
+import { hint, PROGRAM } from './program.ts'
 import { wrap } from './text.ts'
+
+const TITLE = `tillkit: a commerce back end for games and applications
+
+Usage: ${hint('COMMAND [options]')}`
+
+/** The commands that a first shop needs. */
+const FIRST_COMMANDS = [
+  'serve',
+  'account create',
+  'project create',
+  'store create',
+  'item create',
+  'purchases import',
+  'purchases record',
+  'purchases owned',
+  'purchases refund',
+  'catalog export',
+  'catalog apply',
+  'token issue',
+  'backup',
+]
+
+/** Formats what the program prints without a command: a screen, not the whole help. */
+export function formatFirstScreen(commands: readonly Command[]): string {
+  const listed = commands.filter(({ name }) => FIRST_COMMANDS.includes(name))
+  const all = commands.length
+  return `${TITLE}
+
+${columns(listed.map(({ name, summary }) => [name, summary]))}
+
+Try it with a demo shop:  ${hint('serve --demo --console')}
+Describe a command:       ${hint('COMMAND --help')}
+List all ${all} commands:     ${hint('--help')}`
+}
 
 /** Formats the help of the whole program. */
 export function formatProgramHelp(groups: {
@@ -13,9 +48,7 @@ export function formatProgramHelp(groups: {
     const rows = commands.map(({ name, summary }) => [name, summary] as const)
     return `${title}:\n${columns(rows, indent)}`
   })
-  return `tillkit: a commerce back end for games and applications
-
-Usage: tillkit COMMAND [options]
+  return `${TITLE}
 
 ${sections.join('\n\n')}
 
@@ -28,34 +61,35 @@ ${columns(Object.entries(VARIABLES))}
 Exit code: 0 done; 1 failed; 2 wrong usage: a mistake in the command line, or a
 file in it that cannot be read or written; 130 interrupted.
 The reason is on stderr, or with --json as a JSON document on stdout.
-\`tillkit COMMAND --help\` describes a command.`
+\`${hint('COMMAND --help')}\` describes a command.`
 }
 
 /** Formats the help of the commands with the same first words: `account`, `account keys`. */
 export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
-  return `Usage: tillkit ${begun} COMMAND [options]
+  return `Usage: ${hint(`${begun} COMMAND [options]`)}
 
 ${columns(commands.map(({ name, summary }) => [name, summary]))}
 
-\`tillkit COMMAND --help\` describes a command.`
+\`${hint('COMMAND --help')}\` describes a command.`
 }
 
 /** Formats the help of one command. */
 export function formatCommandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, { required }]) => required)
   const usage = [
-    `tillkit ${command.name}`,
+    hint(command.name),
     ...(command.operand ? [command.operand] : []),
     ...required.map(([name, { value }]) => `--${name} ${value}`),
     '[options]',
   ]
   const { summary, description } = command
+  const example = command.example?.replace(/^tillkit/, PROGRAM).replaceAll('\n', '\n  ')
   return `${summary}${description ? `\n\n${wrap(description.split(' '), '', '')}` : ''}
 
 ${wrap(usage, 'Usage: ', '  ')}
 
 Options:
-${formatOptions(optionsOf(command))}${command.example ? `\n\nExample:\n  ${command.example.replaceAll('\n', '\n  ')}` : ''}`
+${formatOptions(optionsOf(command))}${example ? `\n\nExample:\n  ${example}` : ''}`
 }
 
 function formatOptions(options: OptionSpecs): string {

@@ -9,9 +9,10 @@ import { type Environment, readConfig } from './config.ts'
 import { isFile } from './database-url.ts'
 import { DONE, reportFailure } from './failure.ts'
 import { explainPermissions } from './file-permissions.ts'
-import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
+import { formatCommandHelp, formatFirstScreen, formatGroupHelp, formatProgramHelp } from './help.ts'
 import type { Io } from './io.ts'
 import { createOutput } from './output.ts'
+import { DEFAULT_DB, hint } from './program.ts'
 import { suggest } from './suggestion.ts'
 import { withStoreHint } from './unknown-store.ts'
 
@@ -40,7 +41,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const set = readConfig(env)
   const { needsDatabaseFor } = command
   const isEmpty = needsDatabaseFor !== undefined && options[needsDatabaseFor] === undefined
-  const { [command.databaseOption ?? 'db']: named = 'tillkit.db' } = options as {
+  const { [command.databaseOption ?? 'db']: named = DEFAULT_DB } = options as {
     [name: string]: string
   }
   const db = isEmpty ? 'memory:' : named
@@ -63,7 +64,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
     assertChange(command, options)
     const account = isEmpty
       ? await till.accounts.create({ name: 'none' })
-      : await findAccount(command, options, till)
+      : await findAccount(command, options, till, db)
     const input = inputOf(command, options)
     const all = { ...given, options, input, till, account, storage, isNew }
     const invocation = all as unknown as Invocation
@@ -96,15 +97,17 @@ async function findAccount(
   { options: specs }: Command,
   { account, project }: ParsedArguments['options'],
   till: Till,
+  db: string,
 ): Promise<Account | undefined> {
   if (account !== undefined) return till.accounts.get(account as string)
   if (!specs.account?.isCaller) return undefined
   if (specs.project?.required) return till.accounts.ownerOf(project as string)
   const { accounts } = await till.accounts.list({ limit: 2 })
   const [only, other] = accounts
-  if (!only) throw new UsageError('There is no account: tillkit account create --name NAME')
+  if (!only) throw new UsageError(`There is no account: ${hint('account create --name NAME', db)}`)
   if (!other) return only
-  throw new UsageError('--account ID is missing, and there are several: tillkit account list')
+  const list = hint('account list', db)
+  throw new UsageError(`--account ID is missing, and there are several: ${list}`)
 }
 
 function findCommand(args: readonly string[]): Command | undefined {
@@ -113,7 +116,8 @@ function findCommand(args: readonly string[]): Command | undefined {
 
 /** The version or a help text, for a command line without a known command. */
 async function answerWithoutCommand(args: readonly string[]): Promise<string> {
-  const [first = 'help'] = args
+  const [first] = args
+  if (first === undefined) return formatFirstScreen(commands)
   if (first === '--version') return (await import('../http/index.ts')).readVersion()
   // Ignores the words after the first option, because they may be the values of options.
   const end = args.findIndex((each) => each.startsWith('-'))

@@ -1,5 +1,6 @@
 import { type ErrorDetail, excerpt, TillError } from '../lib/index.ts'
 import type { Invocation } from './command.ts'
+import { hint } from './program.ts'
 import { suggest } from './suggestion.ts'
 
 /** The maximum number of stores that are compared with an unknown one. */
@@ -17,8 +18,8 @@ export async function withStoreHint<T>(invocation: Invocation, work: () => Promi
   } catch (error) {
     const { store } = invocation.options
     if (typeof store !== 'string' || !isUnknownStore(error)) throw error
-    const hint = hintFor(store, await storesOf(invocation))
-    const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${hint}`
+    const known = hintFor(store, await storesOf(invocation), invocation.db)
+    const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${known}`
     const detail = { field: 'store_id', code: 'unknown', message }
     throw new TillError('invalid_request', `store_id ${message}`, [detail])
   }
@@ -30,10 +31,10 @@ function isUnknownStore(error: unknown): boolean {
   return error.code === 'store_not_found' || error.details.some(isStore)
 }
 
-function hintFor(store: string, known: readonly string[]): string {
+function hintFor(store: string, known: readonly string[], db: string): string {
   const nearest = suggest(store, known)
   if (nearest) return `did you mean ${nearest}?`
-  if (known.length > MAX_NAMED) return 'tillkit store list --project ID lists them'
+  if (known.length > MAX_NAMED) return `${hint('store list --project ID', db)} lists them`
   return known.length === 0 ? 'it has none yet' : `it has ${known.join(', ')}`
 }
 

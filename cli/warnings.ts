@@ -11,6 +11,7 @@ import { isFile } from './database-url.ts'
 import { sharedMode } from './file-permissions.ts'
 import type { Io } from './io.ts'
 import { STATUSES } from './options.ts'
+import { hint } from './program.ts'
 import { formatValue } from './text.ts'
 
 /** Finds the security warnings for a server with these settings. */
@@ -43,13 +44,13 @@ async function describeMissingKey({ operator }: Till): Promise<string> {
 }
 
 /** The warning of secrets that were stored before there was a master key. */
-export function unsealedWarning(secrets: readonly StoredSecret[]): string {
+export function unsealedWarning(secrets: readonly StoredSecret[], db: string): string {
   const named = secrets.slice(0, NAMED_SECRETS).map(({ field, project_id, store_id }) => {
     return `${field} of ${store_id === undefined ? project_id : `${project_id}/${store_id}`}`
   })
   const others = secrets.length - named.length
   const list = [...named, ...(others > 0 ? [`${others} more`] : [])].join(', ')
-  return `Secrets are stored unencrypted: ${list}; see secrets seal`
+  return `Secrets are stored unencrypted: ${list}; see ${hint('secrets seal', db)}`
 }
 
 const NAMED_SECRETS = 10

@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import { type Explanation, excerpt } from '../../lib/index.ts'
 import { command } from '../command.ts'
@@ -7,6 +6,7 @@ import { openInput } from '../input-file.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapLines } from '../output.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { hint, wordOf } from '../program.ts'
 import { interruptible } from '../signals.ts'
 import { formatJson } from '../text.ts'
 
@@ -39,8 +39,9 @@ export const purchasesExplain = command({
     if (output.json) output.record(explanation)
     else {
       const print = (text: string) => output.line(wrapLines(text, io.stdout))
-      const name = operand === '-' ? 'FILE' : basename(operand)
-      printExplanation(output, print, explanation, { name, out })
+      const name = operand === '-' ? 'FILE' : wordOf(operand)
+      const command = `purchases import ${name} --store ${store_id ?? 'ID'}`
+      printExplanation(output, print, explanation, { command, out, db })
     }
     if (missing) {
       const reasons = missing.map(({ field, reason }) => `${field}: ${reason}`)
@@ -67,7 +68,11 @@ function printExplanation(
   output: Output,
   print: (text: string) => void,
   { columns, layout, questions, remarks, rows, is_partial, header_line, format }: Explanation,
-  { name, out }: { readonly name: string; readonly out: string | undefined },
+  {
+    command,
+    out,
+    db,
+  }: { readonly command: string; readonly out: string | undefined; readonly db: string },
 ): void {
   const shown = columns.map(({ column, field, seems, samples }) => {
     const text = field ? `${field}: ${seems}` : seems
@@ -103,5 +108,5 @@ function printExplanation(
       ? '\nTo write it to a file, add --out layout.json.'
       : `\nThe layout is in ${out}.`,
   )
-  print(`Then: tillkit purchases import ${name} --layout ${file} --dry-run`)
+  print(`Then: ${hint(`${command} --layout ${wordOf(file)} --dry-run`, db)}`)
 }

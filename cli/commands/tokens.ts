@@ -2,6 +2,7 @@ import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { wholeNumber } from '../option-values.ts'
 import { PROJECT_OPTIONS } from '../options.ts'
+import { hint } from '../program.ts'
 import { withElapsed } from '../progress.ts'
 
 export const tokenCommands = [
@@ -69,14 +70,14 @@ export const tokenCommands = [
     summary: 'Seal all stored secrets under the newest master key',
     example: 'tillkit secrets seal',
     options: {},
-    async run({ till, config, output, io }) {
+    async run({ till, config, output, db, io }) {
       if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
       const result = await withElapsed(io.stderr, 'Sealing secrets', till.operator.sealSecrets)
       output.record(result)
       if (result.unreadable > 0) {
         throw new CommandFailure(
           'Some secrets were not changed, because no master key that is set opens them. ' +
-            'To list them: tillkit secrets drop',
+            `To list them: ${hint('secrets drop', db)}`,
         )
       }
     },

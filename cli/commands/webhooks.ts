@@ -10,6 +10,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 import { ENDPOINT, endpointOperations } from '../operation-commands.ts'
 import { wholeNumber } from '../option-values.ts'
 import { ACCOUNT_OPTION, PAGE_OPTIONS } from '../options.ts'
+import { hint } from '../program.ts'
 import { quote } from '../text.ts'
 import { warnOfDisabled, warnOfPrivate, warnOfUnsigned } from '../warnings.ts'
 
@@ -23,7 +24,7 @@ export const webhookCommands = [
       project: { value: 'ID', help: 'only the endpoints of this project and its stores' },
       ...PAGE_OPTIONS,
     },
-    async run({ till, account, input, output, io }) {
+    async run({ till, account, input, output, db, io }) {
       const page = await till.webhooks.list(account, input)
       output.page(
         page,
@@ -39,9 +40,9 @@ export const webhookCommands = [
         if (unconfirmed_url === undefined) continue
         const what = unconfirmed_url === url ? 'same URL' : 'new URL'
         const secret = unconfirmed_is_signed ? 'new secret' : 'no secret'
-        const command = `tillkit webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}`
         const time = unconfirmed_at ? ` --set-at ${unconfirmed_at}` : ''
-        output.line(`A session set (${what}, ${secret}): ${command}${time}`)
+        const words = `webhooks confirm ${endpoint_id} --url ${quote(unconfirmed_url)}${time}`
+        output.line(`A session set (${what}, ${secret}): ${hint(words, db)}`)
       }
       if (input.cursor !== undefined) return
       // Stores whose URL receives nothing are no endpoints.

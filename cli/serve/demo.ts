@@ -64,24 +64,28 @@ A demo account with a project, two stores, items and sales is created. Its keys 
   account key   ${demo.account_key}
   public key    ${demo.public_key}
 
-Try it: paste these into another terminal.
+Try it: paste each of these into another terminal.
 
-# start a session
+Start a session:
+
 TOKEN=$(curl -s ${api}/identity/auth/init \\
   -H 'x-public-project-key: ${demo.public_key}' \\
   -H 'content-type: application/json' \\
   -d '{"user_id":"player-1"}' | grep -o '"token":"[^"]*' | cut -d'"' -f4)
 
-# list the items
+List the items:
+
 curl "${api}/items?store_id=${demo.store_id}" -H "authorization: Bearer $TOKEN"
 
-# create one
+Create one:
+
 curl ${api}/items \\
   -H 'x-account-key: ${demo.account_key}' \\
   -H 'content-type: application/json' \\
   -d '{"store_id":"${demo.store_id}","name":"shield","display_name":"Shield","price":"250","type":"consumable"}'
 
-# import past purchases
+Import past purchases:
+
 printf 'transaction_id,sku,purchased_at,price\\nT-1,gold_100,2026-01-31T12:00:00Z,499\\n' |
   curl ${api}/purchases/import -H "authorization: Bearer $TOKEN" \\
     -F store_id=${demo.store_id} -F 'file=@-;filename=purchases.csv'

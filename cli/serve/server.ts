@@ -10,6 +10,7 @@ import {
   startWebhooks,
 } from '../../http/index.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
+import { hint } from '../program.ts'
 import { stopSignal } from '../signals.ts'
 import { findStartupWarnings, unsealedWarning } from '../warnings.ts'
 import { watchDatabase } from './database-watch.ts'
@@ -184,16 +185,17 @@ async function logStart(
   for (const message of warnings) log('warn', message)
   const hasKey = config.masterKeys.length > 0
   const unsealed = hasKey ? await till.operator.listUnsealedSecrets() : []
-  if (unsealed.length > 0) log('warn', unsealedWarning(unsealed))
+  if (unsealed.length > 0) log('warn', unsealedWarning(unsealed, db))
   const unconfirmed = await till.outbox.countUnconfirmed()
   if (unconfirmed > 0) {
-    log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
+    const list = hint('webhooks list', db)
+    log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see ${list}`)
   }
 }
 
 /** Prints the addresses on stdout. A collector that reads both streams gets only JSON lines. */
 function printStart(
-  { options, output }: ServeInvocation,
+  { options, output, db }: ServeInvocation,
   url: string,
   demo: Awaited<ReturnType<typeof createDemo>> | undefined,
   log: Log,
@@ -206,7 +208,7 @@ function printStart(
   if (demo) print(formatDemo(demo, url))
   else if (options.demo) {
     print('The database has accounts already: no demo was created')
-    print('tillkit account keys add makes another account key')
+    print(`To make another account key: ${hint('account keys add', db)}`)
   }
 }
 

@@ -177,7 +177,7 @@ test('a master key may be in hexadecimal or base64, and a newer one seals the se
   await json(...update)
   const env = { TILLKIT_MASTER_KEY: KEY }
   const serving = await logOfServe(t, ['--port', '0', '--lockdown', '--db', db], env)
-  const warning = `Secrets are stored unencrypted: webhook_secret of ${project_id}; see secrets seal`
+  const warning = `Secrets are stored unencrypted: webhook_secret of ${project_id}; see tillkit secrets seal --db ${db}`
   assert.ok(serving.some(({ message }) => message === warning))
   const bytes = Buffer.from(KEY, 'hex')
   const other = randomBytes(32).toString('base64url')
@@ -194,7 +194,7 @@ test('a master key may be in hexadecimal or base64, and a newer one seals the se
     [
       1,
       { TILLKIT_MASTER_KEY: other },
-      /unreadable +1\n[\s\S]*tillkit: .*no master key that is set.*secrets drop\n$/,
+      /unreadable +1\n[\s\S]*tillkit: .*no master key that is set.*secrets drop --db \S+\n$/,
     ],
     [0, moved, /sealed +1\n/],
     [2, {}, /TILLKIT_MASTER_KEY is not set/],

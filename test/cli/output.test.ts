@@ -109,7 +109,7 @@ test('an error message fits a real terminal', (t) => {
   assert.deepEqual(shown.split('\r\n'), [
     'tillkit: mysql://… is no database: use a file,',
     '    postgres://… or memory:',
-    'See tillkit account list --help',
+    'See node dist/cli/main.js account list --help',
     '',
   ])
 })

@@ -74,8 +74,9 @@ test('the demo prints working commands, has sales of a year, and prints its keys
   while (!lines.some((line) => line.includes('filename=purchases.csv'))) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  const script = lines.slice(lines.indexOf('# start a session')).join('\n')
-  const shell = spawn('bash', ['-euc', script])
+  const isProse = (line: string) => line.endsWith(':')
+  const script = lines.slice(lines.indexOf('Start a session:')).filter((each) => !isProse(each))
+  const shell = spawn('bash', ['-euc', script.join('\n')])
   let answers = ''
   shell.stdout.on('data', (chunk) => (answers += chunk))
   assert.deepEqual(await once(shell, 'close'), [0, null])
@@ -89,7 +90,7 @@ test('the demo prints working commands, has sales of a year, and prints its keys
   await eventuallyHolds(() => assert.equal(again.lines.length, 2))
   assert.deepEqual(again.lines, [
     'The database has accounts already: no demo was created',
-    'tillkit account keys add makes another account key',
+    `To make another account key: tillkit account keys add --db ${db}`,
   ])
 })
 

@@ -119,7 +119,7 @@ test('a URL that a session set waits for confirmation, and serve warns of it', a
     ),
   )
   const { stdout } = await run('webhooks', 'list')
-  const command = `tillkit webhooks confirm ${id} --url '${url}' --set-at ${unconfirmed_at}`
+  const command = `tillkit webhooks confirm ${id} --url '${url}' --set-at ${unconfirmed_at} --db ${db}`
   assert.ok(stdout.endsWith(`A session set (new URL, no secret): ${command}\n`), stdout)
 
   const confirm = (...args: string[]) => run('webhooks', 'confirm', id, '--url', ...args)
@@ -179,7 +179,7 @@ test('no character of a URL that a session set reaches the terminal or the shell
   await set("https://sh\u043ep.example/it's")
   assert.match(
     await list(),
-    /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s' --set-at \S+\n$/,
+    /secret\): .* --url 'https:\/\/xn--shp-ted\.example\/it'\\''s' --set-at \S+ --db \S+\n$/,
   )
   // As older versions stored it.
   const webhook_url = 'https://evil.example/\u001b[2J\u009b2J\u202e\n'
@@ -188,7 +188,7 @@ test('no character of a URL that a session set reaches the terminal or the shell
   await till.close()
   assert.match(
     await list(),
-    /^[ -~\n]*no secret\): .* --url 'https:\/\/evil\.example\/%1B\[2J.*'\n$/,
+    /^[ -~\n]*no secret\): .* --url 'https:\/\/evil\.example\/%1B\[2J.*' --db \S+\n$/,
   )
 })
 
