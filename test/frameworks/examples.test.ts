@@ -1,13 +1,18 @@
+// run: early
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, symlinkSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
 import { join, resolve } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { Till } from '../../lib/index.ts'
+import { createTill } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { listen, load, useApi } from '../support/frameworks/host.ts'
+import { useApi } from '../support/frameworks/host.ts'
+import { freePort } from '../support/port.ts'
 import { createClient, type Send } from '../support/server.ts'
+import { openSqlite } from '../support/sqlite.ts'
 
 /** A copy of the package, with the frameworks that only the tests install. */
 const folder = temporaryFolder({ after })
@@ -16,107 +21,93 @@ cpSync('examples', join(folder, 'examples'), { recursive: true })
 symlinkSync(resolve('dist'), join(folder, 'dist'), 'junction')
 symlinkSync(resolve('test/node_modules'), join(folder, 'node_modules'), 'junction')
 
-const importFile = (path: string) => import(pathToFileURL(join(folder, path)).href)
+const fileOf = (name: string) => join(folder, `examples/${name}.mjs`)
 
-type Handle = (request: Request) => Promise<Response>
-
-/** Starts the application of an example. Returns a client of it. */
-const examples: {
-  readonly [name: string]: (
-    t: TestContext,
-    example: { createApp(...args: unknown[]): unknown },
-    till: Till,
-  ) => Promise<Send>
-} = {
-  async express(t, { createApp }, till) {
-    return (await listen(t, createServer(createApp(till) as RequestListener))).send
-  },
-  async 'node-http'(t, { createApp }, till) {
-    t.after(() => process.removeAllListeners('SIGTERM'))
-    return (await listen(t, createApp(till) as Server)).send
-  },
-  async koa(t, { createApp }, till) {
-    const app = createApp(till) as { callback(): RequestListener }
-    return (await listen(t, createServer(app.callback()))).send
-  },
-  async fastify(t, { createApp }, till) {
-    const app = createApp(till) as { ready(): Promise<void>; readonly server: Server }
-    await app.ready()
-    return (await listen(t, app.server)).send
-  },
-  async nestjs(t, { createApp }, till) {
-    await import('reflect-metadata')
-    const app = (await createApp(till, await createNestModule())) as {
-      init(): Promise<void>
-      getHttpServer(): Server
-    }
-    await app.init()
-    return (await listen(t, app.getHttpServer())).send
-  },
-  async hono(t, { createApp }, till) {
-    const { createAdaptorServer } = await import('@hono/node-server')
-    return (await listen(t, createAdaptorServer(createApp(till) as never) as Server)).send
-  },
-  async bun(_t, { createApp }, till) {
-    const app = createApp(till) as { fetch(request: Request, server: object): Promise<Response> }
-    const server = { requestIP: () => ({ address: '127.0.0.1' }) }
-    return createClient('http://localhost', (request) => app.fetch(request, server))
-  },
-  async deno(_t, { createApp }, till) {
-    const serve = createApp(till) as (request: Request, info: object) => Promise<Response>
-    const info = { remoteAddr: { hostname: '127.0.0.1' } }
-    return createClient('http://localhost', (request) => serve(request, info))
-  },
+/** A till on the database that an example opens in its working directory. */
+async function openShop(t: TestContext, cwd: string) {
+  const till = createTill({ storage: await openSqlite(join(cwd, 'shop.db')) })
+  t.after(till.close)
+  return till
 }
 
-/** A module with the application's own routes. Calls the decorators, which Node has no syntax for. */
-async function createNestModule(): Promise<object> {
-  type Decorate = (target: object, name?: string, more?: object | number) => void
-  type Decorator = (options?: object | string | number) => Decorate
-  const nest =
-    await load<Record<'Body' | 'Controller' | 'Get' | 'HttpCode' | 'Module' | 'Post', Decorator>>(
-      '@nestjs/common',
-    )
-  class AppController {
-    welcome() {
-      return 'Welcome'
-    }
-    echo(body: object) {
-      return body
-    }
-  }
-  class AppModule {}
-  const { prototype } = AppController
-  const of = (name: string) => Object.getOwnPropertyDescriptor(prototype, name)
-  nest.Get()(prototype, 'welcome', of('welcome'))
-  nest.Post('echo')(prototype, 'echo', of('echo'))
-  nest.HttpCode(200)(prototype, 'echo', of('echo'))
-  nest.Body()(prototype, 'echo', 0)
-  nest.Controller()(AppController)
-  nest.Module({ controllers: [AppController] })(AppModule)
-  return AppModule
-}
+for (const name of ['express', 'fastify', 'koa', 'nestjs', 'node-http', 'hono']) {
+  test(`node ${name}.mjs serves tillkit and the application`, async (t) => {
+    const cwd = temporaryFolder(t)
+    const till = await openShop(t, cwd)
+    const PORT = String(await freePort())
+    const env = { ...process.env, PORT }
+    const child = spawn(process.execPath, [fileOf(name)], { cwd, env, stdio: 'inherit' })
+    const ended = once(child, 'exit')
+    t.after(async () => {
+      child.kill('SIGKILL')
+      await ended
+    })
+    const send = createClient(`http://localhost:${PORT}`)
+    await eventuallyHolds(async () => {
+      assert.equal(child.exitCode, null)
+      assert.equal((await send('GET /')).text, 'Welcome')
+    })
 
-for (const [name, start] of Object.entries(examples)) {
-  test(`examples/${name}.mjs serves tillkit and the application`, async (t) => {
-    const { createTill, createMemoryStorage } = await importFile('dist/lib/index.js')
-    const till: Till = createTill({ storage: createMemoryStorage() })
-    const send = await start(t, await importFile(`examples/${name}.mjs`), till)
-
-    assert.equal((await send('GET /')).text, 'Welcome')
     assert.deepEqual((await send('POST /echo', { json: { a: 1 } })).json(), { a: 1 })
     await useApi(send, till)
     assert.equal((await send('GET /')).text, 'Welcome')
   })
 }
 
-test('examples/nextjs.mjs exports the handlers of a route', async () => {
-  const route = (await importFile('examples/nextjs.mjs')) as { readonly [method: string]: Handle }
+type Handle = (request: Request, info?: object) => Promise<Response>
+
+/** The global of a runtime, with which an example serves. */
+const runtimes: { readonly [name: string]: (serve: (handle: Handle) => void) => object } = {
+  bun(serve) {
+    const server = { requestIP: () => ({ address: '127.0.0.1' }) }
+    return { Bun: { serve: (app: { fetch: Handle }) => serve((each) => app.fetch(each, server)) } }
+  },
+  deno(serve) {
+    const info = { remoteAddr: { hostname: '127.0.0.1' } }
+    return { Deno: { serve: (_: object, fetch: Handle) => serve((each) => fetch(each, info)) } }
+  },
+}
+
+/** Imports an example in another working directory, in which it opens its database. */
+async function importIn(cwd: string, name: string) {
+  const before = process.cwd()
+  process.chdir(cwd)
+  try {
+    const module = await import(pathToFileURL(fileOf(name)).href)
+    await (globalThis as { readonly shop?: Promise<unknown> }).shop
+    return module
+  } finally {
+    process.chdir(before)
+  }
+}
+
+for (const [name, globalsOf] of Object.entries(runtimes)) {
+  test(`examples/${name}.mjs serves tillkit and the application`, async (t) => {
+    const cwd = temporaryFolder(t)
+    const till = await openShop(t, cwd)
+    let handle: Handle | undefined
+    const globals = globalsOf((each) => (handle = each))
+    Object.assign(globalThis, globals)
+    t.after(() => {
+      for (const each of Object.keys(globals)) Reflect.deleteProperty(globalThis, each)
+    })
+    await importIn(cwd, name)
+    const send: Send = createClient('http://localhost', handle ?? assert.fail('serves nothing'))
+
+    assert.equal((await send('GET /')).text, 'Welcome')
+    assert.deepEqual((await send('POST /echo', { json: { a: 1 } })).json(), { a: 1 })
+    await useApi(send, till)
+  })
+}
+
+test('examples/nextjs.mjs exports the handlers of a route', async (t) => {
+  const cwd = temporaryFolder(t)
+  const till = await openShop(t, cwd)
+  const route: { readonly [method: string]: Handle } = await importIn(cwd, 'nextjs')
   const send = createClient('http://localhost:3000', (request) => {
-    const handle = route[request.method] as Handle
+    const handle = route[request.method] ?? assert.fail(request.method)
     return handle(request)
   })
-  const { till } = (globalThis as unknown as { readonly shop: { readonly till: Till } }).shop
 
   await useApi(send, till)
 })
