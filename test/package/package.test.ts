@@ -17,8 +17,6 @@ import { temporaryFolder } from '../support/folder.ts'
 
 const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
-const bin = (name: string) =>
-  resolve(name === 'tsc' ? 'node_modules/.bin' : 'test/node_modules/.bin', name)
 
 /** A project in an empty folder, in which the packed file is installed without the network. */
 const project = temporaryFolder({ after })
@@ -26,7 +24,13 @@ writeFileSync(join(project, 'package.json'), '{"type":"module"}')
 const tarball = pack()
 const installed = join(project, 'node_modules/tillkit')
 // Starts first, because it takes as long as the other tests together.
-const attw = run(bin('attw'), [tarball, '--profile', 'esm-only', '--format', 'json'])
+const attw = run(resolve('test/node_modules/.bin/attw'), [
+  tarball,
+  '--profile',
+  'esm-only',
+  '--format',
+  'json',
+])
 attw.catch(() => {}) // its test reports the failure
 npm('install', '--offline', '--no-audit', '--no-fund', tarball)
 
@@ -83,7 +87,16 @@ test('npx tillkit and all exports work without other packages', async () => {
     assert.match(refusal ?? '', /^No SQLite driver: use Node 22\.13 or later, or install better-/)
 })
 
+/** The compiler of this project, and the oldest one for which the package has types. */
+const compilers = [
+  ['node_modules/.bin/tsc', '--singleThreaded'],
+  ['test/node_modules/typescript-oldest/bin/tsc'],
+] as const
+
 test('the types compile in a strict project, with and without those of Node', async () => {
+  const { dependencies } = JSON.parse(readFileSync('test/package.json', 'utf8'))
+  const [, oldest] = /@(\d+\.\d+)/.exec(dependencies['typescript-oldest']) ?? []
+  assert.ok(readFileSync('README.md', 'utf8').includes(`TypeScript ${oldest}`))
   const types = join(project, 'node_modules/@types')
   mkdirSync(types)
   for (const name of ['node', '../undici-types']) {
@@ -139,10 +152,12 @@ test('the types compile in a strict project, with and without those of Node', as
     writeFileSync(join(project, `${name}.ts`), source)
     const config = { compilerOptions: { ...common, ...options }, files: [`${name}.ts`] }
     writeFileSync(join(project, `${name}.json`), JSON.stringify(config))
-    const { stdout } = await run(bin('tsc'), ['-p', `${name}.json`, '--singleThreaded'], {
-      cwd: project,
-    }).catch((error) => error)
-    assert.equal(stdout, '', name)
+    for (const [compiler, ...words] of compilers) {
+      const args = ['-p', `${name}.json`, ...words]
+      const compiled = run(resolve(compiler), args, { cwd: project })
+      const { stdout } = await compiled.catch((error) => error)
+      assert.equal(stdout, '', `${name}: ${compiler}`)
+    }
   }
 })
 
