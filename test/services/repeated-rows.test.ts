@@ -70,6 +70,15 @@ test('a sale and its refund are two rows, and only the repeat of each is a repea
   assert.deepEqual(await shop.statuses(), ['T-1 refunded', 'T-2 refunded'])
 })
 
+test('the later row is the repeat, also when it alone is equal to the stored purchase', async () => {
+  const shop = await setUp()
+  const lines = [`T-1,gold,${FIRST},,purchased`, row('T-1')]
+  for (let time = 0; time < 2; time++) {
+    const { repeated, repeated_lines } = await shop.import(lines)
+    assert.deepEqual([repeated, repeated_lines], [1, [3]])
+  }
+})
+
 test('the same id and status at another time in one file is an error, in another file is none', async () => {
   const shop = await setUp()
   const conflicts = async (...lines: string[]) => {

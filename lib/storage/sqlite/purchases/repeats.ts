@@ -69,7 +69,7 @@ export function compareAppended(
   { rules, seenRows, lineOf }: Comparing,
 ): RowOutcomes {
   const appended = JSON.stringify(purchases)
-  const { count, ...outcomes } = deleteIdentical(db, lease, appended, seenRows, lineOf)
+  const { count, ...outcomes } = deleteIdentical(db, lease, purchases, added, seenRows, lineOf)
   const identical = { ...NO_ROWS, ...outcomes, added }
   if (added + count === purchases.length) return identical
   const rows = db.all(FIND_REPEATED, appended, lease.store).map((row) => {
@@ -87,29 +87,39 @@ export function compareAppended(
 
 /**
  * Deletes the appended rows that are equal to stored purchases. Uses few statements: if a file is
- * imported again, all its rows are equal. `compareRepeat` decides about the other rows.
+ * imported again, all its rows are equal. `compareRepeat` decides about the other rows, and about equal
+ * rows whose purchase has another row here: it compares them in the order of the file.
  */
 function deleteIdentical(
   db: Connection,
   lease: Lease,
-  appended: string,
+  appended: readonly number[],
+  added: number,
   seenRows: SeenRows,
   lineOf: (purchase: number) => number,
 ) {
   const overlaps = new Map<number, number>()
   const repeats: number[] = []
   const conflicts: RowOutcomes['conflicts'][number][] = []
-  const identical: string[] = []
-  let count = 0
-  for (const group of db.all(FIND_IDENTICAL, appended, lease.store)) {
-    const earlier = group.earlier as number
-    const status = PURCHASE_STATUSES[group.status as number] as PurchaseStatus
-    const purchases = JSON.parse(group.purchases as string) as number[]
-    const stored = JSON.parse(group.stored as string) as number[]
+  const deleted: number[] = []
+  const groups = db.all(FIND_IDENTICAL, JSON.stringify(appended), lease.store).map((group) => ({
+    earlier: group.earlier as number,
+    status: PURCHASE_STATUSES[group.status as number] as PurchaseStatus,
+    purchases: JSON.parse(group.purchases as string) as number[],
+    stored: JSON.parse(group.stored as string) as number[],
+  }))
+  const equal = new Set(groups.flatMap(({ purchases }) => purchases))
+  const isMixed = equal.size > 0 && added + equal.size < appended.length
+  const others = isMixed ? appended.filter((purchase) => !equal.has(purchase)) : []
+  const unequal = new Set(findStored(db, lease, others))
+  for (const { earlier, status, purchases, stored } of groups) {
     const isOwn = earlier === lease.import
     let first = 0
     for (const [i, purchase] of purchases.entries()) {
-      const key = seenKey(stored[i] as number, status)
+      const found = stored[i] as number
+      if (unequal.has(found)) continue
+      deleted.push(purchase)
+      const key = seenKey(found, status)
       const before = seenRows.find(key) ?? (isOwn ? 'stored' : undefined)
       if (before === undefined) {
         seenRows.add(key, 'stored')
@@ -118,14 +128,20 @@ function deleteIdentical(
       else conflicts.push({ line: lineOf(purchase), field: 'purchased_at' })
     }
     if (first > 0) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + first)
-    count += purchases.length
-    identical.push(group.purchases as string)
   }
   const repeated = repeats.length > 0 ? findRepeats(db, repeats, lineOf) : []
-  for (const each of identical) db.run(DELETE_PURCHASES, each)
+  db.run(DELETE_PURCHASES, JSON.stringify(deleted))
   execute(db, addOverlaps(DIALECT, lease, overlaps))
+  const count = deleted.length
   const skipped = count - repeats.length - conflicts.length
   return { count, skipped, repeated, conflicts }
+}
+
+/** Returns the stored purchases that have the transaction ids of appended rows. */
+function findStored(db: Connection, lease: Lease, appended: readonly number[]): number[] {
+  if (appended.length === 0) return []
+  const found = db.all(FIND_STORED, JSON.stringify(appended), lease.store)
+  return found.map(({ purchase }) => purchase as number)
 }
 
 function findRepeats(
@@ -161,6 +177,12 @@ const FIND_IDENTICAL = `
       .map(([name, sql]) => `m.${name} IS ${sql}`)
       .join(' AND ')}
   GROUP BY p.import, m.status`
+
+const FIND_STORED = `
+  SELECT t.purchase FROM json_each(?) e
+  CROSS JOIN purchases m ON m.seq = e.value
+  CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
+  WHERE t.purchase <> m.seq`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
 
 interface AppendedRow {
