@@ -168,6 +168,7 @@ test('every command of the README and of the page about commands works', async (
 
       const db = `${name}.db`
       const { url, account_key } = await startDemo(t, clone, db)
+      assert.match((await fetch(url)).url, /\/console$/)
       const set = settings.replace('http://127.0.0.1:3000', url).replace('ak_…', account_key)
       assert.equal(set.trim(), `SERVER=${url}\nACCOUNT_KEY=${account_key}`)
       const pasted = set + calls + script
