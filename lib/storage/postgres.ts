@@ -110,7 +110,7 @@ function timeoutsOf(statementTimeout: number, isPooled: boolean): Record<string,
 }
 
 /** A transaction of a server that is frozen or lost ends after this time. */
-const IDLE_MS = 10_000
+const IDLE_MS = 8_000
 
 /**
  * Returns the size of the cache. For a URL with several hosts there is none, unless it selects the

@@ -115,7 +115,7 @@ test('pgbouncer drops exactly the timeouts that its file says to set in the data
   const { idle_in_transaction_session_timeout: idle } = Object.fromEntries(
     set.map(([, name, seconds]) => [name, Number(seconds)]),
   )
-  assert.equal(idle, 10)
+  assert.equal(idle, 8)
 })
 
 test('every driver is installed in the version that the tests use', () => {

@@ -37,7 +37,7 @@ async function secondsOf(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - started) / 1000
 }
 
-test('a server that froze while it recorded a purchase blocks its store on the others for 10 s, and no recording is refused', {
+test('a server that froze while it recorded a purchase blocks its store on the others for 8 s, and no recording is refused', {
   skip,
 }, async (t) => {
   const { worker, record, till, account } = await openFrozen(t, 'SET last_purchase =')
@@ -101,7 +101,7 @@ for (const [place, freeze] of [
   })
 }
 
-test('idle transactions end after 10 s, and an error names a wait for a lock', async (t) => {
+test('idle transactions end after 8 s, and an error names a wait for a lock', async (t) => {
   const url = await server.emptyDatabase(t)
   let settings: Record<string, unknown> = {}
   const driver = drivenBy((_, send) => send())
@@ -113,7 +113,7 @@ test('idle transactions end after 10 s, and an error names a wait for a lock', a
     },
   })
   await insertShops(storage)
-  assert.equal(settings.idle_in_transaction_session_timeout, 10_000)
+  assert.equal(settings.idle_in_transaction_session_timeout, 8_000)
   const session = await rawPostgres(t, url).reserve()
   await session`BEGIN`
   await session`SELECT * FROM projects FOR UPDATE`
