@@ -1,7 +1,8 @@
 // Measures how fast 10,000 events reach one receiver, and how much that slows the server's reads: with
 // as many reads as possible, which compete with the sender, the receiver and the client for the
 // cores, and at a steady rate, which shows what a read costs the server itself. As many reads as
-// possible are measured in short windows, in which one server runs and the others are stopped.
+// possible are measured in short windows, in which one server runs and the others are stopped. Then
+// measures what the entries of one project cost the sender of an account with many endpoints.
 import { execFile } from 'node:child_process'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,9 +23,15 @@ const [NONE, SENDING] = ['no webhooks', 'while sending']
 const CASES = [NONE, 'webhooks, nothing to send', SENDING]
 const optionsOf = (name) => (name === NONE ? ['--no-webhooks'] : [])
 
+/** The numbers of endpoints whose projects are quiet, and of entries between two claims. */
+const QUIET = [0, 10, 300]
+const TOGETHER = [1, 20]
+const ENTRIES = 400
+
 export async function bench() {
   requireWrk()
   await inFolder(async (folder) => {
+    await quietEndpoints(folder)
     const seeded = join(folder, 'seeded.db')
     const { items, token } = await seed(seeded)
     await addEvents(seeded)
@@ -68,6 +75,48 @@ export async function bench() {
       ]),
     )
   })
+}
+
+export async function quietEndpoints(folder) {
+  const rows = []
+  for (const endpoints of QUIET) {
+    const till = createTill({ storage: await openSqliteStorage(join(folder, `${endpoints}.db`)) })
+    const account = await till.accounts.create({ name: 'Bench' })
+    const newProject = (config) => {
+      const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+      return till.projects.create(account, { ...game, config })
+    }
+    for (let i = 0; i < endpoints; i++) await newProject({ webhook_url: 'http://127.0.0.1/' })
+    const { id } = await newProject({})
+    await till.stores.create(account, { project_id: id, store_id: 'main', store_type: 'web' })
+    let made = 0
+    const claimAfter = async (entries) => {
+      for (let i = 0; i < entries; i++) await newItem(till, account, made++)
+      const before = process.cpuUsage()
+      await till.outbox.claim()
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / 1000
+    }
+    const figures = []
+    for (const together of TOGETHER) {
+      for (let i = 0; i < 100; i++) await claimAfter(together) // moves all endpoints to the end
+      let ms = 0
+      for (let i = 0; i < ENTRIES; i += together) ms += await claimAfter(together)
+      figures.push(ms / ENTRIES)
+    }
+    await till.close()
+    rows.push([endpoints, ...figures.map((ms) => ms.toFixed(2))])
+  }
+  printTable(
+    'The sender of an account with endpoints of quiet projects: CPU ms per audit entry',
+    ['quiet endpoints', ...TOGETHER.map((each) => `${each} per claim`)],
+    rows,
+  )
+}
+
+function newItem(till, account, number) {
+  const text = { name: `event_${number}`, display_name: 'Item', price: '499' }
+  return till.items.create(account, { store_id: 'main', ...text, type: 'consumable' })
 }
 
 /** Measures as many reads as possible in windows, in which the servers take turns. */
@@ -150,11 +199,7 @@ async function addEvents(db) {
   const config = { webhook_url: 'http://127.0.0.1/', webhook_secret: 'whsec_YmVuY2htYXJr' }
   await till.projects.update(account, { id: project.id, config })
   for (let done = 0; done < EVENTS; done += 100) {
-    const creations = Array.from({ length: 100 }, (_, i) => {
-      const text = { name: `event_${done + i}`, display_name: 'Item', price: '499' }
-      return till.items.create(account, { store_id: 'main', ...text, type: 'consumable' })
-    })
-    await Promise.all(creations)
+    await Promise.all(Array.from({ length: 100 }, (_, i) => newItem(till, account, done + i)))
   }
   await till.close()
 }

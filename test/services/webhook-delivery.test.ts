@@ -136,6 +136,36 @@ test('an endpoint passes over the entries of other projects, also in a replay', 
   assert.equal(bodies(await hooks.claimSome(1))[0].data.item.name, 'gem')
 })
 
+test('the entries of other stores are not read for each endpoint of a quiet store', async (hooks) => {
+  const { storage, clock, endpoint_id } = hooks
+  const stores = Array.from({ length: 30 }, (_, i) => `store_${i}`)
+  await hooks.newStores(stores)
+  await hooks.settle(await hooks.claimSome(30), OK)
+  await hooks.outboxOf('sender').release()
+  const read = new Set<string>()
+  const listUnread: typeof storage.listUnread = (id, limit) => {
+    read.add(id)
+    return storage.listUnread(id, limit)
+  }
+  const outbox = outboxOf(createTill({ storage: { ...storage, listUnread }, now: clock.now }))
+  const namesOfNext = async (count: number) => {
+    const found: OutgoingMessage[] = []
+    await eventuallyHolds(async () => {
+      const { messages, isMore } = await outbox.claim()
+      found.push(...messages)
+      assert.deepEqual([found.length, isMore], [count, false])
+    })
+    return bodies(found).map(({ data }) => data.item.name)
+  }
+  const names = stores.map((_, i) => `gem_${i}`)
+
+  for (const name of names) await hooks.newItem(name)
+  assert.deepEqual(await namesOfNext(30), names)
+  assert.deepEqual([...read], [endpoint_id])
+  await hooks.newItem('coin', 'store_7')
+  assert.deepEqual(await namesOfNext(2), ['coin', 'coin'])
+})
+
 test('a claim serves 100 endpoints, at least one of each account, and none that is full', async (hooks) => {
   const { till } = hooks
   const stores = Array.from({ length: 120 }, (_, i) => `store_${i}`)

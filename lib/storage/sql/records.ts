@@ -319,6 +319,11 @@ export interface ReadyEndpoint {
   readonly position: LogPosition
   /** The number of waiting messages, counted up to `most_waiting`. */
   readonly waiting: number
+  /**
+   * The `seq` of the last of the next unread entries if all are about other projects or stores.
+   * Otherwise missing.
+   */
+  readonly last_foreign?: number
 }
 
 export interface EndpointReading {

@@ -1,5 +1,5 @@
 import type { MessageKey, StoredMessage } from '../../../domain/message.ts'
-import { int32, numberOf, omit, pick, type Row, text } from '../columns.ts'
+import { int32, integer, numberOf, omit, pick, type Row, text } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { findRecord } from '../pages.ts'
 import { all, type Program, run } from '../program.ts'
@@ -24,10 +24,12 @@ import {
 import { moveEndpoint, writeEndpoint } from './endpoints.ts'
 
 /**
- * If only other stores and projects have unread entries, an endpoint is ready from this many entries
- * on. Its position then moves past them.
+ * If an endpoint has at least this many unread entries, and all are foreign, that is, about other
+ * stores and projects, its position moves past them.
  */
 const ENTRIES = 20
+/** The most foreign entries that a position moves past at once. */
+const FOREIGN = 200
 
 const KEY = pick(MESSAGES, 'endpoint_id', 'sequence', 'part')
 const NEW = omit(MESSAGES, 'at', 'status', 'error', 'answer', 'duration_ms')
@@ -55,9 +57,12 @@ export function deliveryMethods(sql: Sql) {
     `SELECT ${columns} FROM audit a WHERE ${isReadable} ORDER BY ${order} LIMIT`
   // Uses `(SELECT …) IS NOT NULL`: in EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole
   // log.
-  const hasUnread = `(
-    EXISTS (SELECT 1 FROM (${first('a.project_id, a.store_id')} ${ENTRIES}) a WHERE ${IS_OWN})
-    OR (${first('1')} 1 OFFSET ${ENTRIES - 1}) IS NOT NULL)`
+  const next = (most: number) => `(${first(`${order}, a.project_id, a.store_id`)} ${most}) a`
+  const hasOwn = `EXISTS (SELECT 1 FROM ${next(ENTRIES)} WHERE ${IS_OWN})`
+  const hasUnread = `(${hasOwn} OR (${first('1')} 1 OFFSET ${ENTRIES - 1}) IS NOT NULL)`
+  const lastForeign = `(
+    SELECT seq FROM (SELECT a.seq, count(*) FILTER (WHERE ${IS_OWN}) OVER () AS own
+      FROM ${next(FOREIGN)} ORDER BY (${order}) DESC LIMIT 1) l WHERE own = 0)`
   const due = `FROM webhook_messages m
     WHERE m.endpoint_id = e.endpoint_id AND ${IS_WAITING} AND m.next_at <= ?`
   // Compares numbers, because the claimed messages of an endpoint are among its due ones.
@@ -68,7 +73,8 @@ export function deliveryMethods(sql: Sql) {
 
   const texts = {
     ready: `
-      SELECT ${ENDPOINT_COLUMNS}, e.read_seq, e.read_rest, ${COUNT_WAITING} AS waiting
+      SELECT ${ENDPOINT_COLUMNS}, e.read_seq, e.read_rest, ${COUNT_WAITING} AS waiting,
+        CASE WHEN NOT ${hasOwn} THEN ${lastForeign} END AS last_foreign
       FROM (
         SELECT e.*, row_number() OVER (PARTITION BY e.account_id ORDER BY random()) AS turn
         FROM webhook_endpoints e
@@ -83,6 +89,11 @@ export function deliveryMethods(sql: Sql) {
       ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
       WHERE webhook_sender.holder = excluded.holder OR webhook_sender.lease_until <= ${clock}`,
     renew: `UPDATE webhook_sender SET lease_until = ${clock} + ? WHERE holder = ?`,
+    skipForeign: `
+      UPDATE webhook_endpoints AS e SET ${setXid} read_seq = a.seq, read_rest = ''
+      FROM ${rows({ endpoint_id: text(), read_seq: integer, last_foreign: integer })} r
+      JOIN audit a ON a.seq = r.last_foreign
+      WHERE e.endpoint_id = r.endpoint_id AND e.read_seq = r.read_seq`,
     unread: `
       SELECT ${ENTRY_COLUMNS} FROM ${unread(isReadable)}`,
     insertMessages: `
@@ -148,6 +159,13 @@ export function deliveryMethods(sql: Sql) {
         ),
       )
       return found.map(readyEndpoint)
+    },
+    /** Moves endpoints to their `last_foreign`, all with one statement. Leaves out those that have moved. */
+    async skipForeign(endpoints: readonly ReadyEndpoint[]) {
+      const moves = endpoints.map(({ endpoint: { endpoint_id }, position, last_foreign }) => {
+        return { endpoint_id, read_seq: position.seq, last_foreign }
+      })
+      await writeLazily(() => run(texts.skipForeign, moves))
     },
     /**
      * Lists the first unread entries of the endpoint's project, and perhaps of other projects of its
@@ -216,6 +234,7 @@ function readyEndpoint(row: Row): ReadyEndpoint {
     endpoint: ENDPOINTS.read(row),
     position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
     waiting: numberOf(row.waiting),
+    ...(row.last_foreign !== null && { last_foreign: numberOf(row.last_foreign) }),
   }
 }
 
