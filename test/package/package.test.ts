@@ -14,6 +14,7 @@ import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { temporaryFolder } from '../support/folder.ts'
+import { blocksOf } from '../support/pages.ts'
 
 const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -137,11 +138,16 @@ test('the types compile in a strict project, with and without those of Node', as
     // @ts-expect-error: a query needs its store
     manage.items.list({ limit: 1 })
   `
+  const [embedded = ''] = blocksOf(readFileSync('README.md', 'utf8'), 'js')
   const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
   // Checks the declarations of the package, but not those of TypeScript itself.
   const checked = { skipLibCheck: false, skipDefaultLibCheck: true }
   const common = { ...strict, ...checked, noEmit: true, resolveJsonModule: true }
   const configs = {
+    readme: [
+      embedded,
+      { module: 'nodenext', target: 'es2023', types: ['node'], noUncheckedIndexedAccess: false },
+    ],
     server: [server, { module: 'nodenext', target: 'es2023', types: ['node'] }],
     browser: [
       browser,
