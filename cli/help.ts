@@ -52,7 +52,7 @@ export function formatProgramHelp(groups: {
 
 ${sections.join('\n\n')}
 
-Every command takes:
+Common options:
 ${formatOptions(COMMON_OPTIONS)}
 
 Environment variables; an option wins:
