@@ -1,7 +1,7 @@
 // Creates items. Each item is on disk before it is acknowledged.
 import { join } from 'node:path'
 import { compare } from './compare.mjs'
-import { fastifyPeer, requireWrk } from './load.mjs'
+import { barePeer, fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
 
 export async function bench() {
@@ -28,7 +28,7 @@ export async function bench() {
           body: JSON.stringify(item),
         },
       ],
-      rivals: { Fastify: fastifyPeer },
+      rivals: { Fastify: fastifyPeer, 'node:http in groups': barePeer },
       credential: 'x-account-key',
       refusal: 401,
       varying: ['id'],

@@ -15,6 +15,7 @@ export function requireWrk() {
 }
 
 export const fastifyPeer = (db) => startServer('bench/peer-fastify.mjs', [db])
+export const barePeer = (db) => startServer('bench/peer-bare.mjs', [db])
 export const honoPeer = (db) => startServer('bench/peer-hono.mjs', [db])
 
 /** Calls `work` with a server on a fresh copy of a database. */

@@ -85,7 +85,7 @@ export function createCore(till: Till, context: ServerContext) {
       const { query, prefix } = target
       signal = route.kind === 'reports' ? exchange.signal : undefined
       const call = { till, caller, body, params, query, prefix, options, signal, context }
-      const run = async () => together(() => handler(call))
+      const run = () => together(() => handler(call))
       const result = description.isInTurn
         ? await runInTurn(exchange, description.isInTurn, run)
         : await run()
@@ -167,8 +167,11 @@ type Body = { readonly [field: string]: unknown }
  * for a documented field in another spelling.
  */
 function pick(fields: readonly string[], sent: Body): Body {
-  assertSpelling(Object.keys(sent), fields)
-  return Object.fromEntries(fields.map((field) => [field, sent[field]]))
+  const unknown = Object.keys(sent).filter((name) => !fields.includes(name))
+  if (unknown.length > 0) assertSpelling(unknown, fields)
+  const picked: { [field: string]: unknown } = {}
+  for (const field of fields) picked[field] = sent[field]
+  return picked
 }
 
 /** Path segments that begin with `:` are parameters. */

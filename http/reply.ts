@@ -98,8 +98,10 @@ async function* resume(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buffe
 }
 
 function headerList(request_id: string, headers: ResponseHeaders): string[] {
-  const type = 'content-type' in headers ? [] : ['content-type', 'application/json']
-  return [...type, ...Object.entries(headers).flat(), ...security(request_id)]
+  const list = 'content-type' in headers ? [] : ['content-type', 'application/json']
+  for (const name in headers) list.push(name, headers[name] as string)
+  list.push(...security(request_id))
+  return list
 }
 
 function security(request_id: string): string[] {

@@ -101,8 +101,8 @@ function parseFields<F extends Fields>(
 ): ParsedOf<F> {
   for (const problem of unknownFields(input, fields, prefix)) problems.push(problem)
   const parsed: JsonObject = {}
-  for (const [field, rule] of Object.entries(fields)) {
-    const value = rule(input[field], prefix + field, problems)
+  for (const field in fields) {
+    const value = (fields[field] as Rule<unknown>)(input[field], prefix + field, problems)
     if (value !== undefined) parsed[field] = value
   }
   return parsed as ParsedOf<F>
@@ -118,8 +118,8 @@ export function sentFields<P extends object>(parsed: P, input: object): Partial<
 }
 
 function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
-  const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
-  const unknown = names.filter((name) => input[name] !== undefined)
+  const names = Object.keys(input)
+  const unknown = names.filter((name) => !Object.hasOwn(fields, name) && input[name] !== undefined)
   if (unknown.length === 0) return []
   const known = Object.keys(fields)
   const spellings = spellingsOf(known)

@@ -95,7 +95,14 @@ export function parseOffset(zone: string): number | undefined {
   return (zone[0] === '-' ? -1 : 1) * (hours * 60 + minutes) * 60_000
 }
 
-/** Formats Unix milliseconds as ISO 8601 in UTC. */
+let latest = Number.NaN
+let latestText = ''
+
+/** Formats Unix milliseconds as ISO 8601 in UTC. Keeps the latest text: writes often share it. */
 export function formatInstant(milliseconds: number): string {
-  return new Date(milliseconds).toISOString()
+  if (milliseconds !== latest) {
+    latestText = new Date(milliseconds).toISOString()
+    latest = milliseconds
+  }
+  return latestText
 }

@@ -101,10 +101,12 @@ export const metadataAlias = { metadata: optional(note('The same as `meta`.', fr
 
 export interface NewItem extends InputOf<typeof newItemFields> {}
 
+export const newItemInput = { ...newItemFields, ...metadataAlias }
+
 export function parseNewItem(input: unknown) {
-  const { metadata, ...item } = parseObject(input, { ...newItemFields, ...metadataAlias })
-  const { meta } = input as { readonly meta?: unknown }
-  return { ...item, meta: metaOf(meta ?? undefined, metadata) ?? item.meta }
+  const { meta, metadata, ...item } = parseObject(input, newItemInput)
+  const sent = (input as { readonly meta?: unknown }).meta ?? undefined
+  return { ...item, metadata: metaOf(sent, metadata) ?? meta }
 }
 
 /** Throws `invalid_request` if `meta` and `metadata` are given and differ. */

@@ -2,7 +2,7 @@ import { keyChangeFields, newKeyFields } from './account.ts'
 import { planFields } from './catalog.ts'
 import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
-import { itemChangeFields, metadataAlias, newItemFields } from './item.ts'
+import { itemChangeFields, metadataAlias, newItemFields, newItemInput } from './item.ts'
 import { orderFields } from './order.ts'
 import { buyersFields, overviewFields } from './overview.ts'
 import { newProjectFields, projectChangeFields, rotationFields, statusFields } from './project.ts'
@@ -47,7 +47,7 @@ export function createSchemas() {
   return {
     inputs: {
       SessionRequest: objectSchema(sessionFields),
-      NewItem: objectSchema({ ...newItemFields, ...metadataAlias }),
+      NewItem: objectSchema(newItemInput),
       ItemQuery: objectSchema(itemQueryFields),
       OwnPurchasesQuery: objectSchema(ownPurchasesFields),
       NewProject: objectSchema(newProjectFields),

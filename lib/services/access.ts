@@ -213,7 +213,7 @@ export function unknownStore(): TillError {
  * Finds a store of the caller. Does not read the store of another project, because the response
  * time would show whether it exists.
  */
-export async function findReachableStore(
+export function findReachableStore(
   storage: Pick<Storage, 'findStore'>,
   caller: Caller,
   store_id: string,

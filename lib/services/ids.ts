@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomFillSync } from 'node:crypto'
+import { hash, randomBytes, randomFillSync } from 'node:crypto'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
 
@@ -34,5 +34,5 @@ export function createPublicKey(): string {
 
 /** Hashes a text: SHA-256 as base64url. For an account key it is enough: a key has 256 random bits. */
 export function hashText(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }

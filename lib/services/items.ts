@@ -149,8 +149,7 @@ export function createItems(context: Context): Items {
   const items: Items = {
     async create(account, input, options = {}) {
       assertAccount(account, 'catalog')
-      const { meta: metadata, ...rest } = parseNewItem(input)
-      const fields = { ...rest, metadata }
+      const fields = parseNewItem(input)
       // The store's record may be outdated. Only its ids are used, and they never change.
       const store = await getNamedStore(storage.stale, account, fields.store_id)
       const item = newItem(context, store, fields)

@@ -62,7 +62,7 @@ const session = (sent: object) => parseSessionRequest(sent, KEY)
 type Parse = (input: object) => unknown
 /** Inputs that are returned as they are, and the defaults of the fields that they leave out. */
 const RETURNED: readonly [what: string, parse: Parse, sent: object, defaults?: object][] = [
-  ['a new item', parseNewItem, ITEM, { price: 499, description: '', meta: {} }],
+  ['a new item', parseNewItem, ITEM, { price: 499, description: '', metadata: {} }],
   ['a new project', parseNewProject, GAME, { status: 'active', dlscheme: '', config: {} }],
   [
     'a new project with all fields',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { optional, text } from '../../lib/domain/fields.ts'
-import { newItemFields } from '../../lib/domain/item.ts'
+import { newItemInput } from '../../lib/domain/item.ts'
 import { newProjectFields } from '../../lib/domain/project.ts'
 import { newStoreFields } from '../../lib/domain/store.ts'
 import type { Account, CreateOptions, Till } from '../../lib/index.ts'
@@ -182,10 +182,7 @@ describe('an idempotency record', () => {
 /** Gives the inputs of all records a new optional field, as a later version may. */
 function addField(t: TestContext): void {
   const { web, custom } = newStoreFields
-  for (const fields of [newItemFields, newProjectFields, web, custom] as Record<
-    string,
-    unknown
-  >[]) {
+  for (const fields of [newItemInput, newProjectFields, web, custom] as Record<string, unknown>[]) {
     fields.added = optional(text(0, 9), () => '')
     t.after(() => void delete fields.added)
   }

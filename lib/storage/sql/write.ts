@@ -49,7 +49,7 @@ function* insertWith<R>(
   }
   if (audit) yield* insert(AUDIT, audit)
   yield { isAudited: audit !== undefined }
-  yield* assertQuota(quota)
+  if (quota) yield* assertQuota(quota)
   for (const check of keyChecks) yield* verifyKeyCheck(sql, check)
   if (endpoints.length > 0) yield* writeEndpoints(sql, endpoints)
   return 'inserted'
