@@ -83,7 +83,7 @@ export function createCore(till: Till, context: ServerContext) {
       const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
       const body = fields ? pick(fields, sent as Body) : sent
       const { query, prefix } = target
-      signal = route.kind === 'reports' ? exchange.signal : undefined
+      signal = isLong(route) ? exchange.signal : undefined
       const call = { till, caller, body, params, query, prefix, options, signal, context }
       const run = () => together(() => handler(call))
       const result = description.isInTurn
@@ -142,6 +142,11 @@ export function createCore(till: Till, context: ServerContext) {
   /** Whether to answer a path before the routes of a host, whose start page is its own. */
   const has = (path: string) => path !== startRoute.path && router.has(path)
   return { has, respond, repeat }
+}
+
+/** Whether a request may go on for long after its client has gone. */
+function isLong({ kind }: AnyRoute): boolean {
+  return kind === 'reports' || kind === 'uploads'
 }
 
 /** Throws if a documented query parameter was sent more than once. The API ignores others. */

@@ -180,6 +180,7 @@ class NodeExchange implements Exchange {
   /** The start time by `performance.now`; 0 if neither a log nor metrics use it. */
   readonly started: number
   readonly #basePath: string
+  #hangUp: Error | undefined = undefined
   #target: Target | undefined = undefined
   route: Exchange['route'] = undefined
   account_id: string | undefined = undefined
@@ -224,7 +225,9 @@ class NodeExchange implements Exchange {
   }
 
   get hangUp(): Error | undefined {
-    return this.request.socket.destroyed ? hangUpError(this.request) : undefined
+    if (!this.request.socket.destroyed) return undefined
+    this.#hangUp ??= hangUpError(this.request)
+    return this.#hangUp
   }
 
   /** A new signal each time. Most requests need none. */
@@ -249,14 +252,14 @@ function observeOutcome(exchange: NodeExchange, observe: NonNullable<Observer>, 
   const isRevoked = failure instanceof TillError && failure.kind === 'unauthenticated'
   const isCut = response.destroyed && !response.writableEnded && !isRevoked
   const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
-  const isFault = failure !== undefined && isServerFault && !isHangUp(request, failure)
+  const isFault = failure !== undefined && isServerFault && !isHangUp(exchange, failure)
   // The socket is destroyed if the client disconnected, or if an internal error cut off an answer.
   const statusWhenClosed = isFault ? 500 : 499
   const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
   observe(exchange, { status, ms: performance.now() - started, failure, isFault })
 }
 
-/** Whether the request or its socket emitted this error, because the client disconnected. */
-function isHangUp(request: IncomingMessage, failure: unknown): boolean {
-  return failure === request.errored || failure === request.socket.errored
+/** Whether a request failed with this error because its client disconnected. */
+function isHangUp({ hangUp, request }: NodeExchange, failure: unknown): boolean {
+  return [hangUp, request.errored, request.socket.errored].includes(failure as Error)
 }

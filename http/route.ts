@@ -51,7 +51,7 @@ export interface Call<Caller, Body> {
   /** The path under which the handler is mounted; '' at the root. */
   readonly prefix: string
   readonly options: CallOptions
-  /** Aborted when the client has gone; only for reports. */
+  /** Aborted when the client has gone; only for reports and uploads. */
   readonly signal: AbortSignal | undefined
   readonly context: ServerContext
 }

@@ -62,11 +62,12 @@ export async function explainFile({ till, caller, body, params }: Call<KeyedAcco
 
 /** `POST /stores/{store_id}/reconciliations` */
 export async function reconcilePurchases(call: Call<KeyedAccount, Upload>) {
-  const { till, caller, params, options } = call
+  const { till, caller, params, options, signal } = call
   const body = await withFile(call, 'ReconcileForm', params.store_id, (file, fields) => {
     const request = {
       ...file,
       ...managedReading(fields),
+      signal,
       from: fields.get('from'),
       to: fields.get('to'),
       cancel_missing: parseNumber(fields, 'cancel_missing'),
@@ -93,12 +94,21 @@ function importForm(
   store_id: string | undefined,
   readMore: (fields: Upload['fields']) => More,
 ) {
-  const { till, caller, context, options } = call
+  const { till, caller, context, options, signal } = call
   return withFile(call, form, store_id, async (file, fields) => {
     const dryRun = parseFlag(fields, 'dry_run')
     const undelivered = parseFlag(fields, 'undelivered')
     const refundsOnly = parseFlag(fields, 'refunds_only')
-    const request = { ...file, dryRun, undelivered, refundsOnly, ...readMore(fields) }
+    const request = {
+      ...file,
+      dryRun,
+      undelivered,
+      refundsOnly,
+      // An import that has begun goes on without its client. Behind a proxy that gives up early, it
+      // would never end, and the client that sends the file again finds its rows.
+      ...(dryRun && { signal }),
+      ...readMore(fields),
+    }
     const result = await till.purchases.import(caller, request, options)
     if (!dryRun) context.metrics?.observeImport(result)
     return { dryRun, result }
@@ -107,7 +117,7 @@ function importForm(
 
 /** Calls `work` with the file of a form and how to read it. Then deletes the temporary file. */
 async function withFile<T>(
-  { body }: Call<Session | KeyedAccount, Upload>,
+  { body, signal }: Call<Session | KeyedAccount, Upload>,
   form: SchemaName,
   store_id: string | undefined,
   work: (file: UploadedFile, fields: Upload['fields']) => Promise<T>,
@@ -119,10 +129,16 @@ async function withFile<T>(
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const layout = parseJson(fields, 'layout') as LayoutFile | undefined
     const reading = { preset: fields.get('preset'), layout, skus: fields.get('skus') }
-    return await work({ store_id, file, fileName, ...reading }, fields)
+    return await work({ store_id, file: unlessGone(file, signal), fileName, ...reading }, fields)
   } finally {
     await body.discard()
   }
+}
+
+/** Throws if the client has gone while its call waited for another import into the store. */
+async function* unlessGone(file: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
+  signal?.throwIfAborted()
+  yield* file
 }
 
 type UploadedFile = Pick<

@@ -3,7 +3,15 @@ import { performance } from 'node:perf_hooks'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createFetchHandler } from '../../http/index.ts'
-import { createSignal, eventually, overFetch, serveShop } from '../support/server.ts'
+import {
+  createSignal,
+  eventually,
+  FORM_TYPE,
+  overFetch,
+  rawForm,
+  rawRequest,
+  serveShop,
+} from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 const KIB = 1024
@@ -196,4 +204,94 @@ test('a report whose client has gone while it waits ends at once', async (t) => 
   release()
   for (const id of ['first', 'second', 'third']) assert.equal((await entryOf(id)).status, 200)
   assert.equal(reads, 3)
+})
+
+/** A shop whose running imports and comparisons wait at their first rows. */
+async function startHeld(t: TestContext, count = 1) {
+  const shop = await serveShop(t, { options: { manage: true } })
+  const { storage, withKey, connect } = shop
+  const { openImport, matchRows } = storage
+  const { given: isReleased, give: release } = createSignal()
+  const calls = { held: 0, waiting: 0 }
+  const hold = async () => {
+    calls.held++
+    await isReleased
+  }
+  storage.openImport = async (...args) => {
+    const running = await openImport(...args)
+    if (!running) {
+      calls.waiting++
+      return undefined
+    }
+    const add: typeof running.add = async (...rows) => {
+      await hold()
+      return running.add(...rows)
+    }
+    return { ...running, add }
+  }
+  storage.matchRows = async (...args) => {
+    await hold()
+    return matchRows(...args)
+  }
+  const upload = (id: string, path: string, ...parts: [string, string][]) => {
+    const row = `${id},gold,2024-03-01T12:00:00Z,499`
+    const rows = Array.from({ length: count }, (_, n) => (n === 0 ? row : `${n}-${row}`))
+    const csv = ['transaction_id,sku,purchased_at,price', ...rows].join('\n')
+    const headers = [withKey, FORM_TYPE, `x-request-id: ${id}`]
+    const target = `POST /manage/v1/stores/main/${path}`
+    return connect(rawRequest(target, headers, rawForm(...parts, ['file', csv])))
+  }
+  const has = (name: keyof typeof calls) =>
+    eventually(() => (calls[name] > 0 ? true : undefined), name)
+  return { ...shop, calls, release, upload, has }
+}
+
+test('a dry run whose client has gone while it waits ends at once', async (t) => {
+  if (overFetch) return t.skip('the adapter decides when the signal of a Request is aborted')
+  const { release, upload, has, entryOf } = await startHeld(t)
+  await upload('first', 'imports')
+  await has('held')
+  const second = await upload('second', 'imports', ['dry_run', 'true'])
+  await has('waiting')
+  second.socket.destroy()
+  assert.equal((await entryOf('second')).status, 499)
+  release()
+  assert.equal((await entryOf('first')).status, 200)
+})
+
+test('a comparison whose client has gone ends before its next rows', async (t) => {
+  if (overFetch) return t.skip('the adapter decides when the signal of a Request is aborted')
+  const { calls, release, upload, has, entryOf, send } = await startHeld(t, 2_000)
+  const client = await upload(
+    'only',
+    'reconciliations',
+    ['from', '2024-01-01'],
+    ['to', '2025-01-01'],
+  )
+  await has('held')
+  client.socket.resetAndDestroy()
+  assert.equal((await send('GET /healthz')).status, 200) // the server has read the reset
+  release()
+  assert.equal((await entryOf('only')).status, 499)
+  assert.equal(calls.held, 1)
+})
+
+test('an import whose client has gone is dropped while it waits, and goes on once it has begun', async (t) => {
+  if (overFetch) return t.skip('the adapter decides when the signal of a Request is aborted')
+  const { till, account, release, upload, has, entryOf, send } = await startHeld(t)
+  const first = await upload('first', 'imports')
+  await has('held')
+  const second = await upload('second', 'imports')
+  await has('waiting')
+  for (const { socket } of [first, second]) socket.resetAndDestroy()
+  assert.equal((await send('GET /healthz')).status, 200) // the server has read the resets
+
+  release()
+
+  for (const id of ['first', 'second']) assert.equal((await entryOf(id)).status, 499)
+  const { purchases } = await till.purchases.list(account, { store_id: 'main' })
+  assert.deepEqual(
+    purchases.map(({ transaction_id }) => transaction_id),
+    ['first'],
+  )
 })
