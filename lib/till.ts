@@ -23,9 +23,10 @@ import type { DataVersion, Together } from './storage/port.ts'
  *   record of another account throws the same error as an unknown record.
  * - Records, inputs and queries have the field names of the HTTP API (`store_id`). Options are
  *   camelCase.
- * - Times in records are ISO 8601 strings in UTC. Durations are milliseconds.
- * - Prices in records are whole numbers of minor units (`499` is 4.99 USD). Prices in inputs are
- *   strings of digits.
+ * - Times in records are ISO 8601 strings in UTC. Durations are milliseconds, except in fields whose
+ *   names end with `_seconds`.
+ * - Prices in records are whole numbers of minor units (`499` is 4.99 USD). The price of an item is a
+ *   string of digits in an input, the price of a purchase a string or a number.
  * - An unknown field of an input throws `invalid_request`. An unknown option, or a caller that is
  *   neither an account nor a session, throws a `TypeError`.
  * - A `list` method returns one page. Pass its `next` as the `cursor` of the next call; the last page
