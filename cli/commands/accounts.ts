@@ -1,6 +1,7 @@
 import { KEY_SCOPES, type KeyScope, PLATFORMS } from '../../lib/index.ts'
 import { command, type OptionSpecs } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
+import { createAccountIfMissing, ifMissing } from '../if-missing.ts'
 import { ACCOUNT_OPTION } from '../options.ts'
 
 /** The fields of a key that a command sets. */
@@ -32,11 +33,14 @@ export const accountCommands = [
         help: 'of the project, in reverse-domain form: com.example.game',
       },
       platform: { value: 'P', choices: PLATFORMS, help: 'of the project: mobile, web, desktop, …' },
+      ...ifMissing('name'),
     },
     async run({ till, options, output, db, isNew, io }) {
       const { name, project, 'bundle-id': bundle_id, platform } = options
       const first = firstProject({ project, 'bundle-id': bundle_id, platform })
-      const created = await till.accounts.create({ name, project: first })
+      const created = options['if-missing']
+        ? await createAccountIfMissing({ till, io, db }, name, first)
+        : await till.accounts.create({ name, project: first })
       if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
       const { project: { id = '', public_key = '' } = {}, ...account } = created
       return output.json || !first ? created : { ...account, project_id: id, public_key }

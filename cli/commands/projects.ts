@@ -1,5 +1,6 @@
 import { type NewProject, PLATFORMS, type ProjectChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
+import { createProjectIfMissing, ifMissing } from '../if-missing.ts'
 import { json, milliseconds } from '../option-values.ts'
 import {
   ACCOUNT_OPTION,
@@ -27,6 +28,7 @@ export const projectCommands = [
     storesSecrets: true,
     options: {
       ...ACCOUNT_OPTION,
+      ...ifMissing('bundle id'),
       name: { value: 'NAME', required: true, help: 'the name of the project' },
       'bundle-id': {
         value: 'ID',
@@ -43,9 +45,12 @@ export const projectCommands = [
         help: 'project configuration',
       },
     },
-    async run({ till, account, options, input, output, io }) {
-      const given = input satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>
-      const project = await till.projects.create(account, given)
+    async run({ till, account, options, input, output, db, io }) {
+      const { if_missing, ...given } = input
+      given satisfies Record<Exclude<keyof NewProject, 'account_id'>, unknown>
+      const project = if_missing
+        ? await createProjectIfMissing({ till, io, db }, account, given)
+        : await till.projects.create(account, given)
       output.record(project)
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, project)

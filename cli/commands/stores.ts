@@ -1,5 +1,6 @@
 import { type NewStore, STORE_TYPES, type StoreChange } from '../../lib/index.ts'
 import { command } from '../command.ts'
+import { createStoreIfMissing, ifMissing } from '../if-missing.ts'
 import { json, oneOf, type ValueParser } from '../option-values.ts'
 import {
   CHANGE_OPTIONS,
@@ -30,6 +31,7 @@ export const storeCommands = [
         help: 'iap, web or custom',
       },
       store: { value: 'ID', help: 'its store_id; generated when left out' },
+      ...ifMissing('store_id'),
       sandbox: { field: 'is_sandbox', help: 'no real payments' },
       ...NEW_STATUS_OPTION,
       config: {
@@ -40,9 +42,12 @@ export const storeCommands = [
         help: 'store configuration',
       },
     },
-    async run({ till, account, options, input, output, io }) {
-      const given = input satisfies Record<keyof NewStore, unknown>
-      const store = await till.stores.create(account, given)
+    async run({ till, account, options, input, output, db, io }) {
+      const { if_missing, ...given } = input
+      given satisfies Record<keyof NewStore, unknown>
+      const store = if_missing
+        ? await createStoreIfMissing({ till, io, db }, account, given)
+        : await till.stores.create(account, given)
       output.record(store)
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, store)

@@ -83,8 +83,10 @@ const firstProjectFields = { name, bundle_id, platform }
 
 export interface FirstProject extends InputOf<typeof firstProjectFields> {}
 
+const accountName = { name: required(text(1, 255)) }
+
 const newAccountFields = {
-  name: required(text(1, 255)),
+  ...accountName,
   /** The first project. */
   project: optional(object<typeof firstProjectFields, FirstProject>(firstProjectFields)),
 }
@@ -97,4 +99,9 @@ export function parseNewAccount(
 ): ParsedOf<typeof newAccountFields> {
   const project = object({ ...firstProjectFields, platform: required(oneOf(platforms)) })
   return parseObject(input, { ...newAccountFields, project: optional(project) })
+}
+
+/** Parses the input for an account without a first project. */
+export function parseAccountName(input: unknown): ParsedOf<typeof accountName> {
+  return parseObject(input, accountName)
 }

@@ -8,6 +8,7 @@ import {
   type NewAccount,
   type NewAccountKey,
   newKeyFields,
+  parseAccountName,
   parseNewAccount,
 } from '../domain/account.ts'
 import type { AuditAction } from '../domain/audit.ts'
@@ -37,6 +38,15 @@ export interface Accounts {
    * call returns the `account_key`.
    */
   create(input: NewAccount, options?: CallOptions): Promise<CreatedAccount>
+  /**
+   * Creates an account with its first key, unless one has this name. Resolves to the oldest account
+   * of the name; only the call that created it gets the `account_key`. Other processes may call it
+   * at the same time.
+   */
+  createIfMissing(
+    input: Pick<NewAccount, 'name'>,
+    options?: CallOptions,
+  ): Promise<Account | CreatedAccount>
   /**
    * Finds the account of a key, with the `scopes` of the key. Throws `account_key_required` for a
    * missing or unknown key, and `insufficient_scope` if the key lacks `scope`. With `isForWrite`,
@@ -115,6 +125,16 @@ export function createAccounts(context: Context): Accounts {
     return { account_key, key: { key_id, account_id, hash, created_at: formatInstant(now()) } }
   }
 
+  /** Inserts an account with its first key. With `ifMissing`, may resolve to a stored account. */
+  const insertAccount = async (name: string, options?: CallOptions, ifMissing = false) => {
+    const account = { account_id: createId('acc', now()), name, created_at: formatInstant(now()) }
+    const { account_key, key } = newKey(account.account_id)
+    const write = auditedWrite(context, account, 'account.create', account.account_id, options)
+    const first = { ...key, name: 'First key' }
+    const stored = await storage.insertAccount(account, first, { ...write, ifMissing })
+    return { stored, created: { ...account, account_key, key_id: key.key_id } }
+  }
+
   /** A key sets only scopes that it has. The transaction of the write verifies this too. */
   const keyWrite = (
     account: Account,
@@ -132,12 +152,15 @@ export function createAccounts(context: Context): Accounts {
   const accounts: Accounts = {
     async create(input, options) {
       const { name, project: first } = parseNewAccount(input, platforms)
-      const account = { account_id: createId('acc', now()), name, created_at: formatInstant(now()) }
-      const { account_key, key } = newKey(account.account_id)
-      const write = auditedWrite(context, account, 'account.create', account.account_id, options)
-      await storage.insertAccount(account, { ...key, name: 'First key' }, write)
-      const project = first && (await createProjects(context).create(account, first, options))
-      return { ...account, account_key, key_id: key.key_id, ...(project && { project }) }
+      const { stored, created } = await insertAccount(name, options)
+      const project = first && (await createProjects(context).create(stored, first, options))
+      return { ...created, ...(project && { project }) }
+    },
+
+    async createIfMissing(input, options) {
+      const { name } = parseAccountName(input)
+      const { stored, created } = await insertAccount(name, options, true)
+      return stored.account_id === created.account_id ? created : stored
     },
 
     async authenticate(account_key, { isForWrite = false, scope } = {}) {

@@ -42,7 +42,7 @@ const NOBODY: Naming = { project: 'prj_nobody', store: 'nobody', item: 'itm_nobo
 
 /** The methods without a caller. Those of `operations` and `outbox` are the operator's. */
 const WITHOUT_CALLER =
-  /^accounts\.(create|get|list|all|ownerOf)$|authenticate$|^sessions\.(init|token|accessToken|isExpired)$/
+  /^accounts\.(create|createIfMissing|get|list|all|ownerOf)$|authenticate$|^sessions\.(init|token|accessToken|isExpired)$/
 /** A session may ask for what its user owns. */
 const OF_SESSIONS = new Set([
   ...Object.keys(operations),

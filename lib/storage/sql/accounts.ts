@@ -21,13 +21,26 @@ export function accountMethods(sql: Sql) {
     /** Lists the keys of an account in order of creation, including revoked ones. */
     listAccountKeys: (id: string, page: Page) =>
       read(listBySeq(LISTED_KEYS, PAGE_OF_KEYS, page, id)),
-    /** Inserts an account with its first key. */
-    insertAccount: (account: Account, key: AccountKey, options: WriteOptions = {}) =>
+    /**
+     * Inserts an account with its first key. With `ifMissing`, inserts none if an account has the
+     * name, and resolves to the oldest of these. Concurrent calls wait for each other.
+     */
+    insertAccount: (
+      account: Account,
+      key: AccountKey,
+      options: WriteOptions & { readonly ifMissing?: boolean } = {},
+    ) =>
       write(function* () {
         yield* verifyAuthority(sql, options.authority)
+        if (options.ifMissing) {
+          yield* sql.lockTable('accounts', 'EXCLUSIVE')
+          const found = yield* findRecord<Account>(ACCOUNTS.read, FIND_NAMED, account.name)
+          if (found) return found
+        }
         yield* insert(ACCOUNTS, account)
         yield* insert(ACCOUNT_KEYS, key)
         yield* recordWrite(sql, options)
+        return account
       }),
     /**
      * Inserts a key. Deletes some of the oldest revoked keys if the account has more of them than
@@ -83,6 +96,7 @@ export function accountMethods(sql: Sql) {
 }
 
 const FIND_ACCOUNT = `SELECT ${ACCOUNTS.list} FROM accounts WHERE account_id = ?`
+const FIND_NAMED = `SELECT ${ACCOUNTS.list} FROM accounts WHERE name = ? ORDER BY seq LIMIT 1`
 const FIND_ACCOUNT_BY_KEY = `
   SELECT a.*, k.key_id, k.scopes FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
   WHERE k.hash = ? AND k.revoked_at IS NULL`
