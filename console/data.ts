@@ -133,3 +133,15 @@ export function useAction<A extends readonly unknown[]>(act: (...args: A) => Pro
     error: state.error,
   }
 }
+
+/** The names of a store's items by SKU: of the first thousand. */
+export function useItemNames(store_id: string): ReadonlyMap<string, string> {
+  const { value = new Map<string, string>() } = useLoad(
+    async (signal) => {
+      const { items } = await client.items.list({ store_id, limit: 1000 }, { signal })
+      return new Map(items.map(({ name, display_name }) => [name, display_name]))
+    },
+    [store_id],
+  )
+  return value
+}

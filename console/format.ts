@@ -1,6 +1,11 @@
 import type { Purchase, Store } from '../client/manage.ts'
 import { exponentOf } from '../lib/domain/currency.ts'
 
+/** The browser's language for numbers and times. Times are in the Gregorian calendar. */
+const LOCALE = new Intl.Locale(Intl.DateTimeFormat().resolvedOptions().locale, {
+  calendar: 'gregory',
+})
+
 /** The currency of prices without one; '' if the store has none. */
 export function currencyOf({ store_config: { currency } }: Store): string {
   return typeof currency === 'string' ? currency : ''
@@ -9,27 +14,52 @@ export function currencyOf({ store_config: { currency } }: Store): string {
 /** Formats minor units exactly, in the browser's locale: `499` of USD is `$4.99`. */
 export function formatMoney(minor: string | number, currency: string): string {
   if (!currency) return `${formatCount(BigInt(minor))} minor units`
-  const digits = exponentOf(currency) // browsers have other digits for some currencies
-  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits }
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...options })
-  return format.format(toDecimal(String(minor), currency) as unknown as number)
+  return formatMinor(minor, currency, { style: 'currency', currency })
 }
 
-/** `499` of USD is `4.99`. */
+/** `499` of USD is `4.99`, or in German `4,99`. */
 export function toDecimal(minor: string, currency: string): string {
-  const digits = exponentOf(currency)
-  const padded = minor.padStart(digits + 1, '0')
-  const whole = padded.slice(0, padded.length - digits)
-  return digits === 0 ? whole : `${whole}.${padded.slice(-digits)}`
+  return formatMinor(minor, currency, { useGrouping: false })
 }
 
-/** The minor units of a decimal that a person typed: `4.99` or, where locales say so, `4,99`. */
+function formatMinor(
+  minor: string | number,
+  currency: string,
+  options: Intl.NumberFormatOptions,
+): string {
+  const digits = exponentOf(currency) // browsers have other digits for some currencies
+  const padded = String(minor).padStart(digits + 1, '0')
+  const decimal = `${padded.slice(0, padded.length - digits)}.${padded.slice(padded.length - digits)}`
+  const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }
+  return new Intl.NumberFormat(LOCALE, fixed).format(decimal as unknown as number)
+}
+
+/** Formats an amount shortly, for an axis: `1200000` of USD is `$12K`. */
+export function formatShortMoney(minor: number, currency: string): string {
+  const options = { style: 'currency', currency: currency || 'USD', notation: 'compact' } as const
+  const major = minor / 10 ** exponentOf(currency)
+  return new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1, ...options }).format(major)
+}
+
+/** The minor units of an amount that a person typed as amounts are shown: `1,234.99`. */
 export function toMinor(typed: string, currency: string): string | undefined {
   const digits = exponentOf(currency)
-  const mark = (1.5).toLocaleString().charAt(1)
-  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d*))?$/.exec(typed.trim().replace(mark, '.')) ?? []
+  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d*))?$/.exec(parseNumber(typed.trim())) ?? []
   if (whole === undefined || fraction.length > digits) return undefined
   return (whole + fraction.padEnd(digits, '0')).replace(/^0+(?=\d)/, '')
+}
+
+/** Replaces the digits and separators of the locale by those of JavaScript. */
+function parseNumber(typed: string): string {
+  const parts = new Intl.NumberFormat(LOCALE, { useGrouping: true }).formatToParts(1234567.5)
+  const partOf = (type: string) => parts.find((part) => part.type === type)?.value ?? ''
+  const digits = [...new Intl.NumberFormat(LOCALE, { useGrouping: false }).format(9876543210)]
+  const plain = [...typed].map((each) => (digits.includes(each) ? 9 - digits.indexOf(each) : each))
+  const [whole = '', ...rest] = plain.join('').replaceAll(/\s/g, ' ').split(partOf('decimal'))
+  const groups = whole.split(partOf('group').replace(/\s/, ' '))
+  // India has groups of two digits before the last one.
+  const isGrouped = /^\d{1,3}(,\d{2,3})*,\d{3}$/.test(groups.join(','))
+  return [isGrouped ? groups.join('') : whole, ...rest].join('.')
 }
 
 /** The price of a purchase, which may have none. */
@@ -37,21 +67,39 @@ export function priceOf({ price, currency = '' }: Pick<Purchase, 'price' | 'curr
   return price === undefined ? '–' : formatMoney(price, currency)
 }
 
-export function formatCount(count: number | bigint): string {
-  return count.toLocaleString()
+/** `1,234`, or with a noun `1,234 rows`. */
+export function formatCount(count: number | bigint, noun?: string): string {
+  const number = count.toLocaleString(LOCALE)
+  if (!noun) return number
+  return `${number} ${Number(count) === 1 ? noun : `${noun}s`}`
 }
 
 /** `0.125` is `12.5%`, or with `exceptZero` `+12.5%`. */
 export function formatShare(share: number, signDisplay: 'auto' | 'exceptZero' = 'auto'): string {
   const options = { style: 'percent', maximumFractionDigits: 1, signDisplay } as const
-  return share.toLocaleString(undefined, options)
+  return share.toLocaleString(LOCALE, options)
 }
 
-/** Formats an ISO 8601 time in the viewer's zone, or in UTC. */
+/** Formats an ISO 8601 time in the viewer's zone, or in UTC: `Jan 31, 3:42 PM`. */
 export function formatTime(time: string, isUtc: boolean): string {
+  const date = new Date(time)
+  const isThisYear = date.getFullYear() === new Date().getFullYear()
+  const text = date.toLocaleString(LOCALE, {
+    year: isThisYear ? undefined : 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZone: isUtc ? 'UTC' : undefined,
+  })
+  return text + (isUtc ? ' UTC' : '')
+}
+
+/** Formats an ISO 8601 time with its seconds and its zone. */
+export function formatExactTime(time: string, isUtc: boolean): string {
+  const options = { dateStyle: 'full', timeStyle: 'long' } as const
   const zone = isUtc ? { timeZone: 'UTC' } : {}
-  const options = { dateStyle: 'medium', timeStyle: 'medium', ...zone } as const
-  return new Date(time).toLocaleString(undefined, options) + (isUtc ? ' UTC' : '')
+  return new Date(time).toLocaleString(LOCALE, { ...options, ...zone })
 }
 
 /** Formats a period of a summary: `2026-01` and `2026-01-31`, which are in UTC. */
@@ -59,7 +107,7 @@ export function formatPeriod(period: string): string {
   const isMonth = period.length === 7
   const date = new Date(isMonth ? `${period}-01` : period)
   const parts = isMonth ? { month: 'short', year: '2-digit' } : { month: 'short', day: 'numeric' }
-  return date.toLocaleString(undefined, { ...parts, timeZone: 'UTC' } as Intl.DateTimeFormatOptions)
+  return date.toLocaleString(LOCALE, { ...parts, timeZone: 'UTC' } as Intl.DateTimeFormatOptions)
 }
 
 /** Formats a month in UTC: `October 2025`, or `October` in this year. */
@@ -67,12 +115,12 @@ export function formatMonth(time: number): string {
   const date = new Date(time)
   const isThisYear = date.getUTCFullYear() === new Date().getUTCFullYear()
   const year = isThisYear ? undefined : 'numeric'
-  return date.toLocaleString(undefined, { month: 'long', year, timeZone: 'UTC' })
+  return date.toLocaleString(LOCALE, { month: 'long', year, timeZone: 'UTC' })
 }
 
 /** Formats days in UTC: `Oct 1 – 28, 2026`. */
 export function formatDays(first: number, last: number): string {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' }).formatRange(
+  return new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' }).formatRange(
     first,
     last,
   )
@@ -87,4 +135,5 @@ export function labelOf(name: string): string {
     .replace('sku', 'SKU')
     .replace(/^./, (letter) => letter.toUpperCase())
     .replace(/ url$/, ' URL')
+    .replace(/^Api /, 'API ')
 }

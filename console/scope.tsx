@@ -62,14 +62,16 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-/** The lists to go to from a page of one record whose list has another name. */
-const LISTS: { readonly [page: string]: string } = { player: 'purchases', stores: 'projects' }
-
 /** No id of a store, whose ids have no `*`. */
 const ALL_STORES = '*'
 
-/** The choice of the project and the store that the pages show. */
-export function ScopeChoice() {
+interface ChoiceProps {
+  /** Whether the page shows one store, and not only one project. */
+  readonly hasStore: boolean
+}
+
+/** The choice of the project and the store that the page shows. */
+export function ScopeChoice({ hasStore }: ChoiceProps) {
   const { page, query } = usePlace()
   const { projects = [], stores = [], project, store } = useScope().value ?? {}
   const projectOptions = projects.map(({ id, name }) => [id, name] as const)
@@ -81,13 +83,14 @@ export function ScopeChoice() {
   if (isOfAll) storeOptions.push([ALL_STORES, 'All stores'])
   const fields = [
     { label: 'Project', name: 'project', options: projectOptions },
-    { label: 'Store', name: 'store', options: storeOptions },
+    { label: 'Store', name: 'store', options: hasStore ? storeOptions : [] },
   ]
   const choose = ({ project: id, store: chosen }: Values) => {
     if (chosen === ALL_STORES) return goTo(linkTo(page, '', { ...query, all: 'true' }))
     const store = id === project?.id ? chosen : undefined
     const kept = page === 'overview' ? { ...query, all: undefined } : {}
-    goTo(linkTo(LISTS[page] ?? page, '', { ...kept, project: id, store }))
+    // From one record, to the list of its kind.
+    goTo(linkTo(page === 'player' ? 'purchases' : page, '', { ...kept, project: id, store }))
   }
   const shown = isOfAll && query.all ? ALL_STORES : store?.store_id
   return (

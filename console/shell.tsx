@@ -20,7 +20,7 @@ import { Webhooks } from './pages/webhooks.tsx'
 import { importDropped } from './parts/dropped.ts'
 import { Icon } from './parts/icon.tsx'
 import { Empty } from './parts/notice.tsx'
-import { Page, Utc } from './parts/page.tsx'
+import { Page, Text, Utc } from './parts/page.tsx'
 import { goTo, linkTo, useListeners, usePlace } from './place.ts'
 import { ScopeChoice, ScopeProvider, WithStore } from './scope.tsx'
 import { client, signOut } from './session.ts'
@@ -79,7 +79,9 @@ export function Shell() {
           <a class="brand" href={linkTo('overview')}>
             tillkit
           </a>
-          <ScopeChoice />
+          {(page in STORE_PAGES || page === 'webhooks') && (
+            <ScopeChoice hasStore={page in STORE_PAGES} />
+          )}
           <Search />
           <button
             type="button"
@@ -103,10 +105,10 @@ export function Shell() {
             </nav>
             <section class="foot" aria-label="Account">
               <Account />
-              <button type="button" aria-pressed={isUtc} onClick={switchZone}>
+              <button type="button" class="quiet" aria-pressed={isUtc} onClick={switchZone}>
                 Times in UTC
               </button>
-              <button type="button" onClick={signOut}>
+              <button type="button" class="quiet" onClick={signOut}>
                 Sign out
               </button>
             </section>
@@ -200,7 +202,7 @@ function useDrop(): boolean {
 
 function Account() {
   const { value } = useLoad((signal) => client.account({ signal }), [])
-  return <p class="muted">{value?.name}</p>
+  return value ? <Text isName text={value.name} /> : null
 }
 
 function Unknown() {

@@ -4,7 +4,7 @@ import type { AuditAction } from '../../lib/domain/audit.ts'
 import { useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney } from '../format.ts'
 import { Filters } from '../parts/form.tsx'
-import { Details, Page } from '../parts/page.tsx'
+import { Details, Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
@@ -90,26 +90,25 @@ export function Activity() {
     return new Map(keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key']))
   }, [])
   const byId = (id: string, name: string | undefined, page: string) => (
-    <a href={linkTo(page, id)} title={id}>
-      {name ?? id}
-    </a>
+    <Text isName text={name ?? id} href={linkTo(page, id)} />
   )
   const kinds: { readonly [K in Kind]: (entry: Entry) => ComponentChildren } = {
     '': () => '',
-    account: (entry) => <code title={entry.subject}>{entry.subject}</code>,
+    account: (entry) => <Text text={entry.subject} />,
     key: ({ subject }) => byId('', keys?.get(subject) ?? subject, 'keys'),
     project: ({ subject }) =>
       byId(subject, projects.find(({ id }) => id === subject)?.name, 'projects'),
     store: ({ subject }) => byId(subject, subject, 'stores'),
     item: ({ subject, item }) => byId(subject, item?.display_name, 'items'),
     import: ({ subject: import_id, store_id, data }) => (
-      <a href={linkTo('purchases', '', { project: undefined, store: store_id, import_id })}>
-        {formatCount(Number(data?.added ?? 0))} purchases into {store_id}
-      </a>
+      <Text
+        text={`${formatCount(Number(data?.added ?? 0), 'purchase')} into ${store_id}`}
+        href={linkTo('purchases', '', { project: undefined, store: store_id, import_id })}
+      />
     ),
     purchase: ({ subject, store_id: store }) => {
       const id = subject.slice(store.length + 1)
-      return <a href={linkTo('purchases', id, { project: undefined, store })}>{id}</a>
+      return <Text text={id} href={linkTo('purchases', id, { project: undefined, store })} />
     },
     webhook: ({ subject }) => byId(subject, 'a webhook', 'webhooks'),
   }
@@ -128,12 +127,12 @@ export function Activity() {
     const money = (minor: number) => formatMoney(minor, store ? currencyOf(store) : '')
     const fields = Array.isArray(data?.changed) ? data.changed.join(', ').replaceAll('_', ' ') : ''
     return (
-      <>
+      <p class="sentence">
         <strong>{who || (keys?.get(actor.replace('key:', '')) ?? actor)}</strong> {verb}{' '}
         {fields && `the ${fields} of `}
         {kinds[kind](entry)}
         {price && ` from ${money(price.old)} to ${money(price.new)}`}
-      </>
+      </p>
     )
   }
   return (

@@ -1,13 +1,12 @@
 import { useEffect } from 'preact/hooks'
 import type { Purchase } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { priceOf } from '../format.ts'
 import { Await, Empty, Loading } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
-import { playerOf, purchaseOf } from './purchases.tsx'
+import { purchaseColumns } from './purchases.tsx'
 
 type Options = { readonly signal: AbortSignal }
 
@@ -48,19 +47,7 @@ export function Find() {
         <Await loaded={loaded}>
           {({ purchases }) =>
             purchases.length > 0 ? (
-              <Table
-                label="Purchases"
-                rows={purchases}
-                columns={[
-                  ['Purchase', purchaseOf],
-                  'status',
-                  'store_id',
-                  'sku',
-                  ['Player', playerOf],
-                  'purchased_at',
-                  ['Price', priceOf, 'number end'],
-                ]}
-              />
+              <Table label="Purchases" rows={purchases} columns={purchaseColumns(new Map())} />
             ) : (
               <Empty title="Nothing has this id">
                 <p>Type the whole id of an order, a transaction or a player.</p>

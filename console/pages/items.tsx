@@ -2,7 +2,7 @@ import type { NewItem, Store } from '../../client/manage.ts'
 import { newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { currencyOf, formatMoney } from '../format.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
-import { Page } from '../parts/page.tsx'
+import { Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
@@ -29,7 +29,7 @@ export function Items({ store }: { readonly store: Store }) {
   return (
     <Page
       title="Items"
-      lead={`What the store ${store_id} sells`}
+      lead="What the store sells"
       actions={
         <FormButton
           label="New item"
@@ -51,8 +51,11 @@ export function Items({ store }: { readonly store: Store }) {
         list={client.items.list}
         query={{ store_id, ...filter }}
         columns={[
-          ['Item', ({ id, display_name }) => <a href={linkTo('items', id)}>{display_name}</a>],
-          ['SKU', ({ name }) => <code>{name}</code>],
+          [
+            'Item',
+            (item) => <Text isName text={item.display_name} href={linkTo('items', item.id)} />,
+          ],
+          ['SKU', ({ name }) => <Text text={name} />],
           'type',
           ['Price', ({ price }) => formatMoney(price, currency), 'number end'],
         ]}

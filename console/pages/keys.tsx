@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
 import { KEY_SCOPES, type KeyScope } from '../../lib/domain/account.ts'
-import { Copyable } from '../parts/copy.tsx'
+import { formatPeriod } from '../format.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
-import { Badge, Page, Time } from '../parts/page.tsx'
+import { Badge, More, Page, Text, Time } from '../parts/page.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { List } from '../parts/table.tsx'
 import { client } from '../session.ts'
@@ -76,12 +76,12 @@ export function Keys() {
         query={{}}
         keyOf={({ key_id }) => key_id}
         columns={[
-          ['Name', ({ name }) => name || 'unnamed'],
-          ['Key', ({ key_id }) => <Copyable label="key id" text={key_id} />, 'hidden'],
-          ['Scopes', ({ scopes }) => scopes?.join(', ') ?? 'all'],
-          ['created_at', 'hidden'],
-          ['Last use (UTC)', ({ last_used_on: day }) => day ?? 'never'],
+          ['Name', ({ name }) => <Text isName text={name || 'unnamed'} />],
           ['State', stateOf],
+          ['Scopes', ({ scopes }) => scopes?.join(', ') ?? 'all', 'hidden'],
+          ['Last use (UTC)', ({ last_used_on: day }) => (day ? formatPeriod(day) : 'never')],
+          ['created_at', 'hidden'],
+          ['key_id', 'hidden'],
           ['Action', (key) => !key.revoked_at && <Actions of={key} onAdded={setAdded} />, 'end'],
         ]}
         empty={['The account has no key', 'Create one for each server.']}
@@ -107,7 +107,7 @@ interface ActionsProps {
 function Actions({ of: { key_id, name, scopes, current }, onAdded }: ActionsProps) {
   const title = name || key_id
   return (
-    <div class="actions">
+    <More>
       <FormButton
         label="Change"
         title={`Change ${title}`}
@@ -138,6 +138,6 @@ function Actions({ of: { key_id, name, scopes, current }, onAdded }: ActionsProp
         </p>
         {current && <p>You are signed in with this key, and will be signed out.</p>}
       </FormButton>
-    </div>
+    </More>
   )
 }

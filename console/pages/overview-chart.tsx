@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { formatPeriod } from '../format.ts'
+import { formatMoney, formatPeriod, formatShortMoney } from '../format.ts'
 
 interface ChartProps {
   readonly label: string
@@ -7,14 +7,14 @@ interface ChartProps {
   readonly columns: readonly (readonly [period: string, revenue: string])[]
   /** Whether the last period is not over yet. */
   readonly isRunning: boolean
-  readonly money: (minor: string | number) => string
+  readonly currency: string
 }
 
 /** The most names of periods below the columns. */
-const MOST_NAMES = 6
+const MOST_NAMES = 7
 
 /** A column for each period, with an axis. The pointer or the arrow keys choose one to read. */
-export function Chart({ label, columns, isRunning, money }: ChartProps) {
+export function Chart({ label, columns, isRunning, currency }: ChartProps) {
   const [chosen, choose] = useState<number>()
   const last = columns.length - 1
   const now = Math.min(chosen ?? last, last)
@@ -23,7 +23,7 @@ export function Chart({ label, columns, isRunning, money }: ChartProps) {
   const textOf = (index: number) => {
     const [period, revenue] = columns[index] ?? ['', '0']
     const more = isRunning && index === last ? ', so far' : ''
-    return `${formatPeriod(period)}${more}: ${money(revenue)}`
+    return `${formatPeriod(period)}${more}: ${formatMoney(revenue, currency)}`
   }
   const move = (event: KeyboardEvent) => {
     const { ArrowLeft, ArrowRight, Home, End } = {
@@ -43,7 +43,7 @@ export function Chart({ label, columns, isRunning, money }: ChartProps) {
       <p class="reading">{textOf(now)}</p>
       <div class="axis" aria-hidden="true">
         {[top, top / 2, 0].map((value) => (
-          <span key={value}>{money(Math.round(value))}</span>
+          <span key={value}>{formatShortMoney(value, currency)}</span>
         ))}
       </div>
       <div
@@ -68,9 +68,9 @@ export function Chart({ label, columns, isRunning, money }: ChartProps) {
               class={isRunning && index === last ? 'bar running' : 'bar'}
               style={{ height: `${(100 * Number(revenue)) / top}%` }}
             />
-            <span class={index > 0.9 * last ? 'name left' : 'name'}>
-              {index % step === 0 && formatPeriod(period)}
-            </span>
+            {index % step === 0 && index <= last - step / 2 && (
+              <span class="tick">{formatPeriod(period)}</span>
+            )}
           </div>
         ))}
       </div>

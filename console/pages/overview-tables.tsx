@@ -2,7 +2,7 @@ import type { PurchaseOverview, PurchaseTotal } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { useLoad } from '../data.ts'
 import { formatCount, formatMoney, formatShare } from '../format.ts'
-import { type Column, Facts, Section } from '../parts/page.tsx'
+import { type Column, Facts, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
@@ -115,13 +115,14 @@ interface BestProps {
 
 /** The items that were sold most in all currencies. */
 export function BestSellers({ figures: { items }, currency }: BestProps) {
+  const link = (search: string) => linkTo('items', '', { search })
   return (
     <Section title="Best sellers">
       <Table
         label="Best sellers"
         rows={items.filter(({ purchased }) => purchased > 0).slice(0, SHOWN)}
         columns={[
-          ['Item', ({ sku, display_name }) => <ItemLink sku={sku} name={display_name} />],
+          ['Item', ({ sku, display_name }) => <Text isName text={display_name} href={link(sku)} />],
           ...soldIn(currency),
         ]}
       />
@@ -129,38 +130,21 @@ export function BestSellers({ figures: { items }, currency }: BestProps) {
   )
 }
 
-function ItemLink({ sku, name }: { readonly sku: string; readonly name: string }) {
-  return (
-    <a class="name" title={sku} href={linkTo('items', '', { search: sku })}>
-      {name}
-    </a>
-  )
-}
-
 /** The totals of each store. */
 export function Stores({ figures: { stores }, currency }: BestProps) {
+  const link = (store: string) => linkTo('overview', '', { project: undefined, store })
   return (
     <Section title="Stores">
       <Table
         label="Stores"
         rows={stores}
         columns={[
-          [
-            'Store',
-            ({ store_id: store }) => (
-              <a href={linkTo('overview', '', { project: undefined, store })}>{store}</a>
-            ),
-          ],
+          ['Store', ({ store_id: store }) => <Text text={store} href={link(store)} />],
           ...soldIn(currency),
-          ['Currencies', ({ currencies }) => currencies.map(revenueOf).join(', '), 'hidden'],
         ]}
       />
     </Section>
   )
-}
-
-function revenueOf({ currency, revenue }: PurchaseTotal): string {
-  return currency ? formatMoney(revenue, currency) : ''
 }
 
 type Group = PurchaseOverview['items'][number] | PurchaseOverview['stores'][number]
@@ -171,7 +155,7 @@ function soldIn<G extends Group>(currency: string): Column<G>[] {
     currencies.find((each) => each.currency === currency)?.revenue ?? '0'
   return [
     ['Sold', ({ purchased }) => formatCount(purchased), 'number'],
-    [`Revenue in ${currency}`, (group) => formatMoney(revenue(group), currency), 'number end'],
+    ['Revenue', (group) => formatMoney(revenue(group), currency), 'number end'],
   ]
 }
 

@@ -97,7 +97,6 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
   )
   const priced = figures.currencies.filter((each) => each.currency)
   const total = priced.find((each) => each.currency === currency) ?? { ...NOTHING, currency }
-  const money = (minor: string | number) => formatMoney(minor, currency)
   const best = { figures, currency }
   return (
     <>
@@ -123,7 +122,7 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
           label={`Revenue in ${currency} by ${by}`}
           columns={columns}
           isRunning={end >= now}
-          money={money}
+          currency={currency}
         />
         <Statuses figures={figures} />
         <details>
@@ -133,7 +132,7 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
             rows={columns.toReversed()}
             columns={[
               ['Period (UTC)', ([period]) => formatPeriod(period)],
-              ['Revenue', ([, revenue]) => money(revenue), 'number end'],
+              ['Revenue', ([, revenue]) => formatMoney(revenue, currency), 'number end'],
             ]}
           />
         </details>

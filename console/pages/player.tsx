@@ -6,16 +6,16 @@ import type {
   PurchaseSummary,
   Store,
 } from '../../client/manage.ts'
-import { useLoad } from '../data.ts'
-import { formatCount, formatMoney, priceOf } from '../format.ts'
+import { useItemNames, useLoad } from '../data.ts'
+import { formatCount, formatMoney } from '../format.ts'
 import { download } from '../parts/download.ts'
 import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
-import { Facts, Page, Section } from '../parts/page.tsx'
+import { Facts, More, Page, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
-import { purchaseOf } from './purchases.tsx'
+import { purchaseColumns } from './purchases.tsx'
 
 /** The most purchases of a player that are read from each store. */
 const READ = 1000
@@ -60,6 +60,7 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
   const [erased, setErased] = useState<ErasedUser>()
   const ids = stores.map(({ store_id }) => store_id).join()
   const loaded = useLoad((signal) => loadPlayer(user_id, stores, signal), [user_id, ids])
+  const names = useItemNames(store.store_id)
   const save = async () => {
     const found = await client.users.export({ project_id, user_id })
     download('player.json', 'application/json', JSON.stringify(found, null, 2))
@@ -67,17 +68,20 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
   return (
     <Page
       title={user_id}
+      isId
       lead="A player, in all stores of the project"
       actions={
         <>
-          <GrantButton store={store} user_id={user_id} />
+          <More>
+            <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
+          </More>
           <ActionButton act={save}>Export</ActionButton>
-          <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
+          <GrantButton store={store} user_id={user_id} names={names} />
         </>
       }
     >
       {erased && (
-        <Notice tone="good" title={`Erased ${formatCount(erased.purchases)} purchases`}>
+        <Notice tone="good" title={`Erased ${formatCount(erased.purchases, 'purchase')}`}>
           {erased.found ? (
             <p>
               Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.
@@ -87,12 +91,17 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
           )}
         </Notice>
       )}
-      <Await loaded={loaded}>{Records}</Await>
+      <Await loaded={loaded}>{(found) => <Records {...found} names={names} />}</Await>
     </Page>
   )
 }
 
-function Records({ totals, owned, purchases }: Found) {
+function Records({
+  totals,
+  owned,
+  purchases,
+  names,
+}: Found & { names: ReadonlyMap<string, string> }) {
   if (purchases.length === 0) {
     return (
       <Empty title="The player has no purchases in this project">
@@ -119,12 +128,12 @@ function Records({ totals, owned, purchases }: Found) {
             label="Owned items"
             rows={owned}
             columns={[
-              ['Item', ({ sku, display_name }) => <span title={sku}>{display_name ?? sku}</span>],
+              ['Item', ({ sku, display_name }) => <Text isName text={display_name ?? sku} />],
+              ['quantity', 'number end'],
               'type',
               'store_id',
-              'first_purchased_at',
-              'expires_at',
-              ['quantity', 'number end'],
+              ['first_purchased_at', 'hidden'],
+              ['expires_at', 'hidden'],
             ]}
           />
         )}
@@ -133,14 +142,7 @@ function Records({ totals, owned, purchases }: Found) {
         <Table
           label="Purchases"
           rows={purchases.slice(0, SHOWN)}
-          columns={[
-            ['Purchase', purchaseOf],
-            'status',
-            'sku',
-            'store_id',
-            'purchased_at',
-            ['Price', priceOf, 'number end'],
-          ]}
+          columns={purchaseColumns(names, 'Player')}
         />
         {purchases.length > SHOWN && (
           <p class="muted">The newest {SHOWN}. The export has all of them.</p>
@@ -160,28 +162,28 @@ function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_
   return texts.join(', ') || '–'
 }
 
+interface GrantProps {
+  readonly store: Store
+  readonly user_id: string
+  /** The items of the store. */
+  readonly names: ReadonlyMap<string, string>
+}
+
 /** Records a purchase without a price. */
-function GrantButton({ store, user_id }: { readonly store: Store; readonly user_id: string }) {
-  const { store_id } = store
-  const { value: items = [] } = useLoad(
-    async (signal) => (await client.items.list({ store_id, limit: 1000 }, { signal })).items,
-    [store_id],
-  )
+function GrantButton({ store: { store_id }, user_id, names }: GrantProps) {
+  const items = [...names]
   return (
     <FormButton
       label="Grant"
       title={`Grant an item to ${user_id}?`}
       submit="Grant the item"
       fields={[
-        {
-          label: 'Item',
-          name: 'sku',
-          options: items.map(({ name, display_name }) => [name, display_name] as const),
-        },
+        { label: 'Item', name: 'sku', options: items },
         { label: 'Quantity', name: 'quantity', inputMode: 'numeric', width: 8, parse: Number },
         { label: 'Time', name: 'purchased_at' },
       ]}
-      values={{ sku: items[0]?.name ?? '', quantity: '1', purchased_at: new Date().toISOString() }}
+      isPrimary
+      values={{ sku: items[0]?.[0] ?? '', quantity: '1', purchased_at: new Date().toISOString() }}
       send={(typed, { idempotencyKey }) => {
         // The same input has the same id, so that a second click grants nothing again.
         const transaction_id = `grant-${idempotencyKey}`

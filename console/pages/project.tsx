@@ -12,7 +12,7 @@ import { Edit } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section } from '../parts/page.tsx'
+import { Badge, Facts, More, Page, Section, Text } from '../parts/page.tsx'
 import { fieldsOf, STATUS, settingFields, withSettings } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -23,17 +23,19 @@ export function ProjectPage({ id }: { readonly id: string }) {
   return (
     <Page
       title={loaded.value?.name ?? 'Project'}
-      lead={<a href={linkTo('projects')}>All projects</a>}
-      actions={<RotateButton id={id} />}
+      parent={['Projects and stores', linkTo('projects')]}
+      badge={loaded.value?.status}
+      actions={
+        <More>
+          <RotateButton id={id} />
+        </More>
+      }
     >
       <Await loaded={loaded}>
         {(project) => (
           <>
             <Section title="Project">
-              <Facts
-                of={project}
-                fields={['id', 'bundle_id', 'status', 'created_at', 'public_key']}
-              />
+              <Facts of={project} fields={['id', 'public_key', 'bundle_id', 'created_at']} />
             </Section>
             <Stores project_id={id} />
             <Edit
@@ -89,10 +91,10 @@ function Stores({ project_id }: { readonly project_id: string }) {
         list={client.stores.list}
         query={{ project_id }}
         columns={[
-          ['Store', ({ store_id: id }) => <a href={link(id)}>{id}</a>],
+          ['Store', ({ store_id: id }) => <Text text={id} href={link(id)} />],
+          ['status', 'end'],
           'store_type',
           ['Kind', ({ is_sandbox }) => <Badge text={is_sandbox ? 'sandbox' : 'live'} />],
-          ['status', 'end'],
         ]}
         empty={['The project has no store yet', 'A store sells items and takes purchases.']}
       />

@@ -1,7 +1,7 @@
 import type { NewProject } from '../../client/manage.ts'
 import { newProjectFields, parseNewProject } from '../../lib/domain/project.ts'
 import { FormButton } from '../parts/form.tsx'
-import { Page } from '../parts/page.tsx'
+import { Page, Text } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -42,10 +42,10 @@ export function Projects() {
         list={client.projects.list}
         query={{}}
         columns={[
-          ['Project', ({ id, name }) => <a href={link(id)}>{name}</a>],
-          ['Bundle', ({ bundle_id }) => <code>{bundle_id}</code>],
-          'platform',
+          ['Project', ({ id, name }) => <Text isName text={name} href={link(id)} />],
           ['status', 'end'],
+          'bundle_id',
+          ['platform', 'hidden'],
         ]}
         empty={['There is no project yet', 'Create one for your game. Then add a store to it.']}
       />

@@ -1,59 +1,62 @@
-import type { Purchase, Store } from '../../client/manage.ts'
-import { useLoad } from '../data.ts'
+import type { ComponentChildren } from 'preact'
+import type { AuditEntry, Purchase, Store } from '../../client/manage.ts'
+import { useItemNames, useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section } from '../parts/page.tsx'
-import { Table } from '../parts/table.tsx'
+import { Badge, Facts, More, Page, Section, Time } from '../parts/page.tsx'
 import { linkTo } from '../place.ts'
 import { client } from '../session.ts'
 import { playerOf } from './purchases.tsx'
 
-/** A purchase, with the import that added it and those that changed its status. */
+/** A purchase: its amount, item and status, what happened to it, and its facts. */
 export function PurchasePage({ store, id }: { readonly store: Store; readonly id: string }) {
   const { store_id } = store
   const loaded = useLoad((signal) => loadPurchase(store_id, id, { signal }), [store_id, id])
+  const { purchase } = loaded.value ?? {}
+  const names = useItemNames(store_id)
+  // The marks keep the order of both, because the name may be written from right to left.
+  const title = ({ sku, ...each }: Purchase) =>
+    `\u200e${priceOf(each)} · \u2068${names.get(sku) ?? sku}\u2069`
   return (
     <Page
-      title={id}
-      lead={<a href={linkTo('purchases')}>All purchases</a>}
+      title={purchase ? title(purchase) : 'Purchase'}
+      parent={['Purchases', linkTo('purchases')]}
+      badge={purchase?.status}
       actions={loaded.value && <Actions {...loaded.value} />}
     >
       <Await loaded={loaded}>
         {({ purchase, steps, isWaiting }) => (
           <>
+            <Section title="Timeline">
+              <ol class="timeline">
+                {steps.map(({ at, text }) => (
+                  <li key={at}>
+                    <span>{text}</span> <Time at={at} />
+                  </li>
+                ))}
+              </ol>
+            </Section>
             <Section title="Purchase">
               <Facts
                 of={purchase}
                 fields={[
-                  'status',
-                  ['Price', priceOf],
-                  'quantity',
+                  'transaction_id',
                   'sku',
                   ['Player', playerOf],
-                  'purchased_at',
-                  'expires_at',
-                  'transaction_id',
-                  'import_id',
+                  ['Price', priceOf],
+                  'quantity',
                   ['Delivery', () => (isWaiting ? 'not delivered yet' : 'nothing to deliver')],
+                  'expires_at',
+                  'import_id',
                 ]}
               />
-              {Object.keys(purchase.metadata).length > 0 && (
+            </Section>
+            {Object.keys(purchase.metadata).length > 0 && (
+              <Section title="Metadata">
                 <pre>{JSON.stringify(purchase.metadata, null, 2)}</pre>
-              )}
-            </Section>
-            <Section title="Imports">
-              <Table
-                label="Imports"
-                rows={steps}
-                columns={[
-                  ['Import', importOf],
-                  'created_at',
-                  ['before', 'hidden'],
-                  ['After', ({ after }) => <Badge text={after} />, 'end'],
-                ]}
-              />
-            </Section>
+              </Section>
+            )}
           </>
         )}
       </Await>
@@ -72,11 +75,27 @@ function Actions({ purchase, isWaiting }: ActionsProps) {
   const key = { store_id, transaction_id }
   return (
     <>
+      {status !== 'refunded' && status !== 'cancelled' && (
+        <More>
+          <FormButton
+            label="Mark as refunded"
+            title={`Mark ${transaction_id} as refunded?`}
+            isDangerous
+            send={() => client.purchases.refund(key)}
+          >
+            <p>
+              The player no longer owns <strong>{sku}</strong>, and webhooks tell your game. The
+              money is not paid back: do that at the payment provider.
+            </p>
+          </FormButton>
+        </More>
+      )}
       {isWaiting && (
         <FormButton
           label="Deliver"
           title={`Deliver ${transaction_id}?`}
           submit="Mark as delivered"
+          isPrimary
           send={() => client.purchases.deliver(key)}
         >
           <p>
@@ -85,34 +104,29 @@ function Actions({ purchase, isWaiting }: ActionsProps) {
           </p>
         </FormButton>
       )}
-      {status !== 'refunded' && status !== 'cancelled' && (
-        <FormButton
-          label="Mark as refunded"
-          title={`Mark ${transaction_id} as refunded?`}
-          isDangerous
-          send={() => client.purchases.refund(key)}
-        >
-          <p>
-            The player no longer owns <strong>{sku}</strong>, and webhooks tell your game. The money
-            is not paid back: do that at the payment provider.
-          </p>
-        </FormButton>
-      )}
     </>
   )
 }
 
-/** Loads a purchase with the steps of its status. */
+interface Step {
+  readonly at: string
+  readonly text: ComponentChildren
+}
+
+/** Loads a purchase with what happened to it, in order of time. */
 async function loadPurchase(
   store_id: string,
   transaction_id: string,
   options: { signal: AbortSignal },
 ) {
   const key = { store_id, transaction_id }
-  const [{ purchases }, { changes }, waiting] = await Promise.all([
+  const subject = `${store_id}/${transaction_id}`
+  const [{ purchases }, { changes }, waiting, { entries }] = await Promise.all([
     client.purchases.list(key, options),
     client.purchases.changes(key, options),
     client.purchases.list({ ...key, undelivered: true }, options),
+    // Keys without the scope `admin` do not see the activity.
+    client.audit.list({ subject }, options).catch(() => ({ entries: [] })),
   ])
   const isWaiting = waiting.purchases.some((each) => each.transaction_id === transaction_id)
   // An id that no purchase has may be that of an order, with several purchases.
@@ -120,16 +134,28 @@ async function loadPurchase(
   if (!purchase) {
     throw new Error(`The store ${store_id} has no such purchase. Search for its id in all stores.`)
   }
-  const { status, import_id } = purchase
-  const { created_at, file_name } = isRecorded(import_id)
-    ? {}
-    : await client.imports.get(import_id, options)
-  const added = { before: 'added', after: changes[0]?.before ?? status }
-  return {
-    purchase,
-    isWaiting,
-    steps: [{ import_id, created_at, file_name, ...added }, ...changes],
-  }
+  const { import_id, purchased_at, is_grant } = purchase
+  const added = isRecorded(import_id) ? [] : [await client.imports.get(import_id, options)]
+  const steps: readonly Step[] = [
+    { at: purchased_at, text: is_grant ? 'granted' : 'bought' },
+    ...added.map((each) => ({ at: each.created_at, text: <>imported {fileOf(each)}</> })),
+    ...changes.map(({ created_at: at, after, ...each }) => {
+      const text = (
+        <>
+          <Badge text={after} /> {!isRecorded(each.import_id) && fileOf(each)}
+        </>
+      )
+      return { at, text }
+    }),
+    ...entries.flatMap(stepsOf),
+  ]
+  return { purchase, isWaiting, steps: steps.toSorted((a, b) => a.at.localeCompare(b.at)) }
+}
+
+/** What the activity adds to the imports and to the changes of the status. */
+function stepsOf({ action, at }: AuditEntry): readonly Step[] {
+  if (action === 'purchases.record') return [{ at, text: 'recorded by your server' }]
+  return action === 'purchases.deliver' ? [{ at, text: <Badge text="delivered" /> }] : []
 }
 
 /** Whether the server recorded the purchase by itself, outside of a file. */
@@ -137,12 +163,10 @@ function isRecorded(import_id: string): boolean {
   return import_id.startsWith('rec_')
 }
 
-interface Step {
-  readonly import_id: string
-  readonly file_name?: string | undefined
-}
-
-function importOf({ import_id, file_name }: Step) {
-  if (isRecorded(import_id)) return 'recorded by your server'
-  return <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
+function fileOf({ import_id, file_name }: { import_id: string; file_name?: string | undefined }) {
+  return (
+    <>
+      from <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
+    </>
+  )
 }

@@ -1,22 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Page as ListPage, Purchase, PurchaseQuery, Store } from '../../client/manage.ts'
 import { PURCHASE_FIELDS, PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
+import { useItemNames } from '../data.ts'
 import { formatCount, priceOf } from '../format.ts'
 import { downloadCsv } from '../parts/download.ts'
 import { allOr } from '../parts/fields.tsx'
 import { ActionButton, Filters } from '../parts/form.tsx'
-import { Page } from '../parts/page.tsx'
+import { type Column, Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
-
-export function Purchases({ store }: { readonly store: Store }) {
-  return (
-    <Page title="Purchases" lead={`Of the store ${store.store_id}, newest import first`}>
-      <PurchaseList store={store} />
-    </Page>
-  )
-}
 
 const FILTERS = [
   { label: 'SKU', name: 'sku', kind: 'search', width: 16 },
@@ -27,7 +20,7 @@ const FILTERS = [
 const IMPORT = { label: 'Import', name: 'import_id', kind: 'search', width: 34 } as const
 
 /** The purchases of a store. */
-function PurchaseList({ store: { store_id } }: { readonly store: Store }) {
+export function Purchases({ store: { store_id } }: { readonly store: Store }) {
   const { query } = usePlace()
   const byImport = query.import_id ? [IMPORT] : [] // from the list of imports
   const fields = [...FILTERS, ...byImport]
@@ -35,45 +28,58 @@ function PurchaseList({ store: { store_id } }: { readonly store: Store }) {
   const filter = Object.fromEntries(given)
   const selection = { store_id, newest_first: true, ...filter }
   return (
-    <>
+    <Page
+      title="Purchases"
+      lead="Newest import first"
+      actions={<Export selection={selection} name={`${store_id}-purchases.csv`} />}
+    >
       <Filters fields={fields} />
       <List
         label="Purchases"
         list={client.purchases.list}
         query={selection}
-        columns={[
-          ['Purchase', purchaseOf],
-          'status',
-          'sku',
-          ['Player', playerOf],
-          'purchased_at',
-          ['Price', priceOf, 'number end'],
-        ]}
+        columns={purchaseColumns(useItemNames(store_id), 'store_id')}
         empty={
           given.length > 0
             ? ['No purchase matches', 'Clear a filter to see more. Ids must match exactly.']
             : [
                 'There are no purchases',
                 'Purchases come from an imported file, or from your server.',
-                <a key="next" class="button" href={linkTo('import')}>
+                <a key="next" class="button primary" href={linkTo('import')}>
                   Import a file
                 </a>,
               ]
         }
       />
-      <Export selection={selection} name={`${store_id}-purchases.csv`} />
-    </>
+    </Page>
   )
 }
 
-/** The link to a purchase. */
-export function purchaseOf({ transaction_id: id, store_id: store }: Purchase) {
-  return <a href={linkTo('purchases', id, { store })}>{id}</a>
+/** The columns of purchases, without a field that is the same in all of them. */
+export function purchaseColumns(
+  names: ReadonlyMap<string, string>,
+  without?: 'store_id' | 'Player',
+): Column<Purchase>[] {
+  const nameOf = ({ sku }: Purchase) => names.get(sku) ?? sku
+  const columns: Column<Purchase>[] = [
+    ['Item', (each) => <Text isName text={nameOf(each)} href={hrefOf(each)} />],
+    ['Price', priceOf, 'number end'],
+    'status',
+    'purchased_at',
+    ['store_id', 'hidden'],
+    ['Player', playerOf, 'hidden'],
+    ['Id', (each) => <Text text={each.transaction_id} href={hrefOf(each)} />, 'hidden'],
+  ]
+  return columns.filter(([label]) => label !== without)
+}
+
+function hrefOf({ transaction_id, store_id: store }: Purchase): string {
+  return linkTo('purchases', transaction_id, { store })
 }
 
 /** The link to the player of a purchase. */
 export function playerOf({ user_id, store_id: store }: Purchase) {
-  return user_id ? <a href={linkTo('player', user_id, { store })}>{user_id}</a> : '–'
+  return user_id ? <Text text={user_id} href={linkTo('player', user_id, { store })} /> : '–'
 }
 
 /** The most rows in the memory of the browser: as a file, some 40 MB. */
@@ -90,7 +96,7 @@ function Export({ selection, name }: { readonly selection: PurchaseQuery; readon
         sum + purchased + pending + refunded + cancelled,
       0,
     )
-    const refusal = `These are ${formatCount(all)} purchases, and a browser saves ${formatCount(MOST)} at most. Choose a period, or use tillkit purchases export.`
+    const refusal = `These are ${formatCount(all, 'purchase')}, and a browser saves ${formatCount(MOST)} at most. Choose a period, or use tillkit purchases export.`
     if (all > MOST) throw new Error(refusal)
     const rows: Purchase[] = []
     let cursor: string | undefined
@@ -107,13 +113,13 @@ function Export({ selection, name }: { readonly selection: PurchaseQuery; readon
     downloadCsv(name, ['store_id', 'import_id', ...PURCHASE_FIELDS], rows)
   }
   return (
-    <div class="actions">
-      <ActionButton act={save}>Export as CSV</ActionButton>
+    <>
       {count !== undefined && (
         <span role="status" class="muted">
-          {formatCount(count)} rows
+          {formatCount(count, 'row')}
         </span>
       )}
-    </div>
+      <ActionButton act={save}>Export as CSV</ActionButton>
+    </>
   )
 }

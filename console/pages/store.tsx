@@ -19,13 +19,15 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
   return (
     <Page
       title={`Store ${store_id}`}
-      lead={project_id && <a href={linkTo('projects', project_id)}>The project</a>}
+      isId
+      parent={['Project', linkTo('projects', project_id)]}
+      badge={loaded.value?.status}
     >
       <Await loaded={loaded}>
         {(store) => (
           <>
             <Section title="Store">
-              <Facts of={store} fields={['store_id', 'store_type', 'status', 'created_at']} />
+              <Facts of={store} fields={['store_id', 'store_type', 'created_at']} />
             </Section>
             <Edit
               label="Edit store"

@@ -5,7 +5,7 @@ import { useLoad } from '../data.ts'
 import { formatCount, labelOf } from '../format.ts'
 import { ActionButton, FormButton, type Parsed } from '../parts/form.tsx'
 import { Await, Notice, type NoticeProps } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
+import { Badge, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
 import { Deliveries } from './deliveries.tsx'
@@ -13,20 +13,32 @@ import { setWebhook, Unsigned, WebhookForm } from './webhook-form.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id], { interval: 1_000 })
-  const endpoint = loaded.value
+  const [outcome, setOutcome] = useState<TestOutcome>()
+  const test = async () => {
+    setOutcome(undefined)
+    setOutcome(await sendTest(id))
+  }
+  const { value: endpoint } = loaded
   return (
     <Page
       title="Webhook"
-      lead={<a href={linkTo('webhooks')}>All webhooks</a>}
+      parent={['Webhooks', linkTo('webhooks')]}
+      badge={endpoint && stateOf(endpoint)}
+      lead={endpoint && <Text text={endpoint.url || 'No confirmed URL'} />}
       actions={
         endpoint && (
           <>
-            <WebhookForm label="Change" endpoint={endpoint} />
-            <RemoveButton endpoint={endpoint} />
+            <Actions endpoint={endpoint} />
+            {endpoint.url && (
+              <ActionButton act={test} isPrimary={!endpoint.unconfirmed_url}>
+                Send a test
+              </ActionButton>
+            )}
           </>
         )
       }
     >
+      {outcome && <Notice {...outcome} />}
       <Await loaded={loaded}>
         {(endpoint) => (
           <>
@@ -51,34 +63,61 @@ function selected(sent: Parsed) {
 
 type EndpointProps = { readonly endpoint: WebhookEndpoint }
 
-function RemoveButton({ endpoint }: EndpointProps) {
+/** All actions but the test. The rare ones are in a menu. */
+function Actions({ endpoint }: EndpointProps) {
+  const { endpoint_id: id, url, state, events } = endpoint
+  const verb = state === 'active' ? 'pause' : 'resume'
   return (
-    <FormButton
-      label="Remove"
-      title="Remove this webhook?"
-      isDangerous
-      send={async () => {
-        await setWebhook(endpoint, { webhook_url: undefined, webhook_secret: null })
-        goTo(linkTo('webhooks'))
-      }}
-    >
-      <p>
-        <code>{endpoint.url}</code> gets no more messages.
-      </p>
-    </FormButton>
+    <>
+      <More>
+        {url && (
+          <>
+            <FormButton
+              label="Events"
+              title="Which events?"
+              submit="Save"
+              fields={EVENTS}
+              values={Object.fromEntries((events ?? WEBHOOK_EVENTS).map((each) => [each, 'true']))}
+              send={(sent) => client.webhooks.update({ endpoint_id: id, events: selected(sent) })}
+            />
+            <FormButton
+              label="Replay"
+              title="Replay events?"
+              fields={[{ label: 'Since', name: 'since', kind: 'date' }]}
+              values={{ since: new Date().toISOString().slice(0, 10) }}
+              send={({ since }) => client.webhooks.replay({ endpoint_id: id, since })}
+            >
+              <p>
+                Sends all events since this day (UTC) to <Text text={url} /> again. The receiver
+                knows repeated events by their <code>webhook-id</code>.
+              </p>
+            </FormButton>
+          </>
+        )}
+        <FormButton
+          label="Remove"
+          title="Remove this webhook?"
+          isDangerous
+          send={async () => {
+            await setWebhook(endpoint, { webhook_url: undefined, webhook_secret: null })
+            goTo(linkTo('webhooks'))
+          }}
+        >
+          <p>
+            <Text text={url} /> gets no more messages.
+          </p>
+        </FormButton>
+      </More>
+      {url && <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>}
+      <WebhookForm label="Change" endpoint={endpoint} />
+    </>
   )
 }
 
 function Endpoint({ endpoint }: EndpointProps) {
-  const { endpoint_id: id, url, state, is_signed, unconfirmed_url, events } = endpoint
-  const [outcome, setOutcome] = useState<TestOutcome>()
-  const test = async () => {
-    setOutcome(undefined)
-    setOutcome(await sendTest(id))
-  }
-  const verb = state === 'active' ? 'pause' : 'resume'
+  const { url, is_signed, unconfirmed_url, events } = endpoint
   return (
-    <Section title={url || 'No confirmed URL'}>
+    <>
       {unconfirmed_url && <Unconfirmed endpoint={endpoint} />}
       {url && !is_signed && <Unsigned />}
       {endpoint.is_private && (
@@ -88,49 +127,20 @@ function Endpoint({ endpoint }: EndpointProps) {
           </p>
         </Notice>
       )}
-      {outcome && <Notice {...outcome} />}
-      <Facts
-        of={endpoint}
-        fields={[
-          ['State', stateOf],
-          ['Waiting', ({ lag }) => formatCount(lag)],
-          ['The oldest waits for', ({ lag_seconds }) => `${formatCount(lag_seconds)} s`],
-          ['Signed', () => (is_signed ? 'yes' : 'no')],
-          ['Events', () => events?.join(', ') ?? 'all'],
-          'failing_since',
-          ['Last failure', ({ last_failure: last }) => last?.status ?? last?.error ?? 'none'],
-          ['Last failure at', ({ last_failure }) => <Time at={last_failure?.at} />],
-        ]}
-      />
-      {url && (
-        <div class="actions">
-          <ActionButton act={test} isPrimary={!unconfirmed_url}>
-            Send a test
-          </ActionButton>
-          <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>
-          <FormButton
-            label="Events"
-            title="Which events?"
-            submit="Save"
-            fields={EVENTS}
-            values={Object.fromEntries((events ?? WEBHOOK_EVENTS).map((each) => [each, 'true']))}
-            send={(sent) => client.webhooks.update({ endpoint_id: id, events: selected(sent) })}
-          />
-          <FormButton
-            label="Replay"
-            title="Replay events?"
-            fields={[{ label: 'Since', name: 'since', kind: 'date' }]}
-            values={{ since: new Date().toISOString().slice(0, 10) }}
-            send={({ since }) => client.webhooks.replay({ endpoint_id: id, since })}
-          >
-            <p>
-              Sends all events since this day (UTC) to <code>{url}</code> again. The receiver knows
-              repeated events by their <code>webhook-id</code>.
-            </p>
-          </FormButton>
-        </div>
-      )}
-    </Section>
+      <Section title="Endpoint">
+        <Facts
+          of={endpoint}
+          fields={[
+            ['Waiting', ({ lag }) => formatCount(lag, 'message')],
+            ['The oldest waits for', ({ lag_seconds }) => formatCount(lag_seconds, 'second')],
+            ['Events', () => events?.join(', ') ?? 'all'],
+            'failing_since',
+            ['Last failure', ({ last_failure: last }) => last?.status ?? last?.error ?? 'none'],
+            ['Last failure at', ({ last_failure }) => <Time at={last_failure?.at} />],
+          ]}
+        />
+      </Section>
+    </>
   )
 }
 
@@ -142,7 +152,7 @@ function Unconfirmed({ endpoint }: EndpointProps) {
     <Notice tone="warning" title="A session made a change that is not active yet">
       <p>
         {unconfirmed_url === endpoint.url ? 'Same URL' : 'New URL'},{' '}
-        {unconfirmed_is_signed ? 'new secret' : 'no secret'}: <code>{unconfirmed_url}</code>
+        {unconfirmed_is_signed ? 'new secret' : 'no secret'}: <Text text={unconfirmed_url} />
       </p>
       <ActionButton act={() => client.webhooks.confirm(seen)} isPrimary>
         Confirm this URL

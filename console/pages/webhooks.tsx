@@ -1,5 +1,6 @@
+import type { WebhookEndpoint } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
-import { Page } from '../parts/page.tsx'
+import { Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
@@ -8,6 +9,7 @@ import { stateOf } from './webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 export function Webhooks() {
+  const link = (id: string) => linkTo('webhooks', id)
   const project_id = useScope().value?.project?.id
   return (
     <Page
@@ -21,14 +23,9 @@ export function Webhooks() {
         query={{ ...(project_id && { project_id }) }}
         interval={5_000}
         columns={[
-          [
-            'URL',
-            ({ endpoint_id, url, unconfirmed_url }) => (
-              <a href={linkTo('webhooks', endpoint_id)}>{url || unconfirmed_url}</a>
-            ),
-          ],
-          ['Of', ({ store_id }) => store_id || 'the project'],
+          ['URL', ({ endpoint_id: id, ...each }) => <Text text={urlOf(each)} href={link(id)} />],
           ['State', stateOf],
+          ['Of', ({ store_id }) => (store_id ? <Text text={store_id} /> : 'the project')],
           ['Waiting', ({ lag }) => formatCount(lag), 'number end'],
         ]}
         empty={[
@@ -38,4 +35,8 @@ export function Webhooks() {
       />
     </Page>
   )
+}
+
+function urlOf({ url, unconfirmed_url = '' }: Pick<WebhookEndpoint, 'url' | 'unconfirmed_url'>) {
+  return url || unconfirmed_url
 }

@@ -13,7 +13,9 @@ export function Copyable({ label, text }: { readonly label: string; readonly tex
   const verb = isCopied ? 'Copied' : 'Copy'
   return (
     <span class="copyable">
-      <code>{text}</code>
+      <code class="id" title={text}>
+        {text}
+      </code>
       <button
         type="button"
         class="icon"

@@ -12,7 +12,7 @@ interface DialogProps {
 
 /**
  * A modal dialog. Escape closes it, after a question if a form has changes. The focus returns to
- * where it was.
+ * where it was, and the menu of the button closes.
  */
 export function Dialog({ title, onClose, isRequired, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -20,7 +20,12 @@ export function Dialog({ title, onClose, isRequired, children }: DialogProps) {
   useEffect(() => {
     const opener = document.activeElement
     dialog.current?.showModal()
-    return () => opener instanceof HTMLElement && opener.focus()
+    return () => {
+      const menu = opener?.closest('details')
+      if (menu) menu.open = false
+      const target = menu?.querySelector('summary') ?? opener
+      if (target instanceof HTMLElement) target.focus()
+    }
   }, [])
   const cancel = (event: Event) => {
     if (isRequired || !mayLeave(event.currentTarget as Node)) event.preventDefault()

@@ -1,18 +1,24 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { formatCount, formatTime, labelOf } from '../format.ts'
+import { formatCount, formatExactTime, formatTime, labelOf } from '../format.ts'
 import { Copyable } from './copy.tsx'
 
 interface PageProps {
   readonly title: string
+  /** Whether the title is an id, which has one line. */
+  readonly isId?: boolean
+  /** The list that has the record of the page. */
+  readonly parent?: readonly [label: string, link: string]
+  /** The state of the record, beside the title. */
+  readonly badge?: ComponentChildren
   readonly lead?: ComponentChildren
-  /** The buttons beside the title. */
+  /** The buttons at the right: other actions first, then the main one. */
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }
 
 /** A page with its title, which gets the focus when the page opens. */
-export function Page({ title, lead, actions, children }: PageProps) {
+export function Page({ title, isId, parent, badge, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   // Takes no focus from a person who types or chooses already.
   useLayoutEffect(() => {
@@ -26,9 +32,13 @@ export function Page({ title, lead, actions, children }: PageProps) {
     <>
       <header class="title">
         <div>
-          <h1 ref={heading} tabIndex={-1}>
-            {title}
-          </h1>
+          {parent && <a href={parent[1]}>{parent[0]}</a>}
+          <div class="heading">
+            <h1 ref={heading} tabIndex={-1} class={isId ? 'id' : 'name'} dir="auto" title={title}>
+              {title}
+            </h1>
+            {typeof badge === 'string' ? <Badge text={badge} /> : badge}
+          </div>
           {lead && <p class="muted">{lead}</p>}
         </div>
         {actions && <div class="actions">{actions}</div>}
@@ -38,7 +48,11 @@ export function Page({ title, lead, actions, children }: PageProps) {
   )
 }
 
-export function Section({ title, actions, children }: Omit<PageProps, 'lead'>) {
+export function Section({
+  title,
+  actions,
+  children,
+}: Pick<PageProps, 'title' | 'actions' | 'children'>) {
   return (
     <section class="card">
       <header class="title">
@@ -47,6 +61,42 @@ export function Section({ title, actions, children }: Omit<PageProps, 'lead'>) {
       </header>
       {children}
     </section>
+  )
+}
+
+interface TextProps {
+  readonly text: string
+  readonly href?: string | undefined
+  /** A name has two lines at most. Other texts, such as ids, have one. */
+  readonly isName?: boolean
+}
+
+/** A text of any length and script, which is cut at its end. The tooltip has all of it. */
+export function Text({ text, href, isName = false }: TextProps) {
+  const attributes = { class: isName ? 'name' : 'id', dir: 'auto', title: text } as const
+  return href ? (
+    <a href={href} {...attributes}>
+      {text}
+    </a>
+  ) : (
+    <span {...attributes}>{text}</span>
+  )
+}
+
+/** A menu of the actions that are rare or dangerous. It closes when the focus leaves it. */
+export function More({ children }: { readonly children: ComponentChildren }) {
+  const close = (event: FocusEvent) => {
+    const menu = event.currentTarget as HTMLDetailsElement
+    const isInside = menu.contains(event.relatedTarget as Node | null)
+    if (!isInside && !menu.querySelector('dialog')) menu.open = false
+  }
+  return (
+    <details class="more" onFocusOut={close}>
+      <summary class="button" aria-label="More actions" title="More actions">
+        ⋯
+      </summary>
+      <div>{children}</div>
+    </details>
   )
 }
 
@@ -64,12 +114,12 @@ export function Details({ content }: { readonly content: ComponentChildren }) {
 /** Whether times are shown in UTC. */
 export const Utc = createContext(false)
 
-/** A time. Its tooltip shows the time in the other zone. */
+/** A time. Its tooltip has the seconds and the zone. */
 export function Time({ at }: { readonly at: string | undefined }) {
   const isUtc = useContext(Utc)
   if (at === undefined) return <>–</>
   return (
-    <time dateTime={at} title={formatTime(at, !isUtc)}>
+    <time dateTime={at} title={formatExactTime(at, isUtc)}>
       {formatTime(at, isUtc)}
     </time>
   )
@@ -94,7 +144,7 @@ function show(name: string, value: unknown): ComponentChildren {
   if (/^at$|_at$|_since$/.test(name)) return <Time at={value as string} />
   if (name === 'status' || name === 'state') return <Badge text={value as string} />
   if (typeof value === 'number') return formatCount(value)
-  return /(sku|subject|actor|_id)$/.test(name) ? <code>{value as string}</code> : String(value)
+  return /(sku|subject|actor|id)$/.test(name) ? <Text text={value as string} /> : String(value)
 }
 
 /**

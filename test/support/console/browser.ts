@@ -84,6 +84,11 @@ export function personAt(page: Page, by: 'mouse' | 'keyboard') {
   return {
     use,
     press: (name: string) => use(page.getByRole('button', { name, exact: true })),
+    /** Opens the menu with the rare actions of the page, or of a row, and presses one. */
+    async pressMore(name: string, place: Page | Locator = page) {
+      await use(place.getByLabel('More actions'))
+      await use(place.getByRole('button', { name, exact: true }))
+    },
     follow: (name: string) => use(page.getByRole('link', { name, exact: true })),
     async fill(label: string, text: string) {
       const field = page.getByLabel(label, { exact: true })
@@ -120,7 +125,7 @@ const DROP = `([text, selector]) => {
 }`
 
 /** Goes to a page of the console, and waits for its title. */
-export async function goTo(page: Page, link: string, title: string): Promise<void> {
+export async function goTo(page: Page, link: string, title: string | RegExp): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(link)}`)
   await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
 }
