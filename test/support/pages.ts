@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { temporaryFolder } from './folder.ts'
 
 /** The code blocks of a page. */
 export function blocksOf(page: string, language: string): string[] {
@@ -26,6 +28,55 @@ export async function shell(script: string, cwd: string, env: NodeJS.ProcessEnv)
   assert.equal(code, 0, `${script}\n${output}`)
   return output
 }
+
+/** The reason to skip a test of a program that is not installed. */
+export function missing(program: string): string | false {
+  const { error } = spawnSync(program, ['-c', 'exit'])
+  return error ? `${program} is not installed` : false
+}
+
+/** A folder where `npx tillkit` and `import … from 'tillkit'` work, as in a built clone. */
+export function builtClone(t: Pick<TestContext, 'after'>): string {
+  const clone = temporaryFolder(t)
+  cpSync('dist', join(clone, 'dist'), { recursive: true })
+  cpSync('package.json', join(clone, 'package.json'))
+  symlinkSync(resolve('node_modules'), join(clone, 'node_modules'))
+  return clone
+}
+
+export interface Shell {
+  /** Runs a script, and resolves to what it printed. Later scripts see its variables. */
+  run(script: string): Promise<string>
+}
+
+/** Opens a shell that reads scripts as a terminal does: `bash`, `zsh` or `dash`. */
+export function openShell(
+  t: Pick<TestContext, 'after'>,
+  program: string,
+  { cwd, env = {} }: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },
+): Shell {
+  const child = spawn(program, ['-eu'], { cwd, env: { ...process.env, ...env } })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += chunk))
+  child.stderr.on('data', (chunk) => (output += chunk))
+  const closed = once(child, 'close')
+  return {
+    async run(script) {
+      output = ''
+      // npx takes a second.
+      const faster = script.replaceAll('npx tillkit ', 'node dist/cli/main.js ')
+      child.stdin.write(`${faster}\necho ${END}\n`)
+      while (!output.includes(`${END}\n`)) {
+        const ended = await Promise.race([once(child.stdout, 'data'), closed.then(() => 'ended')])
+        assert.notEqual(ended, 'ended', `${program}: ${script}\n${output}`)
+      }
+      return output.replace(`${END}\n`, '')
+    },
+  }
+}
+
+const END = 'tillkit-end-of-script'
 
 interface Program {
   /** Where the program is written and runs. */
