@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
-import { blocksOf, builtClone, missing, openShell } from './support/pages.ts'
+import { blocksOf, builtClone, missing, openShell, type SHELLS } from './support/pages.ts'
 
 const page = readFileSync('docs/first-shop.md', 'utf8')
 const [build = '', setUp = '', keys = '', serve = '', start = '', ...steps] = blocksOf(page, 'sh')
@@ -14,7 +14,7 @@ const [server = '', overHttp = '', embedded = ''] = blocksOf(page, 'js')
 /** Starts a command of the page, and resolves when it has printed this many ports. */
 async function listening(t: TestContext, command: string, cwd: string, count: number) {
   const [program = '', ...args] = command.trim().split(' ')
-  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'ignore'] })
   t.after(() => child.kill('SIGKILL'))
   const lines: string[] = []
   const reader = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
@@ -27,12 +27,12 @@ async function listening(t: TestContext, command: string, cwd: string, count: nu
   return { lines, ports: portsOf() }
 }
 
-async function followPage(t: TestContext, program: string, isEmbedded: boolean) {
+async function followPage(t: TestContext, program: keyof typeof SHELLS, isEmbedded: boolean) {
   const cwd = builtClone(t)
-  const shell = openShell(t, program, { cwd })
+  const paste = openShell(t, program, cwd)
   const onAnyPort = (text: string) => text.replace('listen(4000', 'listen(0').replace('8080', '0')
-  await shell.run(setUp)
-  await shell.run(keys)
+  await paste(setUp)
+  await paste(keys)
   writeFileSync(join(cwd, 'server.mjs'), onAnyPort(server))
 
   const ports: string[] = []
@@ -54,7 +54,7 @@ async function followPage(t: TestContext, program: string, isEmbedded: boolean) 
   const printed: string[] = []
   for (const step of steps) {
     const script = step.replaceAll(':8080', `:${api}`).replaceAll(':4000', `:${shop}`)
-    printed.push(await shell.run(script))
+    printed.push(await paste(script))
   }
   const [login = '', pay = '', sees = '', refund = ''] = printed
   assert.match(login, /^\{"items":\[.*"gold_100".*"sword"/)

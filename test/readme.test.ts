@@ -1,6 +1,6 @@
 // run: early
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline'
 import { after, type TestContext, test } from 'node:test'
 import { tillkit } from './support/cli.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { blocksOf, shell } from './support/pages.ts'
+import { blocksOf, missing, SHELLS, shell } from './support/pages.ts'
 
 const readme = readFileSync('README.md', 'utf8')
 const { version, scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -93,13 +93,6 @@ async function runTillkit(command: string, folder: string, env: NodeJS.ProcessEn
   }
 }
 
-/** Interactive shells, which take pasted lines otherwise than scripts: zsh refuses `#` and `?`. */
-const shells = {
-  bash: ['--norc', '-i', '-e'],
-  dash: ['-i', '-e'],
-  zsh: ['-f', '-i', '-e'],
-}
-
 /** Starts the demo shop, as `npm start` does. */
 async function startDemo(t: TestContext, clone: string, db: string) {
   // Not `npm start`, whose build takes 5 s of CPU time: `npm test` has built the same files.
@@ -118,8 +111,8 @@ async function startDemo(t: TestContext, clone: string, db: string) {
 }
 
 /** Starts a shell that reads lines as if they were pasted. It has no terminal and a new home. */
-function pasteInto(name: keyof typeof shells, lines: string, cwd: string, env: NodeJS.ProcessEnv) {
-  const child = spawn(name, shells[name], {
+function pasteInto(name: keyof typeof SHELLS, lines: string, cwd: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(name, SHELLS[name], {
     cwd,
     detached: true,
     env: { ...process.env, HOME: temporaryHome, ...env },
@@ -158,9 +151,8 @@ test('every command of the README and of the page about commands works', async (
   const [alias = ''] = script.split('\n', 1)
   assert.equal(readme.match(/```sh\n/g)?.length, 5)
 
-  for (const name of Object.keys(shells) as (keyof typeof shells)[]) {
-    const isMissing = spawnSync(name, ['-c', ':']).status !== 0
-    const skip = isMissing && `${name} is not installed`
+  for (const name of Object.keys(SHELLS) as (keyof typeof SHELLS)[]) {
+    const skip = missing(name)
     await t.test(`the blocks of the README run when pasted into ${name}`, { skip }, async (t) => {
       // `npm ci` needs the network.
       const npm = await pasteInto(name, `npm() { echo "run $1"; }\n${start}`, clone, {}).closed

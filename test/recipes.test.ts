@@ -24,7 +24,7 @@ const recipes: readonly (readonly [heading: string, said: RegExp])[] = [
   ['Backups on another machine', /^The database is sound$/m],
 ]
 
-for (const program of ['bash', 'zsh', 'dash']) {
+for (const program of ['bash', 'zsh', 'dash'] as const) {
   test(`the recipes of docs/recipes.md work, in ${program}`, {
     skip: missing(program),
   }, async (t) => {
@@ -54,16 +54,16 @@ for (const program of ['bash', 'zsh', 'dash']) {
     writeFileSync(join(cwd, 'play.csv'), `name,display_name,price,type\n${rows.join('')}`)
     mkdirSync(join(cwd, 'backups.example'))
 
-    const shell = openShell(t, program, { cwd })
-    await shell.run('scp() { cp "$2" backups.example; }') // stands for the other machine
-    await shell.run(blocksOf(page, 'sh')[0] ?? '')
+    const paste = openShell(t, program, cwd)
+    await paste('scp() { cp "$2" backups.example; }') // stands for the other machine
+    await paste(blocksOf(page, 'sh')[0] ?? '')
     for (const [heading, said] of recipes) {
       const section = page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? assert.fail(heading)
       const commands = [...section.matchAll(/^```(?:sh|crontab)\n(.*?)^```/gms)].map(
         ([, text = '']) =>
           text.replace(/^(\S+ ){5}cd \/srv\/shop && /gm, '').replaceAll('prj_1', id),
       )
-      const output = await shell.run(commands.join('\n'))
+      const output = await paste(commands.join('\n'))
       assert.match(output, said, heading)
     }
   })

@@ -44,35 +44,35 @@ export function builtClone(t: Pick<TestContext, 'after'>): string {
   return clone
 }
 
-export interface Shell {
-  /** Runs a script, and resolves to what it printed. Later scripts see its variables. */
-  run(script: string): Promise<string>
+/** Interactive shells, which take pasted lines otherwise than scripts: zsh refuses `#` and `?`. */
+export const SHELLS = {
+  bash: ['--norc', '-i', '-e'],
+  dash: ['-i', '-e'],
+  zsh: ['-f', '-i', '-e'],
 }
 
-/** Opens a shell that reads scripts as a terminal does: `bash`, `zsh` or `dash`. */
-export function openShell(
-  t: Pick<TestContext, 'after'>,
-  program: string,
-  { cwd, env = {} }: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },
-): Shell {
-  const child = spawn(program, ['-eu'], { cwd, env: { ...process.env, ...env } })
+/**
+ * Opens a shell for lines that are pasted one script after the other. A later one sees the variables
+ * of an earlier one. The result resolves to the standard output of its script.
+ */
+export function openShell(t: Pick<TestContext, 'after'>, name: keyof typeof SHELLS, cwd: string) {
+  const child = spawn(name, SHELLS[name], { cwd, detached: true })
   t.after(() => child.kill('SIGKILL'))
-  let output = ''
-  child.stdout.on('data', (chunk) => (output += chunk))
-  child.stderr.on('data', (chunk) => (output += chunk))
-  const closed = once(child, 'close')
-  return {
-    async run(script) {
-      output = ''
-      // npx takes a second.
-      const faster = script.replaceAll('npx tillkit ', 'node dist/cli/main.js ')
-      child.stdin.write(`${faster}\necho ${END}\n`)
-      while (!output.includes(`${END}\n`)) {
-        const ended = await Promise.race([once(child.stdout, 'data'), closed.then(() => 'ended')])
-        assert.notEqual(ended, 'ended', `${program}: ${script}\n${output}`)
-      }
-      return output.replace(`${END}\n`, '')
-    },
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  const closed = once(child, 'close').then(() => true)
+  return async (script: string): Promise<string> => {
+    Object.assign(output, { stdout: '', stderr: '' })
+    // npx takes a second.
+    const faster = script.replaceAll('npx tillkit ', 'node dist/cli/main.js ')
+    child.stdin.write(`${faster}\necho ${END}\n`)
+    while (!output.stdout.includes(`${END}\n`)) {
+      const hasEnded = await Promise.race([once(child.stdout, 'data').then(() => false), closed])
+      assert.ok(!hasEnded, `${name}: ${script}\n${output.stdout}${output.stderr}`)
+    }
+    assert.doesNotMatch(output.stderr, /not found|no matches|parse error|syntax error/i, name)
+    return output.stdout.replace(`${END}\n`, '')
   }
 }
 
