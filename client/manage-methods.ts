@@ -88,6 +88,8 @@ export interface Methods {
     test(id: string): api.WebhookEndpoint
     pause(id: string): api.WebhookEndpoint
     resume(id: string): api.WebhookEndpoint
+    /** Sends one message again, also a delivered one. */
+    resend(message: api.WebhookDeliveryKey): api.WebhookEndpoint
     /** Give one of `from`, a sequence number, and `since`, a time. */
     replay(request: api.WebhookReplay): api.WebhookEndpoint
     /** `events: null` selects all. */

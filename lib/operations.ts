@@ -444,6 +444,17 @@ export const operations = [
     body: 'WebhookReplay',
   }),
   op(
+    'webhooks.resend',
+    'POST /webhooks/:endpoint_id/deliveries/:webhook_id/resend',
+    'resendDelivery',
+    'WebhookEndpoint',
+    {
+      scope: 'admin',
+      summary: 'Send one message of an endpoint again',
+      description: 'The message waits again with all its retries, also a delivered one.',
+    },
+  ),
+  op(
     'webhooks.confirm',
     'POST /webhooks/:endpoint_id/confirm',
     'confirmWebhook',

@@ -134,6 +134,19 @@ export const webhookCommands = [
   }),
 
   command({
+    name: 'webhooks resend',
+    summary: 'Send one message of the log again',
+    example: 'tillkit webhooks resend prj_1/main --id msg_7_k3x',
+    operand: ENDPOINT,
+    options: {
+      ...ACCOUNT_OPTION,
+      id: { value: 'WEBHOOK_ID', required: true, help: 'the webhook_id in webhooks log' },
+    },
+    run: ({ till, account, operand: endpoint_id, options: { id: webhook_id } }) =>
+      till.webhooks.resend(account, { endpoint_id, webhook_id }),
+  }),
+
+  command({
     name: 'webhooks update',
     summary: 'Select the events that an endpoint receives',
     example: 'tillkit webhooks update prj_1 --events purchases.refunded,purchase.recorded',

@@ -53,6 +53,7 @@ const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind: Ki
   'users.erase': ['erased the player', 'account'],
   'webhooks.test': ['sent a test to', 'webhook'],
   'webhooks.replay': ['replayed events to', 'webhook'],
+  'webhooks.resend': ['resent a message to', 'webhook'],
   'webhooks.pause': ['paused', 'webhook'],
   'webhooks.resume': ['resumed', 'webhook'],
   'webhooks.update': ['selected the events of', 'webhook'],

@@ -2,7 +2,7 @@ import type { WebhookDelivery, WebhookDeliveryState, WebhookRequest } from '../.
 import { WEBHOOK_DELIVERY_STATES } from '../../lib/domain/webhook.ts'
 import { useLoad } from '../data.ts'
 import { allOr } from '../parts/fields.tsx'
-import { Filters } from '../parts/form.tsx'
+import { ActionButton, Filters } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Details, Facts, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
@@ -53,6 +53,11 @@ function Exchange({ delivery }: { readonly delivery: WebhookDelivery }) {
       <h3>Request</h3>
       <Await loaded={loaded}>{(request) => <pre>{formatRequest(request)}</pre>}</Await>
       <p class="hint">As an attempt would send it now, without its signature.</p>
+      <div class="actions">
+        <ActionButton act={() => client.webhooks.resend({ endpoint_id, webhook_id })}>
+          Resend
+        </ActionButton>
+      </div>
       <h3>Answer</h3>
       <pre>
         {status ?? error ?? 'none yet'}

@@ -91,6 +91,7 @@ export const ACTIONS = {
   'users.erase': { scope: 'users', effect: 'tokens', event: 'user.erased', data: 'user' },
   'webhooks.test': { scope: 'admin', effect: 'nothing', event: 'webhook.test', data: 'endpoint' },
   'webhooks.replay': { scope: 'admin', effect: 'nothing' },
+  'webhooks.resend': { scope: 'admin', effect: 'nothing' },
   'webhooks.pause': { scope: 'admin', effect: 'nothing' },
   'webhooks.resume': { scope: 'admin', effect: 'nothing' },
   'webhooks.update': { scope: 'admin', effect: 'nothing' },

@@ -154,6 +154,11 @@ test('the commands pause, resume, test and replay an endpoint, and show its log'
   await eventuallyHolds(() => assert.equal(receiver.received.length, before + 3))
   await json('webhooks', 'replay', id, '--since', '2026-01-01')
   await eventuallyHolds(() => assert.ok(receiver.received.length >= before + 6))
+  const tests = () => typesOf().filter((type) => type === 'webhook.test').length
+  await eventuallyHolds(async () => assert.equal((await endpoint()).lag, 0))
+  const sent = tests()
+  await json('webhooks', 'resend', id, '--id', deliveries[0].webhook_id)
+  await eventuallyHolds(() => assert.equal(tests(), sent + 1))
 
   for (const words of [['list'], ['log', id]]) {
     const options = { columns: 80 }

@@ -19,6 +19,7 @@ import {
   signIn,
   skip,
 } from '../support/console/browser.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { soakOnly } from '../support/soak.ts'
@@ -379,6 +380,9 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     receiver.answer = (response) => response.writeHead(204).end()
     await press('Resume')
     await page.getByText('delivered', { exact: true }).first().waitFor()
+    const before = receiver.received.length
+    await press('Resend') // of the message whose details are open
+    await eventuallyHolds(() => assert.ok(receiver.received.length > before))
     await pressMore('Events')
     await page.getByLabel('item.archived').uncheck()
     await press('Save')

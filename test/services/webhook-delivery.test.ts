@@ -294,6 +294,29 @@ test(
   { webhooks: { retries: [1_000], giveUpAfter: 5_000 } },
 )
 
+test('one message of the log is sent again, and no other', async (hooks) => {
+  const { till, account, endpoint_id } = hooks
+  for (const name of ['a', 'b']) await hooks.newItem(name)
+  const [first = assert.fail(), second = assert.fail()] = await hooks.claimSome(2)
+  await hooks.settle([first, second], OK)
+  const webhook_id = first.headers['webhook-id'] as string
+
+  await till.webhooks.resend(account, { endpoint_id, webhook_id })
+
+  const [again = assert.fail()] = await hooks.claimSome(1)
+  assert.deepEqual([idOf(again), again.attempt, again.body], [idOf(first), 1, first.body])
+  await hooks.settle([again], DOWN)
+  const states = (await hooks.log()).map(({ sequence, state }) => [sequence, state])
+  assert.deepEqual(new Map(states as [number, string][]).get(first.sequence), 'waiting')
+  const actions = (await till.accounts.listAudit(account)).entries.map(({ action }) => action)
+  assert.ok(actions.includes('webhooks.resend'))
+  const unknown = { endpoint_id, webhook_id: `${webhook_id}0` }
+  await assert.rejects(till.webhooks.resend(account, unknown), { code: 'webhook_not_found' })
+  const foreign = await till.accounts.create({ name: 'Other' })
+  const theirs = till.webhooks.resend(foreign, { endpoint_id, webhook_id })
+  await assert.rejects(theirs, { code: 'webhook_not_found' })
+})
+
 test('a replay starts at a time, and has only entries that are in the log', async (hooks) => {
   await hooks.newItem('old')
   hooks.clock.pass(DAY)

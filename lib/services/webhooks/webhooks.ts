@@ -59,6 +59,15 @@ export interface Webhooks {
    * events from before that.
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
+  /**
+   * Sends one message of the log again, with all its retries, also a delivered one. Throws
+   * `webhook_not_found` if the log has no such message.
+   */
+  resend(
+    account: Account,
+    delivery: WebhookDeliveryKey,
+    options?: CallOptions,
+  ): Promise<WebhookEndpoint>
   /** Stops the deliveries of an endpoint. `resume` continues them. */
   pause(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
@@ -99,6 +108,13 @@ export function createWebhooks(context: Context): Webhooks {
     const endpoint = isText ? await storage.findEndpoint(endpoint_id) : undefined
     if (endpoint?.account_id === account.account_id && isShown(endpoint)) return endpoint
     throw notFound()
+  }
+
+  const getMessage = async ({ endpoint_id, webhook_id }: WebhookDeliveryKey) => {
+    const place = parseWebhookId(webhook_id)
+    const message = place && (await storage.findMessage({ endpoint_id, ...place }))
+    if (message?.webhook_id === webhook_id) return message
+    throw new TillError('webhook_not_found', 'The delivery log has no message with this id')
   }
 
   const show = async (endpoint: StoredEndpoint): Promise<WebhookEndpoint> => {
@@ -182,11 +198,7 @@ export function createWebhooks(context: Context): Webhooks {
       assertAccount(account, 'admin')
       const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
       const { url } = await getEndpoint(account, endpoint_id)
-      const place = parseWebhookId(webhook_id)
-      const message = place && (await storage.findMessage({ endpoint_id, ...place }))
-      if (message?.webhook_id !== webhook_id) {
-        throw new TillError('webhook_not_found', 'The delivery log has no message with this id')
-      }
+      const message = await getMessage({ endpoint_id, webhook_id })
       const [entry] = await storage.findEntries([message.sequence])
       const body = entry && (await bodyOf(storage, entry, message))
       const headers = headersOf(webhook_id, Math.floor(now() / 1000))
@@ -209,6 +221,15 @@ export function createWebhooks(context: Context): Webhooks {
       const found = from ?? (await storage.findSequence(endpoint_id, formatInstant(since ?? 0)))
       const move = found === undefined ? {} : { to: found }
       return update(account, endpoint_id, 'webhooks.replay', (same) => same, move, options)
+    },
+
+    async resend(account, key, options) {
+      assertAccount(account, 'admin')
+      const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
+      await getEndpoint(account, endpoint_id)
+      const { sequence, part } = await getMessage({ endpoint_id, webhook_id })
+      const move = { resend: { sequence, part, created_at: now() } }
+      return update(account, endpoint_id, 'webhooks.resend', confirmed, move, options)
     },
 
     async pause(account, endpoint_id, options) {

@@ -263,6 +263,8 @@ export interface EndpointMove {
    * given up when it is too old.
    */
   readonly renewed_at?: number | undefined
+  /** A message that waits again and is due now, as if it were created at this time. */
+  readonly resend?: Pick<StoredMessage, 'sequence' | 'part' | 'created_at'> | undefined
 }
 
 export interface EndpointLag {

@@ -46,7 +46,7 @@ export function* writeEndpoint(endpoint: StoredEndpoint): Program<void> {
 export function* moveEndpoint(
   { webhooks }: Dialect,
   endpoint_id: string,
-  { to, retry, renewed_at }: EndpointMove,
+  { to, retry, renewed_at, resend }: EndpointMove,
 ): Program<void> {
   if (to === 'newest') {
     yield* run(
@@ -76,6 +76,10 @@ export function* moveEndpoint(
     const renew = `
       UPDATE webhook_messages SET created_at = ? WHERE endpoint_id = ? AND state = 'waiting'`
     yield* run(renew, renewed_at, endpoint_id)
+  }
+  if (resend) {
+    const { created_at, sequence, part } = resend
+    yield* run(RESEND, created_at, endpoint_id, sequence, part)
   }
   if (!retry) return
   const due = `
@@ -133,6 +137,9 @@ function lagOfEntries({ each, webhooks }: Dialect): string {
     FROM (SELECT a.seq, (${isReceived}) AS is_received FROM ${webhooks.unread(isUnread(webhooks))}) u`
 }
 
+const RESEND = `
+  UPDATE webhook_messages SET state = 'waiting', attempts = 0, next_at = 0, created_at = ?
+  WHERE endpoint_id = ? AND sequence = ? AND part = ?`
 const UPDATE_ENDPOINT = ENDPOINTS.updateWhere('endpoint_id = ?')
 const LAG_OF_MESSAGES = `
   SELECT ${COUNT_WAITING} AS waiting,
