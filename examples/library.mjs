@@ -111,6 +111,25 @@ outcome // → 'added'
 const { owned } = await till.purchases.owned(caller, { store_id: 'main', user_id: 'player-1' })
 owned[0].quantity // → 2
 
+const order = { store_id: 'main', transaction_id: 'T-2' }
+const delivered = await till.purchases.deliver(caller, order)
+delivered.deliveries[0].outcome // → 'delivered'
+
+const month = {
+  store_id: 'main',
+  file: [Buffer.from(csv)],
+  from: '2026-01-01',
+  to: '2026-02-01',
+}
+const { differences } = await till.purchases.reconcile(caller, month)
+differences // → []
+
+const refunded = { store_id: 'main', transaction_id: 'T-3' }
+const sale = { ...refunded, sku: 'gold_100', purchased_at: '2026-02-02T12:00:00Z' }
+await till.purchases.record(caller, sale)
+const { refunds } = await till.purchases.refund(caller, refunded)
+refunds[0].outcome // → 'refunded'
+
 for await (const chunk of till.purchases.export(caller, { store_id: 'main' }))
   process.stdout.write(chunk)
 
