@@ -7,9 +7,9 @@ const GROUPS = {
   Tutorials: {
     '../README.md': 'try tillkit: run it, embed it, call it',
     'first-shop.md': 'build a shop in ten minutes, embedded or over HTTP',
-    'backend.md': 'run a shop from a back end in any language, step by step',
   },
   'How to': {
+    'backend.md': 'run a shop from a back end in any language',
     'recipes.md': 'run a sale, sell bundles or subscriptions, go live, make backups',
     'embedding.md': 'mount the API in Express, Next.js and others',
     'import.md': 'import past purchases',
