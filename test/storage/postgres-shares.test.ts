@@ -165,6 +165,8 @@ describe('waits for locks in PostgreSQL', () => {
       const lock = `SELECT 1 FROM projects WHERE id = '${id}' FOR UPDATE`
       await whileLocked(rawPostgres(t, url), lock, async () => {
         renamed = till.projects.update(first.account, { id, name: 'Renamed' })
+        // Otherwise the transaction might follow the read on the same connection.
+        await eventuallyHolds(async () => assert.equal(await waitingOn(sql), 1))
         stuck = storage.findItem('itm_1')
         await eventuallyHolds(async () => assert.equal(await waitingOn(sql), 2))
         await setTimeout(200)
