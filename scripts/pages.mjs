@@ -25,6 +25,7 @@ const GROUPS = {
   },
   Reference: {
     'cli.md': 'use the commands',
+    'commands.md': 'look up an option of a command, or an environment variable',
     'client.md': 'call the HTTP API from JavaScript',
     'library.md': 'look up a function or a type of the library',
     'specification.md': 'call the HTTP API from another language',

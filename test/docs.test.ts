@@ -3,6 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { groups } from '../cli/commands.ts'
+import { VARIABLES } from '../cli/config.ts'
+import { COMMON_OPTIONS } from '../cli/options.ts'
 import { faults } from '../http/faults.ts'
 import { limits } from '../http/limits.ts'
 
@@ -39,6 +42,13 @@ test('the index and llms.txt have every page, and are up to date: npm run docs w
   assert.equal(readFileSync('llms.txt', 'utf8'), formatLlms())
   const missing = written.filter((name) => name !== 'README.md' && !index.includes(`](${name})`))
   assert.deepEqual(missing, [])
+})
+
+test('docs/commands.md is up to date; npm run docs writes it', async () => {
+  const { href } = pathToFileURL(resolve('scripts/commands-page.mjs'))
+  const { formatCommandsPage } = await import(href)
+  const page = formatCommandsPage(groups, COMMON_OPTIONS, VARIABLES)
+  assert.equal(texts.get('docs/commands.md'), page)
 })
 
 test('every link between the pages leads to a file and a heading', () => {
@@ -94,7 +104,8 @@ test('every file that a page names in code exists', () => {
   assert.deepEqual(missing, [])
 })
 
-const byHand = [...texts].filter(([page]) => !['docs/api.md', 'docs/library.md'].includes(page))
+const generated = ['docs/api.md', 'docs/commands.md', 'docs/library.md']
+const byHand = [...texts].filter(([page]) => !generated.includes(page))
 
 test('no sentence has more than 32 words', () => {
   const long = byHand.flatMap(([page, text]) => {

@@ -20,7 +20,7 @@ export const serveOptions = {
   workers: {
     value: 'N',
     parse: wholeNumber(1, 64),
-    help: 'processes that share the port and the database (default 1)',
+    help: 'processes that share the port and the database, 1 to 64 (default 1)',
   },
   lockdown: { help: 'tokens obtained with a public key can only read items' },
   demo: { help: 'create a demo account with sales in an empty database and print its keys' },
@@ -77,7 +77,7 @@ export const serveOptions = {
     value: 'FORMAT',
     parse: oneOf(...LOG_FORMATS),
     choices: LOG_FORMATS,
-    help: 'text or json (default: text on a terminal, else json)',
+    help: 'text or json, also of the lines on stdout (default: text on a terminal, else json)',
   },
 } as const satisfies OptionSpecs
 
