@@ -204,6 +204,16 @@ export async function getNamedStore(
   throw unknownStore()
 }
 
+/**
+ * Returns what is read from the store that an input names. Checks the store in parallel, to save a
+ * round trip.
+ */
+export async function readNamedStore<T>(read: Promise<T>, check: Promise<Store>): Promise<T> {
+  read.catch(() => {}) // a read of an unknown store may fail before the check
+  await check
+  return read
+}
+
 /** The error for a store that does not exist or that the caller has no access to. */
 export function unknownStore(): TillError {
   return invalidField('store_id', 'unknown', 'names no store that this credential reaches')

@@ -134,3 +134,22 @@ test('a store of another project takes the same statements and rows as an unknow
     assert.deepEqual(await workOf('foreign'), unknown)
   }
 })
+
+test('a list of purchases or imports checks its store in the same round trip', async (t) => {
+  const { driver, countOf } = createCounter()
+  const url = await server.emptySchema(t)
+  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const { account } = await createShop(till)
+  const list = { store_id: 'main' }
+  const reads = [() => till.purchases.list(account, list), () => till.imports.list(account, list)]
+
+  for (const read of reads) {
+    // The check after a write of another test takes a second statement.
+    await eventuallyHolds(async () => {
+      assert.deepEqual(await countOf(read), { statements: 2, roundTrips: 1 })
+    })
+  }
+  const unknown = { store_id: 'unknown' }
+  assert.equal((await failureOf(till.purchases.list(account, unknown))).code, 'invalid_request')
+  assert.equal((await failureOf(till.imports.list(account, unknown))).code, 'invalid_request')
+})

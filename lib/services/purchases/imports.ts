@@ -5,7 +5,7 @@ import { formatInstant } from '../../domain/instant.ts'
 import { type ImportQuery, importListFields, type ListPage, pageFor } from '../../domain/query.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 import { listAll, type UndoOutcome } from '../../storage/port.ts'
-import { assertAccount, getNamedStore, verified } from '../access.ts'
+import { assertAccount, getNamedStore, readNamedStore, verified } from '../access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { afterImport } from './after-import.ts'
@@ -48,11 +48,12 @@ export function createImports(context: Context): Imports {
     async list(account, query) {
       assertAccount(account, 'read')
       const { store_id, newest_first, limit, cursor } = parseObject(query, importListFields)
-      const store = await getNamedStore(storage, account, store_id)
-      const { records, ...further } = await storage.listImports(store, {
-        ...pageFor({ limit, cursor }),
-        newestFirst: newest_first,
-      })
+      const page = { ...pageFor({ limit, cursor }), newestFirst: newest_first }
+      const { account_id } = account
+      const { records, ...further } = await readNamedStore(
+        storage.listImports({ account_id, store_id }, page),
+        getNamedStore(storage, account, store_id),
+      )
       return { imports: records, ...further }
     },
 

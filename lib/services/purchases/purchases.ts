@@ -19,7 +19,7 @@ import {
 import type { Reconciliation } from '../../domain/reconciliation.ts'
 import { type PurchaseSummary, type SummaryQuery, summaryFields } from '../../domain/summary.ts'
 import { type Page, pagesOf, type Storage } from '../../storage/port.ts'
-import { assertAccount, type Caller, getNamedStore, verified } from '../access.ts'
+import { assertAccount, type Caller, getNamedStore, readNamedStore, verified } from '../access.ts'
 import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import type { ReconcileRequest } from './comparison.ts'
@@ -136,8 +136,8 @@ export function createPurchases(context: Context): Purchases {
         parsePurchaseQuery(query)
       const filter = given.undelivered ? { ...given, status: given.status ?? DELIVERABLE } : given
       const { account_id } = account
-      if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       if (transaction_id !== undefined) {
+        if (store_id !== undefined) await getNamedStore(storage, account, store_id)
         const stores = { account_id, store_id }
         const page = pageFor({ limit, cursor })
         const found = await storage.findTransactions(stores, transaction_id, filter, page)
@@ -145,10 +145,11 @@ export function createPurchases(context: Context): Purchases {
         return { purchases, ...further }
       }
       const store = { account_id, store_id: store_id as string } // the query has one of both
-      const { records: purchases, ...further } = await storage.listPurchases(store, filter, {
-        ...pageFor({ limit, cursor }),
-        newestFirst: newest_first,
-      })
+      const page = { ...pageFor({ limit, cursor }), newestFirst: newest_first }
+      const { records: purchases, ...further } = await readNamedStore(
+        storage.listPurchases(store, filter, page),
+        getNamedStore(storage, account, store.store_id),
+      )
       if (purchases.length === 0) await assertImport(storage, account, filter, store_id)
       return { purchases, ...further }
     },
