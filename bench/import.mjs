@@ -143,8 +143,9 @@ function importInProcess(build, folder, file, again = '', skus = '') {
 }
 
 /** Latencies of other requests while an import runs. */
-async function probe(folder) {
+export async function probe(folder) {
   const file = join(folder, 'purchases.csv')
+  writePurchases(file, ROWS)
   const server = await startServer(folder)
   let running = true
   const importing = upload(server, file).finally(() => {
@@ -152,12 +153,16 @@ async function probe(folder) {
   })
   const { url, authorization, account_key, item } = server
   const read = { path: `/api/v1/items/${item}`, headers: { authorization } }
+  const list = { path: '/api/v1/items?store_id=main', headers: { authorization } }
   const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
   const reads = []
+  const lists = []
   const creates = []
   const reader = (async () => {
     while (running) {
       reads.push(await timed(() => call(url, read)))
+      await pause(5)
+      lists.push(await timed(() => call(url, list)))
       await pause(5)
     }
   })()
@@ -176,11 +181,13 @@ async function probe(folder) {
   printTable(
     'The service during that import, ms',
     ['', 'requests', 'p50', 'p99', 'max'],
-    Object.entries({ 'item read': reads, 'item create': creates }).map(([name, all]) => [
-      name,
-      count(all.length),
-      ...[0.5, 0.99, 1].map((part) => percentile(all, part).toFixed(1)),
-    ]),
+    Object.entries({ 'item read': reads, 'list of 100 items': lists, 'item create': creates }).map(
+      ([name, all]) => [
+        name,
+        count(all.length),
+        ...[0.5, 0.99, 1].map((part) => percentile(all, part).toFixed(1)),
+      ],
+    ),
   )
 }
 
