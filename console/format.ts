@@ -106,7 +106,7 @@ export function formatExactTime(time: string, isUtc: boolean): string {
 export function formatPeriod(period: string): string {
   const isMonth = period.length === 7
   const date = new Date(isMonth ? `${period}-01` : period)
-  const parts = isMonth ? { month: 'short', year: '2-digit' } : { month: 'short', day: 'numeric' }
+  const parts = isMonth ? { month: 'short', year: 'numeric' } : { month: 'short', day: 'numeric' }
   return date.toLocaleString(LOCALE, { ...parts, timeZone: 'UTC' } as Intl.DateTimeFormatOptions)
 }
 

@@ -78,9 +78,9 @@ export function Chart({ label, columns, isRunning, currency }: ChartProps) {
   )
 }
 
-/** The end of the axis: the next of 1, 2, 4, 6 or 8 times a power of ten. */
+/** The end of the axis: the next of 1, 2, 3, 4, 5, 6 or 8 times a power of ten. */
 function niceTop(highest: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(highest, 1)))
-  const factor = [1, 2, 4, 6, 8, 10].find((factor) => factor * power >= highest) ?? 10
+  const factor = [1, 2, 3, 4, 5, 6, 8, 10].find((factor) => factor * power >= highest) ?? 10
   return Math.max(2, factor * power)
 }

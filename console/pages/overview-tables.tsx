@@ -28,8 +28,8 @@ export function Totals({ total, earlier, before }: TotalsProps) {
       <span class="figure">{format(total[name])}</span>
       {before && earlier && (
         <span class="hint">
-          {compare(Number(total[name]), Number(then?.[name] ?? 0), isFew)} from {before.name} (
-          {format(then?.[name] ?? 0)})
+          <bdi>{compare(Number(total[name]), Number(then?.[name] ?? 0), isFew)}</bdi> from{' '}
+          {before.name} ({format(then?.[name] ?? 0)})
         </span>
       )}
     </>

@@ -101,7 +101,7 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
   return (
     <>
       <Section
-        title="Revenue"
+        title="Sales"
         actions={
           priced.length > 1 && (
             <Filters

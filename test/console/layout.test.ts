@@ -26,3 +26,31 @@ test('no text overflows its box, and no word of data is broken into lines', { sk
   }
   assert.deepEqual(found, [])
 })
+
+test('prices are typed as they are shown, and dates are in the Gregorian calendar', {
+  skip,
+}, async (t) => {
+  const { till, url, account, pages } = await openShop(t)
+  const [, id = ''] = /items\/(.*)/.exec(pages.item?.link ?? '') ?? []
+  const typed = { 'de-DE': ['5,99', '1.234,50'], 'ar-SA': ['١٢٣٤٫٥٠', '٧٫٢٥'] }
+  const stored = { 'de-DE': 123_450, 'ar-SA': 725 }
+  for (const locale of ['de-DE', 'ar-SA'] as const) {
+    const { page } = await openTab(t, { locale })
+    await signIn(page, url, account.account_key)
+    await page.evaluate(`location.hash = '#/items/${id}'`)
+    const field = page.getByLabel('Price in USD')
+    await field.waitFor()
+    const [shown, next] = typed[locale]
+    assert.equal(await field.inputValue(), shown)
+    await field.fill(next as string)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved as version').waitFor()
+    assert.equal((await till.items.get(account, id)).price, stored[locale])
+    const year = new Date().getFullYear() - 1
+    await page.evaluate(`location.hash = '#/overview?store=demo&range=months'`)
+    await page
+      .getByText(year.toLocaleString(locale, { useGrouping: false }))
+      .first()
+      .waitFor()
+  }
+})
