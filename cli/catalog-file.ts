@@ -4,8 +4,6 @@ import {
   excerpt,
   type ItemType,
   type PlannedChange,
-  parseCatalogItems,
-  readCatalog,
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
@@ -42,6 +40,7 @@ type Catalog = Invocation<typeof CATALOG_OPTIONS>
  * library's `plan` or `apply`.
  */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
+  const { readCatalog } = await import('./file-formats.ts')
   const line = createStatusLine(io.stderr)
   line.update(() => 'Reading the catalog')
   try {
@@ -92,6 +91,7 @@ export async function* readStores({
     throw new UsageError('Give either --project ID or a catalog FILE')
   }
   if (project_id === undefined) {
+    const { parseCatalogItems, readCatalog } = await import('./file-formats.ts')
     const file = await readCatalog(openInput(operand, io).stream)
     for (const [store_id, items] of await parseCatalogItems(file)) yield { store_id, items }
     return

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { CommandFailure, UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 
@@ -10,6 +9,7 @@ import type { Io } from './io.ts'
 export async function confirm(io: Io, warning: string, question: string, expected: string) {
   const { isTTY } = io.stdin as { readonly isTTY?: boolean }
   if (!isTTY || !io.stderr.isTTY) throw new UsageError(`${warning}: confirm it with --yes`)
+  const { createInterface } = await import('node:readline')
   const lines = createInterface({ input: io.stdin, output: io.stderr })
   const ended = once(lines, 'close').then(() => [''])
   lines.setPrompt(`${warning}. ${question}: `)

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { type ErrorDetail, formatErrorReport, type LayoutFile } from '../lib/index.ts'
+import type { ErrorDetail, LayoutFile } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { createOutputFile, databaseFiles } from './output-file.ts'
@@ -29,6 +29,7 @@ export function createErrorReport(
      */
     async write(): Promise<void> {
       if (mistakes.size === 0) return
+      const { formatErrorReport } = await import('./file-formats.ts')
       await output.write(formatErrorReport(createReadStream(file), mistakes, layout))
       io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },

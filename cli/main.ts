@@ -13,27 +13,29 @@ if (major < 20 || (major === 20 && minor < 19)) {
 // Node's default directory is below the one for temporary files, to which others may write.
 const { HOME } = process.env
 if (HOME) module.enableCompileCache?.(join(HOME, '.cache', 'tillkit'))
-const { DONE, FAILED } = await import('./failure.ts')
-const { run } = await import('./run.ts')
+start()
 
-// Ends without an error if the process that reads stdout stops early, as `head` does.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(DONE)
-  process.stderr.write(`tillkit: ${error.message}\n`)
-  process.exit(FAILED)
-})
+async function start(): Promise<void> {
+  const { DONE, FAILED } = await import('./failure.ts')
+  const { run } = await import('./run.ts')
 
-// Ignores errors of stderr: a server keeps running when nobody reads its log.
-process.stderr.on('error', () => {})
+  // Ends without an error if the process that reads stdout stops early, as `head` does.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(DONE)
+    process.stderr.write(`tillkit: ${error.message}\n`)
+    process.exit(FAILED)
+  })
 
-// Hides Node's warning that node:sqlite is experimental: users can do nothing about it.
-const printers = process.listeners('warning')
-process.removeAllListeners('warning').on('warning', (warning) => {
-  if (warning.name === 'ExperimentalWarning') return
-  for (const print of printers) print(warning)
-})
+  // Ignores errors of stderr: a server keeps running when nobody reads its log.
+  process.stderr.on('error', () => {})
 
-run(process.argv.slice(2), process, process.env).then((code) => {
-  process.exitCode = code
+  // Hides Node's warning that node:sqlite is experimental: users can do nothing about it.
+  const printers = process.listeners('warning')
+  process.removeAllListeners('warning').on('warning', (warning) => {
+    if (warning.name === 'ExperimentalWarning') return
+    for (const print of printers) print(warning)
+  })
+
+  process.exitCode = await run(process.argv.slice(2), process, process.env)
   if (process.connected) process.disconnect() // a channel to the parent would keep a worker alive
-})
+}

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { accessSync, constants, lstatSync, realpathSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -93,7 +92,7 @@ async function appendTo(
 function replaceFile(io: Io, text: AsyncIterable<string>, path: string): Promise<void> {
   return interruptible(io, `${path} was not written`, async (signal) => {
     const folder = dirname(path)
-    const temporary = join(folder, `tillkit-${randomUUID()}.part`)
+    const temporary = join(folder, `tillkit-${crypto.randomUUID()}.part`)
     const file = await open(temporary, 'wx', 0o600)
     const source = async function* () {
       yield* text

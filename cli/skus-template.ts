@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { formatSkusTemplate } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { createOutputFile } from './output-file.ts'
@@ -16,5 +15,6 @@ export function createSkusTemplate(io: Io, path: string) {
 }
 
 async function* formatted(skus: readonly string[]): AsyncGenerator<string> {
+  const { formatSkusTemplate } = await import('./file-formats.ts')
   yield formatSkusTemplate(skus)
 }

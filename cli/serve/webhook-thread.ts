@@ -14,48 +14,51 @@ const REPORT_MS = 100
 
 process.removeAllListeners('warning') // the main thread prints the warnings
 lowerPriority()
+send()
 
-const port = parentPort as MessagePort
-const { db, env, allowPrivate } = workerData as ThreadData
-const storage = await openStorage(db, { create: false })
-const till = createTill({ storage, ...readConfig(env) })
+async function send(): Promise<void> {
+  const port = parentPort as MessagePort
+  const { db, env, allowPrivate } = workerData as ThreadData
+  const storage = await openStorage(db, { create: false })
+  const till = createTill({ storage, ...readConfig(env) })
 
-/** The main thread reports changes of the database to these listeners. */
-const listeners = new Set<() => void>()
-const onChange = (listener: () => void) => {
-  listeners.add(listener)
-  return () => void listeners.delete(listener)
-}
-
-const post = (message: FromThread) => port.postMessage(message)
-const sender = startWebhooks(
-  { ...till, outbox: { ...till.outbox, onChange } },
-  {
-    allowPrivate,
-    onError: (error) => post({ error: (error as Error).message }),
-    onFailure: (failure) => post({ failure }),
-  },
-)
-
-let reported = ''
-const report = () => {
-  const results = JSON.stringify(sender.results)
-  if (results !== reported) post({ results: sender.results })
-  reported = results
-}
-const timer = setInterval(report, REPORT_MS)
-
-port.on('message', async (message: ToThread) => {
-  if (message === 'changed') {
-    for (const listener of listeners) listener()
-    return
+  /** The main thread reports changes of the database to these listeners. */
+  const listeners = new Set<() => void>()
+  const onChange = (listener: () => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
   }
-  await sender.close()
-  clearInterval(timer)
-  report()
-  await till.close()
-  port.close()
-})
+
+  const post = (message: FromThread) => port.postMessage(message)
+  const sender = startWebhooks(
+    { ...till, outbox: { ...till.outbox, onChange } },
+    {
+      allowPrivate,
+      onError: (error) => post({ error: (error as Error).message }),
+      onFailure: (failure) => post({ failure }),
+    },
+  )
+
+  let reported = ''
+  const report = () => {
+    const results = JSON.stringify(sender.results)
+    if (results !== reported) post({ results: sender.results })
+    reported = results
+  }
+  const timer = setInterval(report, REPORT_MS)
+
+  port.on('message', async (message: ToThread) => {
+    if (message === 'changed') {
+      for (const listener of listeners) listener()
+      return
+    }
+    await sender.close()
+    clearInterval(timer)
+    report()
+    await till.close()
+    port.close()
+  })
+}
 
 /**
  * Lets requests go first when all cores are busy. Only Linux has a priority for each thread. On two

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteDriverName, type SqliteValue, translateSqliteError } from './drivers.ts'
 
@@ -73,6 +73,7 @@ function startReader(workerData: ThreadQuery): Worker | undefined {
     const type = url.slice(-3)
     const file = new URL(`./reader${type}`, url)
     if (!existsSync(file) || (type === '.ts' && !process.features.typescript)) return undefined
+    const { Worker } = process.getBuiltinModule('node:worker_threads') // takes 2 ms to load
     return new Worker(file, { workerData, resourceLimits: { maxYoungGenerationSizeMb: 4 } })
   } catch {
     return undefined
