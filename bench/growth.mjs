@@ -1,11 +1,13 @@
 // Shows whether the time of a request grows with its store or with the database, and what a list of
-// a million items costs.
+// a million items costs. BENCH_GROWTH names the numbers of purchases of the last table.
 import { once } from 'node:events'
+import { createReadStream, readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { SKUS, writePurchases } from './files.mjs'
 import { fill, fillPurchases, idOf } from './fill.mjs'
-import { answerOf, inFolder, startTillkit } from './servers.mjs'
+import { answerOf, inFolder, removeDatabase, seed, startTillkit } from './servers.mjs'
 import { count, median, printTable, ratio } from './table.mjs'
 
 const DATABASES = [1e3, 1e4, 1e5, 1e6, ...(process.env.BENCH_LARGE === undefined ? [] : [1e7])]
@@ -26,7 +28,101 @@ export async function bench() {
     await latencies(databases)
     await wholeStore(databases.find(({ stores }) => stores.includes(LARGEST)))
     await usersOf(folder)
+    await operationsOf(folder)
   })
+}
+
+const PURCHASES = (process.env.BENCH_GROWTH ?? '100000 1000000').split(' ').map(Number)
+const ITEMS = 100_000
+const IMPORTED = 10_000
+
+/** Shows the CPU time of operations on a store with many purchases, and of their longest turn. */
+export async function operationsOf(folder) {
+  const results = []
+  for (const size of PURCHASES) results.push(await operate(folder, size))
+  printTable(
+    `Operations of a store with ${count(ITEMS)} items: CPU ms (of the first), and those of the longest turn`,
+    ['purchases', ...PURCHASES.flatMap((size) => [count(size), 'turn'])],
+    Object.keys(results[0]).map((name) => [
+      name,
+      ...results.flatMap(({ [name]: { ms, turn } }) => {
+        return [`${ms.toFixed(1)} (${ratio(ms / results[0][name].ms)})`, turn.toFixed(1)]
+      }),
+    ]),
+  )
+}
+
+async function operate(folder, size) {
+  const db = join(folder, `operations_${size}.db`)
+  const file = join(folder, 'purchases.csv')
+  const { account_key } = await seed(db)
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const account = await till.accounts.authenticate(account_key)
+  const { projects } = await till.projects.list(account)
+  const items = Array.from({ length: ITEMS - SKUS.length }, (_, i) => {
+    return { name: `item_${i}`, display_name: 'Item', price: '499', type: 'consumable' }
+  })
+  const importFile = () => {
+    return till.purchases.import(account, { store_id: 'main', file: createReadStream(file) })
+  }
+  const results = {}
+  const measure = async (name, work, times = 1) => {
+    const all = []
+    const stop = watchTurns()
+    for (let i = 0; i < times; i++) {
+      const before = process.cpuUsage()
+      await work(i)
+      const { user, system } = process.cpuUsage(before)
+      all.push((user + system) / 1000)
+    }
+    results[name] = { ms: median(all), turn: stop() }
+  }
+  const catalog = { project: {}, stores: [{ store_id: 'main', items }] }
+  await till.catalog.apply(account, { project_id: projects[0].id, catalog })
+  writePurchases(file, size)
+  await importFile()
+  const store = { store_id: 'main' }
+  const page = (query) => till.purchases.list(account, { ...store, ...query })
+  const { purchases } = await page({ limit: 1_000, newest_first: true })
+  const userOf = (i) => ({ user_id: purchases[i].user_id })
+  const idAt = (i) => `GPA.${String((i * 7_919) % size).padStart(10, '0')}`
+  await measure('list of items', () => till.items.list(account, { ...store, limit: PAGE }), 200)
+  await measure('list', () => page({ limit: PAGE, newest_first: true }), 200)
+  await measure('list of a user', (i) => page(userOf(i)), 200)
+  await measure('owned', (i) => till.purchases.owned(account, { ...store, ...userOf(i) }), 200)
+  await measure('search by order id', (i) => page({ transaction_id: idAt(i) }), 200)
+  await measure('summary', () => till.purchases.summarize(account, store))
+  await measure('overview', () => till.purchases.overview(account, store))
+  writePurchases(file, IMPORTED, { first: size })
+  let import_id
+  await measure(`import of ${count(IMPORTED)}`, async () => {
+    import_id = (await importFile()).import_id
+  })
+  await measure('its undo', () => till.imports.undo(account, { import_id }))
+  const copy = join(folder, 'backup.db')
+  await measure('backup', () => till.operator.backup(copy))
+  await measure('check', () => till.operator.check())
+  await till.close()
+  for (const path of [copy, db]) removeDatabase(path)
+  return results
+}
+
+/** Returns a function that ends the watch, and returns the longest CPU time of a turn in ms. */
+function watchTurns() {
+  const file = `/proc/self/task/${process.pid}/schedstat`
+  const cpu = () => Number(readFileSync(file, 'latin1').split(' ')[0]) / 1e6
+  let [before, longest] = [cpu(), 0]
+  const next = () => {
+    const now = cpu()
+    longest = Math.max(longest, now - before)
+    before = now
+  }
+  const timer = setInterval(next, 1)
+  return () => {
+    clearInterval(timer)
+    next()
+    return longest
+  }
 }
 
 const USER_CALLS = 2_000
