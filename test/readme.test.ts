@@ -172,6 +172,7 @@ test('every command of the README and of the page about commands works', async (
       const server = pasteInto(name, `${alias}\n${more}`, clone, {})
       t.after(() => killGroup(server.child.pid))
       const lines = await linesUntil(server.child, 'listens on')
+      server.child.stdout.resume()
       assert.match(lines.join('\n'), /^account_key +ak_/m)
       assert.ok(server.child.pid)
       process.kill(-server.child.pid, 'SIGTERM') // interactive shells ignore it
