@@ -114,3 +114,6 @@ export class Turns {
  * event loop, they would block all other requests.
  */
 export const mainThread = new Turns({ most: 3, mostOfOwner: 1 })
+
+/** Turns for pieces of files, each of up to 8 ms. Apart from the others, because a file has many. */
+export const fileTurns = new Turns({ most: 2, mostOfOwner: 1 })

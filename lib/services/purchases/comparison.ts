@@ -61,6 +61,7 @@ export async function compare(task: Task, onMissing?: (purchase: Purchase) => Pr
   const { onLayout } = comparer
   const onLeftOut = ids.addLeftOut
   const settings = {
+    owner: store.account_id,
     layout,
     onMistake,
     mayFill: false,

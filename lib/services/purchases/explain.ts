@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Items } from '../../csv/explain/columns.ts'
 import { explainFile } from '../../csv/explain/file.ts'
 import type { Explanation } from '../../csv/explain/interface.ts'
@@ -7,6 +6,7 @@ import type { Account } from '../../domain/account.ts'
 import { type InputOf, optional, parseObject, required, unchecked } from '../../domain/fields.ts'
 import { type Store, storeId } from '../../domain/store.ts'
 import { catalogPages, type Storage } from '../../storage/port.ts'
+import { fileTurns } from '../../turns.ts'
 import { assertAccount, getNamedStore } from '../access.ts'
 import type { Context } from '../context.ts'
 import { appOf, rulesOf } from './rules.ts'
@@ -20,7 +20,7 @@ const explainFields = {
 
 export interface ExplainRequest extends InputOf<typeof explainFields> {}
 
-/** How long the event loop may be busy before others get a turn. */
+/** How long a turn takes. */
 const TURN_MS = 8
 
 /** Proposes a layout for a file: see `Purchases.explain`. */
@@ -31,26 +31,28 @@ export async function explainPurchases(
 ): Promise<Explanation> {
   assertAccount(account, 'read')
   const { store_id, file } = parseObject(request, explainFields)
+  const inTurn = <T>(work: () => T) => fileTurns.run(account.account_id, async () => work())
   const store = store_id === undefined ? undefined : await getNamedStore(storage, account, store_id)
   const items = await listItems(storage, store)
   const sample = createSample()
   for await (const chunk of file) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError('the file must yield Uint8Array chunks')
-    if (!sample.push(chunk)) break
-    await setImmediate() // a source in memory never waits
+    if (!(await inTurn(() => sample.push(chunk)))) break
   }
   const rules = store ? rulesOf(store) : {}
   const app = store && appOf(store, await storage.findProject(store.project_id))
   const { currency } = rules
   const layout = { is_sandbox: store?.is_sandbox ?? false, currency, app, refundsOnly: false }
   const steps = explainFile(sample.end(), { items, currency, rules, layout })
-  let began = performance.now()
+  const next = () => {
+    const began = performance.now()
+    let step = steps.next()
+    while (!step.done && performance.now() - began < TURN_MS) step = steps.next()
+    return step
+  }
   for (;;) {
-    const { done, value } = steps.next()
+    const { done, value } = await inTurn(next)
     if (done) return value
-    if (performance.now() - began < TURN_MS) continue
-    await setImmediate()
-    began = performance.now()
   }
 }
 

@@ -48,6 +48,7 @@ export async function importFile(
   const running = await afterImport(() => storage.openImport(store, import_id), signal)
   try {
     const settings = {
+      owner: account_id,
       layout,
       onMistake,
       mayFill: mayFill(caller),

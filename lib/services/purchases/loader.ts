@@ -19,10 +19,13 @@ import {
   type UnequalCount,
 } from '../../domain/purchase.ts'
 import type { PurchaseImport, RowOutcomes } from '../../storage/port.ts'
+import { fileTurns } from '../../turns.ts'
 import { createMistakes, type OnMistake } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
 export interface LoaderOptions {
+  /** The account whose turns the loader uses. */
+  readonly owner: string
   readonly layout: LayoutOptions
   readonly onMistake?: OnMistake | undefined
   /** Whether rows fill what the stored purchases lack. */
@@ -37,7 +40,7 @@ export interface LoaderOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-// The loader yields to the event loop after each chunk. Parsing 16 KiB takes some 1 ms, but 5,500 bad
+// The loader parses each chunk in a turn of its account. Parsing 16 KiB takes some 1 ms, but 5,500 bad
 // rows, or days on which the clock of a layout's zone changes, take up to 80 ms. The next chunk is
 // then so small that it takes some 8 ms.
 const CHUNK_BYTES = 16 * 1024
@@ -57,7 +60,7 @@ export function createLoader(
   rules: PurchaseRules,
   options: LoaderOptions,
 ) {
-  const { layout: reading, mayFill, maxMistakes, signal } = options
+  const { owner, layout: reading, mayFill, maxMistakes, signal } = options
   const { onMistake = () => {}, assertAdded, onLayout, onLeftOut } = options
   const mistakes = createMistakes(onMistake, maxMistakes)
   const totals = createTotals()
@@ -88,6 +91,13 @@ export function createLoader(
       mistakes.add(mistake)
     },
   })
+
+  const parse = (bytes: Uint8Array) => {
+    const began = performance.now()
+    parser.push(bytes)
+    const fitting = (bytes.length * CHUNK_MS) / (performance.now() - began)
+    chunkBytes = Math.min(CHUNK_BYTES, Math.max(LEAST_CHUNK_BYTES, Math.floor(fitting)))
+  }
 
   const columnOf = (field: PurchaseField) => layout?.columns[field] ?? field
 
@@ -157,15 +167,11 @@ export function createLoader(
       signal?.throwIfAborted()
       for (let start = 0; start < chunk.length; ) {
         const bytes = chunk.subarray(start, start + chunkBytes)
-        const began = performance.now()
-        parser.push(bytes)
-        const fitting = (bytes.length * CHUNK_MS) / (performance.now() - began)
-        chunkBytes = Math.min(CHUNK_BYTES, Math.max(LEAST_CHUNK_BYTES, Math.floor(fitting)))
+        await fileTurns.run(owner, async () => parse(bytes))
         start += bytes.length
         if (parser.isRefused) mistakes.assertNone(isUnknown ? EXPLAIN : undefined)
         pendingBytes += bytes.length
         if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await addRows()
-        else await setImmediate()
       }
     },
     /** Throws `invalid_purchases` if a row had a mistake. */

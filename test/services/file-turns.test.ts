@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { performance } from 'node:perf_hooks'
+import { test } from 'node:test'
+import type { CreatedAccount, Till } from '../../lib/index.ts'
+import { createShop } from '../support/till.ts'
+
+type Call = (till: Till, account: CreatedAccount, n: number, file: Source) => Promise<unknown>
+type Source = AsyncIterable<Uint8Array>
+
+const CALLS: { readonly [name: string]: Call } = {
+  'dry runs of imports': (till, account, n, file) =>
+    till.purchases.import(account, { store_id: `side${n}`, file, dryRun: true }),
+  explanations: (till, account, n, file) =>
+    till.purchases.explain(account, { store_id: `side${n}`, file }),
+}
+const FILES = 6
+const CHUNKS = 10
+
+for (const [what, call] of Object.entries(CALLS)) {
+  test(`${what} of one account read one after the other, a piece at a time`, async () => {
+    const { till, account, project } = await createShop()
+    for (let n = 0; n < FILES; n++) {
+      const store = { project_id: project.id, store_id: `side${n}`, store_type: 'web' } as const
+      await till.stores.create(account, store)
+      const item = { display_name: 'Gold', price: '499', type: 'consumable' } as const
+      await till.items.create(account, { store_id: store.store_id, name: 'gold', ...item })
+    }
+    const turns: number[] = []
+    async function* file(): Source {
+      yield Buffer.from('transaction_id,sku,purchased_at\n')
+      for (let i = 0; i < CHUNKS; i++) {
+        turns.push(performance.nodeTiming.uvMetricsInfo.loopCount)
+        const rows = Array.from({ length: 100 }, (_, n) => `T${i}-${n},gold,2024-03-01T12:00:00Z\n`)
+        yield Buffer.from(rows.join(''))
+      }
+    }
+
+    await Promise.allSettled(
+      Array.from({ length: FILES }, (_, n) => call(till, account, n, file())),
+    )
+
+    assert.equal(turns.length, FILES * CHUNKS)
+    // A piece may be asked for in the turn in which another file's is parsed.
+    assert.ok(new Set(turns).size > turns.length / 2, `${new Set(turns).size} turns`)
+  })
+}
