@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { TillError } from '../lib/index.ts'
 import { mainThread } from '../lib/turns.ts'
@@ -129,8 +128,7 @@ export function assertMediaType(body: RequestBody, wanted: string, isRequired = 
  * Passes each chunk of a body to `take`. While the promise of `take` is pending, the stream is
  * paused. Rejects when `take` throws, when a limit is exceeded, and when the client hangs up; the
  * caller can then still discard the rest of the body. Uses events, because an async iterator takes a
- * quarter longer and destroys the stream when a loop ends early. Reads a body that has arrived without
- * events and without a timer.
+ * quarter longer and destroys the stream when a loop ends early.
  */
 export async function receiveBody(
   body: RequestBody,
@@ -142,11 +140,6 @@ export async function receiveBody(
   const stream = body.openBody()
   if (!stream) return
   if (stream.destroyed) throw hangUpError(stream) // a destroyed stream emits no more events
-  if ((stream as IncomingMessage).complete) {
-    const whole: Buffer = stream.read() ?? Buffer.alloc(0)
-    assertSize(whole.length, bytes)
-    return take(whole)
-  }
   return new Promise((resolve, reject) => {
     let received = 0
     let isSettled = false
