@@ -116,7 +116,7 @@ interface WithETag {
 
 export interface CatalogRequest extends PlanOptions {
   readonly project_id: string
-  readonly catalog: JsonObject
+  readonly catalog?: JsonObject | undefined
 }
 
 export type FileToExplain = Pick<PurchaseFile, 'store_id' | 'file' | 'onProgress'>

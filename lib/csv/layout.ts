@@ -45,7 +45,7 @@ export interface Layout {
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the file's columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** The name of a product in the file, cut to 64 characters. Known for the first 1,000 SKUs. */
+  /** The name of a product in the file, cut to 255 characters. Known for the first 1,000 SKUs. */
   titleOf(sku: string): string | undefined
   /** Returns canonical cells, or why the row is left out. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | LeftOut
@@ -285,7 +285,7 @@ function createLayout(
     if (item === '') return leftOut(LEFT_OUT, canonical)
     if (item !== undefined) canonical.sku = item
     else if (titleAt !== undefined && titles.size < MAX_TITLES && !titles.has(canonical.sku))
-      titles.set(copyText(canonical.sku), copyText(excerpt(cellAt(cells, titleAt))))
+      titles.set(copyText(canonical.sku), copyText(excerpt(cellAt(cells, titleAt), MAX_TITLE)))
     for (const field of TIMES) {
       if (!readTime || canonical[field] === '') continue
       canonical[field] = readTime(canonical[field], (message) => wrong(field, 'invalid', message))
@@ -323,6 +323,8 @@ const TITLES = [
   'Description',
 ]
 const MAX_TITLES = 1_000
+/** The longest name of an item. */
+const MAX_TITLE = 255
 
 const TIMES = ['purchased_at', 'expires_at'] as const
 

@@ -21,7 +21,7 @@ import {
   text,
   withSchema,
 } from './fields.ts'
-import { ITEM } from './item.ts'
+import { ITEM, ITEM_TYPES } from './item.ts'
 import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
 import { status } from './status.ts'
 import { STORE_TYPES, storeId } from './store.ts'
@@ -159,8 +159,19 @@ const storeNames = rule(
   { type: 'object', additionalProperties: { type: 'string' } },
 )
 
+/** The most characters of the text of a catalog file; 100,000 items take about 30 MiB of JSON. */
+const MAX_TEXT = 64 * 1024 ** 2
+
 /** How a catalog is compared with the stored one. */
 export const planFields = {
+  /** The text of a catalog file, JSON or a spreadsheet of items, instead of a catalog. */
+  file: optional(
+    note('The text of a catalog file or a spreadsheet, instead of `catalog`.', text(1, MAX_TEXT)),
+  ),
+  /** The store of the rows of a spreadsheet that name none. */
+  store_id: optional(note('The store of the rows of a spreadsheet that name none.', storeId)),
+  /** The type of new items that have no type in the catalog. Google Play's file has no types. */
+  type: optional(note('The type of new items without one.', oneOf(ITEM_TYPES))),
   /** Archives items of the listed stores that the catalog does not have; default false. */
   archive_missing: optional(
     note('Archives stored items that a store in the catalog does not list.', boolean),

@@ -1,6 +1,6 @@
 import { keyChangeFields, newKeyFields } from './account.ts'
 import { planFields } from './catalog.ts'
-import { freeForm, type JsonSchema, note, objectSchema, required, wholeNumber } from './fields.ts'
+import { freeForm, type JsonSchema, note, objectSchema, optional, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, metadataAlias, newItemFields, newItemInput } from './item.ts'
 import { orderFields } from './order.ts'
@@ -93,7 +93,7 @@ export function createManageSchemas() {
     TokenRevocation: objectSchema(revocationFields),
     ManagedStoreChange: objectSchema(storeChangeFields),
     ItemChange: objectSchema({ ...itemChangeFields, ...metadataAlias }),
-    CatalogRequest: objectSchema({ catalog: required(catalog), ...planFields }),
+    CatalogRequest: objectSchema({ catalog: optional(catalog), ...planFields }),
     PurchaseInput: objectSchema(purchaseFields),
     OrderKey: objectSchema(orderFields),
     ImportUndo: objectSchema(undoFields),

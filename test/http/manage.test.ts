@@ -109,6 +109,8 @@ const MISTAKES: readonly (readonly [line: string, parts: Parts, field: string])[
     'archive_missing',
   ],
   ['POST /projects/PROJECT/catalog/apply', { json: { catalog: {}, digest: 1 } }, 'digest'],
+  ['POST /projects/PROJECT/catalog/plan', { json: { file: 1 } }, 'file'],
+  ['POST /projects/PROJECT/catalog/plan', { json: { file: 'sku', store_id: 'x y' } }, 'store_id'],
   ['POST /projects/PROJECT/users/ann/erase', { json: { delete: 'yes' } }, 'delete'],
   ['POST /stores/main/imports', { body: importForm(CSV, { price_unit: 'x' }) }, 'price_unit'],
   ['POST /stores/main/imports', { body: importForm(CSV, { map: '{' }) }, 'map'],
@@ -130,6 +132,26 @@ test('an error names the wrong field', async (t) => {
     assert.equal(problem.errors?.[0]?.field, field, `${line}: ${problem.detail}`)
   }
 })
+
+test('the text of a catalog file is planned like a catalog, and its mistakes have lines', async (t) => {
+  const { asOwn, own } = await startManaged(t)
+  const target = `POST /manage/v1/projects/${own.project.id}/catalog/plan`
+  const plan = (json: object) => asOwn(target, { json })
+  const file = 'sku,display_name,price\nshield,Shield,250\n'
+  const problem = assertProblem(await plan({ file, store_id: 'main' }), 400, 'invalid_request')
+  assert.deepEqual(
+    problem.errors?.map(({ line, column }) => [line, column]),
+    [[2, 'type']],
+  )
+  const spreadsheet = await plan({ file, store_id: 'main', type: 'consumable' })
+  const json = JSON.stringify({ stores: [{ store_id: 'main', items: [SHIELD] }] })
+  const catalog = await plan({ file: json })
+  assert.deepEqual(spreadsheet.json<{ changes: [] }>().changes.length, 1)
+  assert.deepEqual(spreadsheet.json(), catalog.json())
+  assertProblem(await plan({ file, store_id: 'foreign' }), 400, 'invalid_request')
+})
+
+const SHIELD = { name: 'shield', display_name: 'Shield', price: '250', type: 'consumable' }
 
 test('a request applies 2,500 changes of a catalog, because SQLite makes them in one turn', async (t) => {
   const { asOwn, own, till } = await startManaged(t)

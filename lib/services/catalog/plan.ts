@@ -13,16 +13,13 @@ import {
   type InputOf,
   invalidField,
   type JsonObject,
-  oneOf,
   optional,
   type ParsedOf,
   parseObject,
-  required,
   text,
   unchecked,
 } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import { ITEM_TYPES } from '../../domain/item.ts'
 import { changeProject, type Project, parseProjectChange } from '../../domain/project.ts'
 import {
   changeStore,
@@ -33,7 +30,7 @@ import {
 } from '../../domain/store.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 import { type Page, recordsOf, type StoreUpdate } from '../../storage/port.ts'
-import { getNamedProject } from '../access.ts'
+import { getNamedProject, getNamedStore } from '../access.ts'
 import { writesOfChange } from '../configured.ts'
 import type { Context } from '../context.ts'
 import {
@@ -43,6 +40,7 @@ import {
   sealSecrets,
   secretsOf,
 } from '../secret-fields.ts'
+import { readCatalog } from './file.ts'
 import {
   addChange,
   assertSame,
@@ -56,7 +54,7 @@ import {
 import { assertNoMistakes } from './mistakes.ts'
 
 const fileFields = {
-  catalog: required(unchecked<Catalog>()),
+  catalog: optional(unchecked<Catalog>()),
   /** The columns of a spreadsheet that are not stored. */
   ignored_columns: optional(unchecked<readonly string[]>()),
   /** The line of each item of a spreadsheet, by store and item, for messages about mistakes. */
@@ -73,8 +71,6 @@ const requestFields = {
   /** The id of the project; default: the `id` in the catalog. */
   project_id: optional(text(1, 64)),
   ...planFields,
-  /** The type of new items that have no type in the catalog. Google Play's file has no types. */
-  type: optional(oneOf(ITEM_TYPES)),
   /** The environment variables that hold the secrets of the catalog. */
   env: optional(unchecked<{ readonly [name: string]: string | undefined }>(), () => ({})),
 }
@@ -88,8 +84,10 @@ type ParsedStore = ParsedCatalog['stores'][number]
 export async function preparePlan(context: Context, account: Account, input: CatalogRequest) {
   const { storage } = context
   const request = parseObject(input, requestFields)
-  const draft = createDraft([...(request.mistakes ?? [])])
-  const parsed = parseCatalog(request.catalog, draft.problems)
+  const read = await readText(context, account, request)
+  const { catalog: listed, lines, mistakes = [] } = read ?? request
+  const draft = createDraft([...mistakes])
+  const parsed = parseCatalog(listed, draft.problems)
   const catalog = request.items_only ? itemsOf(parsed, request, draft.problems) : parsed
   if (request.as && !request.items_only) throw invalidField('as', 'invalid', 'needs items_only')
   const project = await findProject(context, account, request.project_id, catalog)
@@ -99,7 +97,7 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   const planner = createPlanner(context, account, request, draft)
   const changed = planner.planProject(project, catalog)
   await planStores(context, request, draft, planner, changed ?? project, catalog)
-  assertNoMistakes(draft.problems, request.lines)
+  assertNoMistakes(draft.problems, lines)
   if ((await storage.findCatalogState(project.id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
@@ -116,6 +114,18 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   }
   const writes = { ...writesOf(draft), project_id: project.id, state, project: changed }
   return { plan, writes, checks: checksOf(context, project, draft) }
+}
+
+/** Reads the text of a catalog file. Google Play's spreadsheet needs the currency of the store. */
+async function readText(
+  { storage }: Context,
+  account: Account,
+  { file, store_id }: ParsedRequest,
+): Promise<CatalogFile | undefined> {
+  if (file === undefined) return undefined
+  const store = store_id === undefined ? undefined : await getNamedStore(storage, account, store_id)
+  const currency = store?.store_config.currency as string | undefined
+  return readCatalog([file], { store_id, currency })
 }
 
 /** Plans the stores of a catalog and their items, in the order of the catalog. */

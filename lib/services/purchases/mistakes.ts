@@ -4,7 +4,7 @@ import { type ErrorDetail, MAX_DETAILS, TillError } from '../../errors.ts'
 /** The sale of a row whose SKU no item has. */
 export interface UnknownSale
   extends Pick<NewPurchase, 'quantity' | 'price' | 'currency' | 'status'> {
-  /** The name of the product in the file, cut to 64 characters. */
+  /** The name of the product in the file, cut to 255 characters. */
   readonly title?: string | undefined
 }
 
