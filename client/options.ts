@@ -1,3 +1,4 @@
+import type { TillError } from './errors.ts'
 import type { DeviceInfo, Session } from './types.ts'
 
 export interface ClientOptions {
@@ -23,6 +24,8 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
   /** The maximum number of attempts per request, 1 to 10; default 3. */
   readonly attempts?: number | undefined
+  /** Called before a request is sent again, with the milliseconds until then. */
+  readonly onWait?: ((milliseconds: number, error: TillError) => void) | undefined
   /**
    * Characters of answers to keep for `If-None-Match`, at most half for one answer; default
    * 4,000,000; 0 keeps none.
@@ -32,7 +35,7 @@ export interface ClientOptions {
 
 /** The options of a management client. */
 export interface ManageOptions
-  extends Pick<ClientOptions, 'url' | 'accountKey' | 'timeout' | 'attempts'> {
+  extends Pick<ClientOptions, 'url' | 'accountKey' | 'timeout' | 'attempts' | 'onWait'> {
   readonly accountKey: string
 }
 
@@ -69,6 +72,7 @@ const clientRules: { readonly [O in keyof Required<ClientOptions>]: Rule } = {
   getToken: [(value) => typeof value === 'function', 'a function'],
   timeout: timeoutRule,
   attempts: integer(1, 10),
+  onWait: [(value) => typeof value === 'function', 'a function'],
   cacheSize: integer(0, Number.MAX_SAFE_INTEGER),
 }
 
@@ -108,8 +112,8 @@ export function parseClientOptions(input: ClientOptions) {
 
 /** Checks the options of a management client. Throws a TypeError that names the wrong one. */
 export function parseManageOptions(input: ManageOptions) {
-  const { url, accountKey, timeout, attempts } = clientRules
-  assertOptions(input, { url, accountKey, timeout, attempts })
+  const { url, accountKey, timeout, attempts, onWait } = clientRules
+  assertOptions(input, { url, accountKey, timeout, attempts, onWait })
   const missing = (['url', 'accountKey'] as const).find((name) => input[name] === undefined)
   if (missing) throw new TypeError(`The option ${missing} is missing`)
   return { ...input, ...transmissionOf(input) }
@@ -118,8 +122,8 @@ export function parseManageOptions(input: ManageOptions) {
 /** How to send requests. */
 export type Transmission = ReturnType<typeof transmissionOf>
 
-function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions) {
-  return { url: url.replace(/\/+$/, ''), timeout, attempts }
+function transmissionOf({ url, timeout = 30_000, attempts = 3, onWait }: ClientOptions) {
+  return { url: url.replace(/\/+$/, ''), timeout, attempts, onWait }
 }
 
 /** Throws a TypeError for a wrong or unknown option. Quotes no value: it may be a key. */

@@ -34,7 +34,10 @@ const LOST = [0, 502, 504]
  * Creates a function that sends requests below a base path, and repeats those for which that is
  * safe.
  */
-export function createSender({ url, timeout, attempts }: Transmission, base = '/api/v1'): Send {
+export function createSender(
+  { url, timeout, attempts, onWait }: Transmission,
+  base = '/api/v1',
+): Send {
   const sendOnce = async (request: Request, options: CallOptions): Promise<Answer> => {
     const { path, repeat: _, transport = sendByFetch, ...message } = request
     const ms = options.timeout ?? timeout
@@ -52,7 +55,9 @@ export function createSender({ url, timeout, attempts }: Transmission, base = '/
         return await sendOnce(request, options)
       } catch (error) {
         if (attempt === attempts || !mayRepeat(request, error)) throw error
-        await wait(delayOf(attempt, error.retryAfter), options.signal)
+        const delay = delayOf(attempt, error.retryAfter)
+        onWait?.(delay, error)
+        await wait(delay, options.signal)
       }
     }
   }

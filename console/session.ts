@@ -11,6 +11,18 @@ const url = location.origin + location.pathname.replace(/\/console\/?$/, '')
 /** The client of the key that is signed in. Only the sign-in page is shown without one. */
 export let client: ManageClient
 
+/** When the server takes the next request, after one that it refused as too many. */
+let allowedAt = 0
+
+export const secondsToWait = () => Math.ceil((allowedAt - Date.now()) / 1000)
+
+function createClient(accountKey: string): ManageClient {
+  const onWait = (ms: number, { status }: TillError) => {
+    if (status === 429) allowedAt = Date.now() + ms
+  }
+  return createManageClient({ url, accountKey, onWait })
+}
+
 interface Session {
   readonly accountKey: string
   readonly account_id: string
@@ -57,12 +69,12 @@ function askTabs(): Promise<Session | undefined> {
 export async function restoreSession(): Promise<string> {
   const session = ownSession() ?? (await askTabs())
   if (!session) return ''
-  return keep(session, createManageClient({ url, accountKey: session.accountKey }))
+  return keep(session, createClient(session.accountKey))
 }
 
 /** Signs in, and returns the account. Throws if the server does not accept the key. */
 export async function signIn(accountKey: string): Promise<string> {
-  const next = createManageClient({ url, accountKey })
+  const next = createClient(accountKey)
   const { account_id } = await next.account()
   return keep({ accountKey, account_id }, next)
 }

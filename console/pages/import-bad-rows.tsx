@@ -6,28 +6,40 @@ import { Table } from '../parts/table.tsx'
 
 const SHOWN = 100
 
+/** The bytes among which the header of a file is searched. */
+const HEAD = 65_536
+
 /** Whether the server has read the file and found mistakes in it. */
 export function isBadFile(error: unknown): error is TillError {
   return error instanceof TillError && error.code === 'invalid_purchases'
 }
 
-/** The mistakes of a file by line and column, with the rows as the file has them. */
-export function BadRows({ error, file }: { readonly error: TillError; readonly file: File }) {
-  const { details, message } = error
+interface BadRowsProps {
+  readonly error: TillError
+  readonly file: File
+}
+
+/** The mistakes besides unknown SKUs by line and column, each with its cell in the row of the file. */
+export function BadRows({ error, file }: BadRowsProps) {
   const loaded = useLoad(async () => {
+    const details = error.details.filter(({ sku }) => !sku)
     const rowAt = await readRows(file, details)
-    return details.map((detail) => ({ ...detail, row: rowAt(detail.line) }))
+    const head = (await file.slice(0, HEAD).text()).split(/\r?\n/)
+    return details.map((detail) => {
+      const { line, column = '' } = detail
+      const header = head.find((each) => each.includes(column)) ?? ''
+      return { ...detail, row: rowAt(line), header }
+    })
   }, [error])
   return (
     <Await loaded={loaded}>
       {(mistakes) => (
         <>
           <Notice tone="bad" title="The file has mistakes. Nothing was stored">
-            <p>{message}</p>
+            <p>{error.message}</p>
             <p>
-              Correct these rows in the file, and choose it again. Choose an item for each unknown
-              SKU above. The report has all mistakes that the server named, the table the first{' '}
-              {SHOWN}.
+              Correct these rows in the file, and choose it again. The report has all mistakes that
+              the server named, the table the first {SHOWN}.
             </p>
             <button type="button" onClick={() => downloadCsv(reportName(file), COLUMNS, mistakes)}>
               Download the report
@@ -38,15 +50,45 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
             rows={mistakes.slice(0, SHOWN)}
             columns={[
               'line',
-              ['column', 'end'],
+              'column',
+              ['Cell', (mistake) => <Cell {...mistake} />],
               ['Reason', ({ message }) => message],
-              ['Row', ({ row }) => <code>{row.slice(0, 200)}</code>, 'hidden'],
             ]}
           />
         </>
       )}
     </Await>
   )
+}
+
+interface CellProps {
+  readonly row: string
+  readonly header: string
+  readonly column?: string
+}
+
+const CELL = 60
+
+/** The cell of a row in a column, or the row if its cells are not known. */
+function Cell({ row, header, column }: CellProps) {
+  const delimiter = /[,;\t]/.exec(header)?.[0] ?? ','
+  const at = cellsOf(header, delimiter).findIndex((cell) => textOf(cell) === column)
+  const cell = at < 0 ? row : textOf(cellsOf(row, delimiter)[at] ?? '')
+  return (
+    <code class={at < 0 ? '' : 'cell'} title={row}>
+      {cell.slice(0, CELL) || 'empty'}
+    </code>
+  )
+}
+
+/** A cell without its quotes and its delimiter. */
+function textOf(cell: string): string {
+  return cell.replace(/^\uFEFF?\s*"?|"?\s*[,;\t]?$/g, '')
+}
+
+/** The cells of a row with their quotes and delimiters. */
+function cellsOf(row: string, delimiter: string): readonly string[] {
+  return row.match(new RegExp(`("([^"]|"")*"|[^"${delimiter}])*(${delimiter}|$)`, 'g')) ?? []
 }
 
 /** The bytes to read at a time, and the most characters of a row. */

@@ -1,26 +1,36 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ImportFile, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
+import { download } from '../parts/download.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
-import { Fields, parseJson, type Values } from '../parts/form.tsx'
-import { detailsOf, Failure, Loading, Notice } from '../parts/notice.tsx'
+import { Fields, type Values } from '../parts/form.tsx'
+import { Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { setUnsaved } from '../place.ts'
 import { client, remembered } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
 import { FileChoice } from './import-file.tsx'
+import { LayoutChoice } from './import-layout.tsx'
 import { UnknownSkus } from './import-skus.tsx'
 import { Imports } from './imports.tsx'
 
-const PRESETS = [['', 'Recognize it by the header'] as const, ...Object.entries(PRESET_TITLES)]
+/** The format of a file whose columns are chosen on the page. */
+const COLUMNS = 'columns'
 
 const SETTINGS: readonly FieldInfo[] = [
-  { label: 'Format', name: 'preset', options: PRESETS },
+  {
+    label: 'Format',
+    name: 'preset',
+    options: [
+      ['', 'Recognize it by the header'],
+      ...Object.entries(PRESET_TITLES),
+      [COLUMNS, 'Choose the columns'],
+    ],
+  },
   {
     label: 'Prices are in major units',
     name: 'isMajor',
@@ -34,16 +44,6 @@ const SETTINGS: readonly FieldInfo[] = [
     hint: 'Only advances the statuses of stored purchases, and compares only the ids',
   },
 ]
-
-const CSV = '.csv,.tsv,.txt,text/csv'
-
-/** The files that say how to read a file of purchases. */
-interface Helpers {
-  /** The text of a SKU map that was made on this page. */
-  readonly map?: string
-  readonly skus?: File
-  readonly layout?: File | undefined
-}
 
 /** The request under way or the last one. */
 interface Progress {
@@ -59,27 +59,27 @@ export function Import({ store }: { readonly store: Store }) {
   const { store_id } = store
   const [file, setFile] = useState<File>()
   const [settings, setSettings] = useState<Values>({})
-  const [helpers, setHelpers] = useState<Helpers>(() => {
-    const map = remembered.read(store_id)
-    return map ? { map, skus: skuFile(map) } : {}
-  })
+  const [layout, setLayout] = useState<object>()
+  const [map, setMap] = useState(() => remembered.read(store_id))
   const [progress, setProgress] = useState<Progress>({ step: 'check', sent: 0 })
   const controller = useRef<AbortController>(undefined)
+  const { isMajor, refundsOnly } = settings
+  const preset = settings.preset === COLUMNS ? '' : settings.preset
 
   const send = useAction(async (file: File, step: Progress['step']) => {
     const checked = step === 'import' ? progress.checked : undefined
     setProgress({ step, sent: 0, checked })
     controller.current = new AbortController()
-    const layout = helpers.layout && parseJson(await helpers.layout.text())
-    if (helpers.layout && !layout) throw new Error('The layout is not a JSON object')
+    const format = {
+      preset: preset || undefined,
+      priceUnit: isMajor ? 'major' : undefined,
+    } as const
     const input: ImportFile = {
       store_id,
       file,
-      preset: settings.preset || undefined,
-      priceUnit: settings.isMajor ? 'major' : undefined,
-      refundsOnly: settings.refundsOnly === 'true',
-      skus: await helpers.skus?.text(),
-      layout,
+      ...(layout ? { layout } : format),
+      refundsOnly: refundsOnly === 'true',
+      skus: map || undefined,
       dryRun: step === 'check',
       onProgress: ({ bytes }) => setProgress({ step, sent: bytes, checked }),
     }
@@ -90,57 +90,77 @@ export function Import({ store }: { readonly store: Store }) {
     const results = step === 'check' ? { checked: result } : { checked, done: result }
     setProgress({ step, sent: file.size, ...results })
   })
-  useDropped((file) => send.isRunning || setFile(file))
+  const choose = (file: File | undefined) => {
+    setFile(file)
+    setLayout(undefined)
+  }
+  useDropped((file) => send.isRunning || choose(file))
+  const isChosen = settings.preset === COLUMNS
   // Checks a file as soon as it is chosen, and again with other settings. A layout effect, because
   // the form is locked from this moment on.
   useLayoutEffect(() => {
-    if (file) send.run(file, 'check')
-  }, [file, settings, helpers])
+    if (file && (layout || !isChosen)) send.run(file, 'check')
+  }, [file, settings, layout, map])
   const isImporting = send.isRunning && progress.step === 'import'
   useEffect(() => setUnsaved(document.body, isImporting), [isImporting])
+  const changeMap = (map: string) => {
+    remembered.write(store_id, map)
+    setMap(map)
+  }
+  const bad = isBadFile(send.error) ? send.error : undefined
+  const mistakes = bad?.details ?? []
+  const skus = mistakes.filter(({ sku }) => sku)
+  const isUnknown = !preset && mistakes.some(({ code }) => code === 'missing_column')
 
   return (
     <Page
       title="Import purchases"
       lead="All rows of a CSV file are stored, or none. The same file twice changes nothing."
     >
-      <Section title="1. Choose a file">
+      <Section title="Choose a file">
         <fieldset disabled={send.isRunning}>
-          <FileChoice
-            prompt="Drop a CSV file here, or choose one"
-            accept={CSV}
-            file={file}
-            onChoose={setFile}
-          />
+          <FileChoice prompt="Drop a CSV file here, or choose one" file={file} onChoose={choose} />
           <details>
             <summary>Settings for other formats</summary>
             <Fields fields={SETTINGS} values={settings} onChange={setSettings} />
-            <FileChoice
-              title="SKU map"
-              prompt="choose a CSV file"
-              accept={CSV}
-              file={helpers.skus}
-              onChoose={(skus) => setHelpers({ layout: helpers.layout, skus })}
-            />
-            <FileChoice
-              title="Layout"
-              prompt="choose a JSON file"
-              accept=".json"
-              file={helpers.layout}
-              onChoose={(layout) => setHelpers({ ...helpers, layout })}
-            />
-            {(helpers.skus || helpers.layout) && (
-              <button type="button" onClick={() => setHelpers({})}>
-                Without these files
-              </button>
+            {map && (
+              <div class="actions">
+                <button type="button" onClick={() => download('skus.csv', 'text/csv', map)}>
+                  Download the SKU map
+                </button>
+                <button type="button" onClick={() => changeMap('')}>
+                  Forget the SKU map
+                </button>
+              </div>
             )}
           </details>
         </fieldset>
       </Section>
-      {file && (
-        <Section title="2. Check it, then import it">
+      {file && (isChosen || layout || isUnknown) && (
+        <Section title="Say what the columns are">
+          <LayoutChoice
+            key={`${file.name} ${file.size} ${file.lastModified}`}
+            store_id={store_id}
+            file={file}
+            onCheck={setLayout}
+          />
+        </Section>
+      )}
+      {file && (layout || !isChosen) && (
+        <Section title="Check it, then import it">
           {send.isRunning ? (
             <Sending progress={progress} file={file} onStop={() => controller.current?.abort()} />
+          ) : isUnknown && !layout ? (
+            <Notice tone="warning" title="The format of this file is not known">
+              <p>Say above what its columns are, or choose its format.</p>
+            </Notice>
+          ) : bad ? (
+            <>
+              {skus.length > 0 && (
+                <UnknownSkus store={store} skus={skus} map={map} onMap={changeMap} />
+              )}
+              {mistakes.length > skus.length && <BadRows error={bad} file={file} />}
+            </>
           ) : (
             <Outcome
               progress={progress}
@@ -148,16 +168,9 @@ export function Import({ store }: { readonly store: Store }) {
               store_id={store_id}
               error={send.error}
               run={send.run}
-            >
-              <UnknownSkus
-                store={store}
-                details={detailsOf(send.error)}
-                map={helpers.map ?? ''}
-                onMap={(map) => setHelpers({ ...helpers, map, skus: skuFile(map) })}
-              />
-            </Outcome>
+            />
           )}
-          <button type="button" disabled={send.isRunning} onClick={() => setFile(undefined)}>
+          <button type="button" disabled={send.isRunning} onClick={() => choose(undefined)}>
             Choose another file
           </button>
         </Section>
@@ -166,7 +179,6 @@ export function Import({ store }: { readonly store: Store }) {
     </Page>
   )
 }
-
 interface SendingProps {
   readonly progress: Progress
   readonly file: File
@@ -196,21 +208,11 @@ interface OutcomeProps {
   readonly store_id: string
   readonly error: unknown
   readonly run: (file: File, step: Progress['step']) => void
-  /** Shown above the mistakes of a file. */
-  readonly children: ComponentChildren
 }
 
 /** The result of a check or an import, and the next step. */
-function Outcome({ progress, file, store_id, error, run, children }: OutcomeProps) {
+function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
   const { step, checked, done } = progress
-  if (isBadFile(error)) {
-    return (
-      <>
-        {children}
-        <BadRows error={error} file={file} />
-      </>
-    )
-  }
   if (done) {
     return (
       <>
@@ -257,10 +259,6 @@ function Outcome({ progress, file, store_id, error, run, children }: OutcomeProp
       </button>
     </>
   )
-}
-
-function skuFile(map: string): File {
-  return new File([map], 'skus.csv')
 }
 
 /** Whether the server may have stored the rows: it was stopped, or its answer is lost. */

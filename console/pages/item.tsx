@@ -6,6 +6,7 @@ import { useLoad } from '../data.ts'
 import { currencyOf, formatMoney, toDecimal, toMinor } from '../format.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { Edit } from '../parts/edit.tsx'
+import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Await, Loading } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section } from '../parts/page.tsx'
@@ -72,19 +73,13 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
                 ]}
               />
             </Section>
-            <Edit
-              label="Edit item"
-              record={item}
-              fields={itemFields(itemChangeFields, currency)}
-              inputOf={({ metadata: meta, price, ...rest }) => ({
-                ...rest,
-                meta,
-                price: currency ? toDecimal(String(price), currency) : price,
-              })}
-              load={() => client.items.get(id)}
-              check={(changes) => parseItemChange({ id, ...changes })}
-              save={(changes, { version }) => client.items.update({ id, ...changes, version })}
-            />
+            <Section title="Edit">
+              <ItemEdit
+                item={item}
+                fields={itemFields(itemChangeFields, currency)}
+                currency={currency}
+              />
+            </Section>
             <History item={item} currency={currency} />
           </>
         )}
@@ -92,6 +87,44 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
     </Page>
   )
 }
+
+interface ItemEditProps {
+  readonly item: Item
+  readonly fields: readonly FieldInfo[]
+  readonly currency: string
+  readonly onDone?: () => void
+}
+
+/** A form for some fields of an item; `archived` is one of them. */
+export function ItemEdit({ item, fields, currency, onDone }: ItemEditProps) {
+  const { id } = item
+  return (
+    <Edit
+      label={`Edit ${item.display_name}`}
+      record={item}
+      fields={fields}
+      inputOf={({ metadata: meta, price, archived_at, ...rest }) => ({
+        ...rest,
+        meta,
+        archived: archived_at !== undefined,
+        price: currency ? toDecimal(String(price), currency) : price,
+      })}
+      load={() => client.items.get(id)}
+      check={({ archived: _, ...changes }) =>
+        hasAny(changes) && parseItemChange({ id, ...changes })
+      }
+      save={async ({ archived, ...changes }, { version }) => {
+        const saved = hasAny(changes) ? client.items.update({ id, ...changes, version }) : item
+        if (archived === undefined) return saved
+        await saved
+        return archived ? client.items.archive(id) : client.items.restore(id)
+      }}
+      {...(onDone && { onDone })}
+    />
+  )
+}
+
+const hasAny = (changes: object) => Object.keys(changes).length > 0
 
 function ArchiveButton({ item }: { readonly item: Item }) {
   const { id, name, display_name, archived_at } = item

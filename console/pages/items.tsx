@@ -1,12 +1,16 @@
-import type { NewItem, Store } from '../../client/manage.ts'
-import { newItemFields, parseNewItem } from '../../lib/domain/item.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Item, NewItem, Store } from '../../client/manage.ts'
+import { itemChangeFields, newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { currencyOf, formatMoney } from '../format.ts'
+import { useDropped } from '../parts/dropped.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
 import { Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { goTo, linkTo, usePlace } from '../place.ts'
+import { goTo, linkTo, useListeners, usePlace } from '../place.ts'
 import { client } from '../session.ts'
-import { itemFields } from './item.tsx'
+import { FileChoice } from './import-file.tsx'
+import { ItemEdit, itemFields } from './item.tsx'
+import { CatalogFile } from './items-file.tsx'
 
 const FILTERS = [
   { label: 'Search', name: 'search', kind: 'search' },
@@ -25,26 +29,34 @@ export function Items({ store }: { readonly store: Store }) {
   const { store_id } = store
   const currency = currencyOf(store)
   const { search = '', archived = '' } = usePlace().query
+  const [file, setFile] = useState<File>()
+  useDropped(setFile)
   const filter = { ...(archived && { archived: true }), ...(search && { search }) }
   return (
     <Page
       title="Items"
       lead="What the store sells"
       actions={
-        <FormButton
-          label="New item"
-          submit="Create"
-          isPrimary
-          fields={itemFields(newItemFields, currency)}
-          values={{ type: 'consumable', meta: '{}' }}
-          check={(item) => parseNewItem({ store_id, ...item })}
-          send={async (item, creation) => {
-            const { id } = await client.items.create({ store_id, ...item } as NewItem, creation)
-            goTo(linkTo('items', id))
-          }}
-        />
+        <>
+          <FileChoice prompt="Catalog file" file={undefined} onChoose={setFile} />
+          <FormButton
+            label="New item"
+            submit="Create"
+            isPrimary
+            fields={itemFields(newItemFields, currency)}
+            values={{ type: 'consumable', meta: '{}' }}
+            check={(item) => parseNewItem({ store_id, ...item })}
+            send={async (item, creation) => {
+              const { id } = await client.items.create({ store_id, ...item } as NewItem, creation)
+              goTo(linkTo('items', id))
+            }}
+          />
+        </>
       }
     >
+      {file && (
+        <CatalogFile key={file.name} store={store} file={file} onClose={() => setFile(undefined)} />
+      )}
       <Filters fields={FILTERS} />
       <List
         label="Items"
@@ -57,8 +69,9 @@ export function Items({ store }: { readonly store: Store }) {
           ],
           ['SKU', ({ name }) => <Text text={name} />],
           'type',
-          ['Price', ({ price }) => formatMoney(price, currency), 'number end'],
+          ['Price', (item) => <Price item={item} currency={currency} />, 'number end'],
         ]}
+        keyOf={({ id }) => id}
         empty={
           search || archived
             ? [
@@ -75,5 +88,45 @@ export function Items({ store }: { readonly store: Store }) {
         }
       />
     </Page>
+  )
+}
+
+/** The price of an item in the list. A click edits it, and whether the item is for sale. */
+function Price({ item, currency }: { readonly item: Item; readonly currency: string }) {
+  const [isOpen, setOpen] = useState<boolean>()
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (isOpen !== undefined) place.current?.querySelector<HTMLElement>('input, button')?.focus()
+  }, [isOpen])
+  const close = () => setOpen(false)
+  useListeners({
+    keydown({ key, target }) {
+      if (key === 'Escape' && place.current?.contains(target as Node)) close()
+    },
+  })
+  const price = formatMoney(item.price, currency)
+  return (
+    <div ref={place}>
+      {isOpen ? (
+        <ItemEdit
+          item={item}
+          fields={[
+            ...itemFields(itemChangeFields, currency).filter(({ name }) => name === 'price'),
+            { label: 'Archived', name: 'archived', kind: 'check' },
+          ]}
+          currency={currency}
+          onDone={close}
+        />
+      ) : (
+        <button
+          type="button"
+          class="quiet"
+          title={`Edit the price of ${item.display_name}`}
+          onClick={() => setOpen(true)}
+        >
+          {price}
+        </button>
+      )}
+    </div>
   )
 }

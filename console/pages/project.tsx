@@ -38,18 +38,20 @@ export function ProjectPage({ id }: { readonly id: string }) {
               <Facts of={project} fields={['id', 'public_key', 'bundle_id', 'created_at']} />
             </Section>
             <Stores project_id={id} />
-            <Edit
-              label="Edit project"
-              record={project}
-              fields={fieldsFor(project)}
-              load={() => client.projects.get(id)}
-              check={(changes, current) =>
-                changeProject(current, parseProjectChange({ id, ...changes }, 'account'))
-              }
-              save={(changes, { etag }) =>
-                client.projects.update({ id, ...changes }, { ifMatch: etag })
-              }
-            />
+            <Section title="Edit">
+              <Edit
+                label="Edit project"
+                record={project}
+                fields={fieldsFor(project)}
+                load={() => client.projects.get(id)}
+                check={(changes, current) =>
+                  changeProject(current, parseProjectChange({ id, ...changes }, 'account'))
+                }
+                save={(changes, { etag }) =>
+                  client.projects.update({ id, ...changes }, { ifMatch: etag })
+                }
+              />
+            </Section>
           </>
         )}
       </Await>

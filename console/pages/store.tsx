@@ -29,18 +29,20 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
             <Section title="Store">
               <Facts of={store} fields={['store_id', 'store_type', 'created_at']} />
             </Section>
-            <Edit
-              label="Edit store"
-              record={store}
-              fields={fieldsFor(store)}
-              load={() => client.stores.get(store_id)}
-              check={(changes, current) =>
-                changeStore(current, parseStoreChange({ store_id, ...changes }, store.store_type))
-              }
-              save={(changes, { etag }) =>
-                client.stores.update({ store_id, ...changes }, { ifMatch: etag })
-              }
-            />
+            <Section title="Edit">
+              <Edit
+                label="Edit store"
+                record={store}
+                fields={fieldsFor(store)}
+                load={() => client.stores.get(store_id)}
+                check={(changes, current) =>
+                  changeStore(current, parseStoreChange({ store_id, ...changes }, store.store_type))
+                }
+                save={(changes, { etag }) =>
+                  client.stores.update({ store_id, ...changes }, { ifMatch: etag })
+                }
+              />
+            </Section>
           </>
         )}
       </Await>

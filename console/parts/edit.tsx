@@ -3,7 +3,6 @@ import { TillError } from '../../client/manage.ts'
 import type { FieldInfo } from './fields.tsx'
 import { Form, type Parsed, type Values } from './form.tsx'
 import { Notice } from './notice.tsx'
-import { Section } from './page.tsx'
 import { withSettings } from './rules.ts'
 import { Table } from './table.tsx'
 
@@ -18,6 +17,8 @@ interface EditProps<R> {
   readonly check: (changes: Parsed, base: R) => unknown
   /** Saves the fields that were changed, unless the record differs from `base`. */
   readonly save: (changes: Parsed, base: R) => Promise<R>
+  /** Called after a save, and when the person gives up. */
+  readonly onDone?: () => void
 }
 
 const CONFLICTS: readonly string[] = ['version_conflict', 'etag_mismatch']
@@ -27,7 +28,7 @@ const CONFLICTS: readonly string[] = ['version_conflict', 'etag_mismatch']
  * nothing, and the form shows both versions.
  */
 export function Edit<R extends object>(props: EditProps<R>) {
-  const { label, fields, inputOf = (record) => record, load, check, save } = props
+  const { label, fields, inputOf = (record) => record, load, check, save, onDone } = props
   const textsOf = (record: R): Values =>
     Object.fromEntries(fields.map(({ name }) => [name, textOf(valueAt(inputOf(record), name))]))
   /** The record that the changes are based on. */
@@ -66,6 +67,7 @@ export function Edit<R extends object>(props: EditProps<R>) {
     if (!saved) return false
     rebase(saved, textsOf(saved))
     setSaved(true)
+    onDone?.()
     return true
   }
   const change = (values: Values) => {
@@ -73,32 +75,31 @@ export function Edit<R extends object>(props: EditProps<R>) {
     setValues(values)
   }
   return (
-    <Section title="Edit">
-      <Form
-        label={label}
-        fields={fields}
-        values={values}
-        send={send}
-        check={(parsed) => check(changesOf(parsed, base), base)}
-        onChange={change}
-      >
-        {newest && (
-          <Conflict
-            before={before}
-            theirs={textsOf(newest)}
-            yours={values}
-            changed={changed}
-            onResolve={(values) => rebase(newest, values)}
-          />
-        )}
-        {isSaved && (
-          <Notice
-            tone="good"
-            title={'version' in base ? `Saved as version ${base.version}` : 'Saved'}
-          />
-        )}
-      </Form>
-    </Section>
+    <Form
+      label={label}
+      fields={fields}
+      values={values}
+      send={send}
+      check={(parsed) => check(changesOf(parsed, base), base)}
+      onChange={change}
+      onCancel={onDone}
+    >
+      {newest && (
+        <Conflict
+          before={before}
+          theirs={textsOf(newest)}
+          yours={values}
+          changed={changed}
+          onResolve={(values) => rebase(newest, values)}
+        />
+      )}
+      {isSaved && (
+        <Notice
+          tone="good"
+          title={'version' in base ? `Saved as version ${base.version}` : 'Saved'}
+        />
+      )}
+    </Form>
   )
 }
 

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { type Loaded, reloadAll } from '../data.ts'
+import { secondsToWait } from '../session.ts'
 
 type Tone = 'info' | 'good' | 'warning' | 'bad'
 
@@ -127,7 +129,16 @@ export function Loading({ what = 'Loading' }) {
   )
 }
 
-/** Appears after two seconds, by an animation. The client repeats a request after a 429. */
+/** Appears after two seconds, by an animation. Counts the seconds until a repetition after a 429. */
 export function Slow() {
-  return <p class="slow">The server is slow or has too many requests. Still waiting…</p>
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds(secondsToWait()), 250)
+    return () => clearInterval(timer)
+  }, [])
+  const text =
+    seconds > 0
+      ? `Too many requests. The next attempt is in ${seconds} s.`
+      : 'The server is slow. Still waiting…'
+  return <p class="slow">{text}</p>
 }

@@ -23,13 +23,18 @@ test('axe reports nothing on any page, no request fails, and narrow rows have tw
     await assertAccessible(page, colorScheme, 'sign-in')
     await page.setViewportSize({ width: 1280, height: 900 }) // a narrow one hides the menu
     await signIn(page, url, account.account_key)
-    for (const [name, { link, title, ready }] of Object.entries(pages)) {
+    for (const [name, { link, title, file, ready }] of Object.entries(pages)) {
       await goTo(page, link, title)
+      if (file) await page.locator('input[type=file]').setInputFiles(file)
       await page.getByText(ready).first().waitFor({ state: 'attached' })
       await assertAccessible(page, colorScheme, name)
     }
     assertNoComplaints(complaints)
-    assert.deepEqual(failures, [])
+    // The checks of files with unknown SKUs, and of unknown formats.
+    assert.deepEqual(
+      failures.filter((failure) => !/^400 .*imports$/.test(failure)),
+      [],
+    )
   }
 })
 
@@ -43,7 +48,7 @@ const LOOK = `axe.run(document, { preload: false }).then(({ violations }) => ({
   violations: violations.map(({ id, nodes }) => id + ': ' + nodes[0]?.html),
   overflow: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   tallRows: [...document.querySelectorAll('tbody tr')]
-    .filter((row) => !row.querySelector('.sentence'))
+    .filter((row) => !row.querySelector('.sentence, select'))
     .map((row) => row.clientHeight)
     .filter((height) => innerWidth <= 640 && height > ${TWO_LINES}),
 }))`

@@ -6,6 +6,7 @@ import { BUNDLE_ID } from '../../cli/serve/demo-shop.ts'
 import { formatMoney, formatMonth } from '../../console/format.ts'
 import {
   assertNoComplaints,
+  drop,
   goTo,
   openTab,
   personAt,
@@ -114,6 +115,7 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
       project_id: project.id,
       store_id: 'old',
       store_type: 'web',
+      store_config: { currency: 'USD' },
     })
     const item = { store_id: 'old', name: 'gold', display_name: 'Gold', price: '1' } as const
     await till.items.create(account, { ...item, type: 'consumable' })
@@ -283,21 +285,89 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.keyboard.press('Escape')
   })
 
+  await t.test('a price is edited in the list: Enter saves, Escape gives up', async () => {
+    const { items } = await till.items.list(account, { store_id: 'old' })
+    const { id } = items[0] ?? assert.fail()
+    await goTo(page, '#/items?store=old', 'Items')
+    const row = page.getByRole('row', { name: /^Gold/ })
+    await use(row.getByRole('button', { name: '$0.01' }))
+    await page.getByLabel('Price in USD').and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('9')
+    await page.keyboard.press('Escape')
+    const price = row.getByRole('button', { name: '$0.01' })
+    await price.and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await fill('Price in USD', '2.5x')
+    await page.keyboard.press('Enter')
+    await page.getByText('Price in USD must be an amount like 4.99').waitFor()
+    await fill('Price in USD', '2.50')
+    // A conflict loses nothing.
+    await till.items.update(account, { id, price: '300' })
+    await page.keyboard.press('Enter')
+    await page.getByText('Somebody else changed this meanwhile').waitFor()
+    await page.getByRole('row', { name: /Price in USD *0\.01 *3\.00 *2\.50/ }).waitFor()
+    await press('Take their changes, keep mine')
+    await press('Save')
+    await row.getByRole('button', { name: '$2.50' }).waitFor()
+    assert.equal((await till.items.get(account, id)).price, 250)
+    await use(row.getByRole('button', { name: '$2.50' }))
+    await page.getByLabel('Archived').check()
+    await press('Save')
+    await row.waitFor({ state: 'detached' })
+    await till.items.restore(account, id)
+  })
+
+  await t.test('a catalog file is planned and applied on the page of items', async () => {
+    const csv = 'sku,display_name,price,type\ngold,Gold,350,\nshield,Shield,250,\n'
+    await goTo(page, '#/items?store=demo', 'Items')
+    await goTo(page, '#/items?store=old', 'Items')
+    await page.getByText('$2.50').waitFor()
+    if (by === 'mouse') await drop(page, csv)
+    else await page.getByLabel('Catalog file').setInputFiles(fileNamed('items.csv', csv))
+    await page.getByText(/Line 3, type: is required/).waitFor()
+    await page.getByLabel('New items without a type are').selectOption('consumable')
+    const changes = page.getByRole('table', { name: 'Changes' })
+    await changes.getByRole('row', { name: /gold *update *Price: \$2\.50 → \$3\.50/ }).waitFor()
+    await changes
+      .getByRole('row', { name: /shield *create *Shield, \$2\.50, consumable/ })
+      .waitFor()
+    // A change since the plan is shown before anything is stored.
+    const { items } = await till.items.list(account, { store_id: 'old' })
+    await till.items.update(account, { id: items[0]?.id ?? '', price: '400' })
+    await press('Make these changes')
+    await page.getByText('The catalog changed since the plan was made').first().waitFor()
+    await changes.getByRole('row', { name: /gold *update *Price: \$4\.00 → \$3\.50/ }).waitFor()
+    await press('Make these changes')
+    await page.getByRole('row', { name: /^Shield.*\$2\.50/ }).waitFor()
+    await page.getByRole('row', { name: /^Gold.*\$3\.50/ }).waitFor()
+    if (by === 'mouse')
+      await drop(page, '{"stores":[{"store_id":"old","items":[{"name":"gold"}]}]}')
+    else await page.getByLabel('Catalog file').setInputFiles(fileNamed('catalog.json', '{}'))
+    await page.getByText('The file changes nothing').waitFor()
+    await press('Close')
+  })
+
   await t.test('unknown SKUs are named once, and lead to items or are left out', async () => {
-    const sales = ['a.gold', 'a.gold', 'a.gold', 'b.test', 'c.shiny_gem'].map(
-      (sku, i) => `U-${i},${sku},2021-11-05T00:00:00Z\n`,
+    const sales = ['a.coins', 'a.coins', 'a.gold', 'a.test', 'a.shiny.gem'].map(
+      (sku, i) =>
+        `U-${i},${sku},2021-11-05T00:00:00Z,USD,99,${sku === 'a.shiny.gem' ? 'Gem' : ''}\n`,
     )
-    const text = `transaction_id,sku,purchased_at\n${sales.join('')}`
-    const file = { name: 'sales.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+    const text = `transaction_id,sku,purchased_at,currency,price,title\n${sales.join('')}`
+    const file = fileNamed('sales.csv', text)
     await goTo(page, '#/import?store=old', 'Import purchases')
     await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
-    await page.getByText('3 unknown SKUs in 5 rows').waitFor()
-    await page.getByLabel('Item for a.gold').selectOption('Gold')
-    await page.getByLabel('Item for b.test').selectOption('Leave out')
-    const shiny = page.getByRole('row', { name: /c\.shiny_gem/ })
-    await use(shiny.first().getByRole('button', { name: 'Create' }))
-    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Shiny gem')
-    await fill('Price in minor units', '99')
+    const unknown = page.getByRole('table', { name: 'Unknown SKUs' })
+    await unknown.getByRole('row', { name: /a\.coins *2 *\$1\.98/ }).waitFor()
+    assert.equal(await unknown.getByRole('row').count(), 1 + 4)
+    assert.equal(await page.getByLabel('Item for a.gold').inputValue(), 'gold')
+    await page.getByLabel('Item for a.coins').selectOption('Gold')
+    await page.getByLabel('Item for a.test').selectOption('Leave out')
+    const shiny = unknown.getByRole('row', { name: /a\.shiny\.gem/ })
+    await use(shiny.getByRole('button', { name: 'Create' }))
+    const proposed = ['SKU', 'Name', 'Price in USD'].map((label) =>
+      page.getByLabel(label, { exact: true }).inputValue(),
+    )
+    assert.deepEqual(await Promise.all(proposed), ['shiny_gem', 'Gem', '0.99'])
     await use(page.getByRole('dialog').getByRole('button', { name: /^Create/ }))
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await press('Use these items and check again')
@@ -324,4 +394,8 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
   })
 
   assertNoComplaints(complaints)
+}
+
+function fileNamed(name: string, text: string) {
+  return { name, mimeType: 'text/csv', buffer: Buffer.from(text) }
 }

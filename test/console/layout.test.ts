@@ -15,9 +15,10 @@ test('no text overflows its box, and no word of data is broken into lines', { sk
   const found: string[] = []
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 900 })
-    for (const [name, { link, title, ready }] of Object.entries(pages)) {
+    for (const [name, { link, title, file, ready }] of Object.entries(pages)) {
       await page.evaluate(`location.hash = ${JSON.stringify(link)}`)
       await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+      if (file) await page.locator('input[type=file]').setInputFiles(file)
       await page.getByText(ready).first().waitFor({ state: 'attached' })
       await page.locator('.loading').waitFor({ state: 'detached' })
       const mistakes = (await page.evaluate(LOOK)) as string[]

@@ -150,6 +150,24 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     assert.equal(await page.getByLabel('Search', { exact: true }).inputValue(), '')
   })
 
+  await t.test('a slow answer says so, and after a 429 how many seconds are left', async () => {
+    const headers = { 'retry-after': '40' }
+    await page.route('**/items?*', (route) => route.fulfill({ status: 429, headers }))
+    await goTo(page, '#/items?store=a-usd', 'Items')
+    await page.getByText(/Too many requests\. The next attempt is in (4|3)\d s\./).waitFor()
+    await page.unroute('**/items?*')
+    const released = createSignal()
+    await page.route('**/purchases?*', async (route) => {
+      await released.given
+      await route.continue()
+    })
+    await goTo(page, '#/purchases?store=a-usd', 'Purchases')
+    await page.locator('.slow').waitFor()
+    released.give()
+    await page.locator('.slow').waitFor({ state: 'detached' })
+    await page.unroute('**/purchases?*')
+  })
+
   await t.test('many currencies and an ancient purchase do not hold up the overview', async () => {
     const days = ['1000-01-01', new Date().toISOString().slice(0, 10)]
     const lines = Array.from({ length: 60 }, (_, i) => {

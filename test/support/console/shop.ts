@@ -3,13 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createDemoStores, importDemoSales } from '../../../cli/serve/demo.ts'
-import { BUNDLE_ID } from '../../../cli/serve/demo-shop.ts'
+import { BUNDLE_ID, googlePlayReport } from '../../../cli/serve/demo-shop.ts'
 import { serveConsole } from './browser.ts'
 
 /** A place in the console, its title, and a text that appears when it is loaded. */
 export interface ShopPage {
   readonly link: string
   readonly title: string | RegExp
+  /** A file to choose on the page. */
+  readonly file?: { readonly name: string; readonly mimeType: string; readonly buffer: Buffer }
   readonly ready: RegExp
 }
 
@@ -72,6 +74,12 @@ export async function openShop(t: TestContext) {
     name: 'The web shop of the publisher in Middle Europe, staging and production',
   })
 
+  const csv = (text: string | Buffer) => {
+    return { name: 'file.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+  }
+  const report = Buffer.concat([...googlePlayReport({ now: Date.now(), purchases: 200 })])
+  const orders = 'Order;Article;When;Amount;State\nO-1;potion;31.01.2026 10:00;4,99;paid\n'
+  const spreadsheet = 'sku,display_name,price,type\nshield,Shield,250,consumable\n'
   const purchase = (store: string, id: string) =>
     `#/purchases/${encodeURIComponent(id)}?store=${store}`
   const { transaction_id } = refunded
@@ -90,6 +98,24 @@ export async function openShop(t: TestContext) {
       ready: /History/,
     },
     import: { link: '#/import?store=google-play', title: 'Import purchases', ready: /Undo/ },
+    skus: {
+      link: '#/import?store=google-play',
+      title: 'Import purchases',
+      file: csv(report),
+      ready: /^com\.example\.demo\.gold_pack/,
+    },
+    columns: {
+      link: '#/import?store=demo',
+      title: 'Import purchases',
+      file: csv(orders),
+      ready: /^Meaning/,
+    },
+    catalog: {
+      link: '#/items?store=demo',
+      title: 'Items',
+      file: csv(spreadsheet),
+      ready: /Shield, .*2\.50/,
+    },
     'no-imports': {
       link: '#/import?store=empty',
       title: 'Import purchases',
