@@ -161,11 +161,8 @@ export type {
 } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { ApplyOptions, CatalogExport, Catalogs } from './services/catalog/catalog.ts'
-export { parseCatalogItems, readCatalog } from './services/catalog/file.ts'
-export type {
-  CatalogFile,
-  CatalogRequest,
-} from './services/catalog/plan.ts'
+export { type CatalogFile, parseCatalogItems, readCatalog } from './services/catalog/file.ts'
+export type { CatalogRequest } from './services/catalog/plan.ts'
 export type { TillOptions, WebhookOptions } from './services/context.ts'
 export { type ChangeOptions, etagOf } from './services/etag.ts'
 export type { Items } from './services/items.ts'

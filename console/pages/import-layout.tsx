@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import type { Explanation } from '../../client/manage.ts'
-import type { LayoutFile } from '../../lib/csv/layout-file.ts'
 import {
   PURCHASE_FIELDS,
   PURCHASE_STATUSES,
@@ -13,6 +12,14 @@ import { Fields, type Values } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
 import { client, remembered } from '../session.ts'
+
+interface LayoutFile {
+  readonly columns: { readonly [F in PurchaseField]?: string } & {
+    readonly transaction_id: string | readonly string[]
+  }
+  readonly statuses?: { readonly [word: string]: string }
+  readonly skip?: { readonly [column: string]: readonly string[] }
+}
 
 interface LayoutChoiceProps {
   readonly store_id: string

@@ -6,10 +6,23 @@ import {
   type ParsedItem,
   parseCatalog,
 } from '../../domain/catalog.ts'
+import { type InputOf, optional, unchecked } from '../../domain/fields.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 import { parseItems } from './items.ts'
 import { assertNoMistakes } from './mistakes.ts'
-import type { CatalogFile } from './plan.ts'
+
+export const fileFields = {
+  catalog: optional(unchecked<Catalog>()),
+  /** The columns of a spreadsheet that are not stored. */
+  ignored_columns: optional(unchecked<readonly string[]>()),
+  /** The line of each item of a spreadsheet, by store and item, for messages about mistakes. */
+  lines: optional(unchecked<readonly (readonly number[])[]>()),
+  /** The mistakes that were found while the file was read. */
+  mistakes: optional(unchecked<readonly ErrorDetail[]>()),
+}
+
+/** A catalog as it was read from a file. */
+export interface CatalogFile extends InputOf<typeof fileFields> {}
 
 type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 

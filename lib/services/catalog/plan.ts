@@ -1,6 +1,5 @@
 import type { Account } from '../../domain/account.ts'
 import {
-  type Catalog,
   type ParsedCatalog,
   type PlannedChange,
   parseCatalog,
@@ -40,7 +39,7 @@ import {
   sealSecrets,
   secretsOf,
 } from '../secret-fields.ts'
-import { readCatalog } from './file.ts'
+import { type CatalogFile, fileFields, readCatalog } from './file.ts'
 import {
   addChange,
   assertSame,
@@ -52,19 +51,6 @@ import {
   shownFields,
 } from './items.ts'
 import { assertNoMistakes } from './mistakes.ts'
-
-const fileFields = {
-  catalog: optional(unchecked<Catalog>()),
-  /** The columns of a spreadsheet that are not stored. */
-  ignored_columns: optional(unchecked<readonly string[]>()),
-  /** The line of each item of a spreadsheet, by store and item, for messages about mistakes. */
-  lines: optional(unchecked<readonly (readonly number[])[]>()),
-  /** The mistakes that were found while the file was read. */
-  mistakes: optional(unchecked<readonly ErrorDetail[]>()),
-}
-
-/** A catalog as it was read from a file. */
-export interface CatalogFile extends InputOf<typeof fileFields> {}
 
 const requestFields = {
   ...fileFields,
