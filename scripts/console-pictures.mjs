@@ -1,4 +1,4 @@
-// Writes a picture of each page of the console at 1280 and 390 pixels into docs/images/console.
+// Writes the six pictures of docs/console.md into docs/images/console.
 // Serves the built console with the stores of the demo: run `npm run build` first.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -26,24 +26,21 @@ const browser = await chromium.launch({
   args: ['--no-sandbox'],
 })
 
-const pages = {
-  overview: ['overview?store=demo', 'Best sellers'],
-  purchases: ['purchases?store=google-play', 'Export as CSV'],
-  purchase: [`purchases/${encodeURIComponent(shop.refunded)}?store=google-play`, 'refunds.csv'],
-  items: ['items?store=demo', '100 Gold'],
-  item: [`items/${shop.item_id}`, 'History'],
-  import: ['import?store=google-play', 'refunds.csv'],
-  player: ['player/player-3?store=demo', 'Refunded'],
-  projects: ['projects', BUNDLE_ID],
-  project: [`projects/${shop.project_id}`, 'Edit'],
-  store: ['stores/demo', 'Edit'],
-  webhooks: ['webhooks', '/hook'],
-  webhook: [`webhooks/${shop.project_id}`, 'webhook.test'],
-  activity: ['activity', 'sent a test to'],
-  keys: ['keys', 'this tab'],
+/** Each picture with its width in pixels, its place, and a text that appears when it is loaded. */
+const pictures = {
+  overview: [1280, 'overview?store=google-play&range=months', 'Best sellers'],
+  'overview-phone': [390, 'overview?store=google-play&range=months', 'Best sellers'],
+  purchases: [1280, 'purchases?store=google-play', '100 Gold'],
+  purchase: [
+    1280,
+    `purchases/${encodeURIComponent(shop.refunded)}?store=google-play`,
+    'refunds.csv',
+  ],
+  'player-phone': [390, 'player/player-3?store=demo', 'Refunded'],
+  webhook: [1280, `webhooks/${shop.project_id}`, 'webhook.test'],
 }
 try {
-  for (const width of [1280, 390]) await takePictures(width)
+  for (const [name, picture] of Object.entries(pictures)) await takePicture(name, ...picture)
 } finally {
   await browser.close()
   receiver.close()
@@ -51,23 +48,21 @@ try {
   await till.close()
 }
 
-async function takePictures(width) {
+async function takePicture(name, width, link, text) {
+  const options = { colorScheme: scheme, locale: 'en-US', timezoneId: 'Europe/Berlin' }
   const viewport = { width, height: width === 390 ? 844 : 800 }
-  const options = { viewport, colorScheme: scheme, locale: 'en-US', timezoneId: 'Europe/Berlin' }
-  const page = await browser.newPage(options)
+  const page = await browser.newPage({ ...options, viewport })
   await page.goto(`${server.url}/console`)
   await page.getByLabel('Account key').fill(account_key)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  for (const [name, [link, text]] of Object.entries(pages)) {
-    await page.evaluate((link) => {
-      location.hash = `#/${link}`
-    }, link)
-    await page.getByText(text).first().waitFor()
-    await page.waitForTimeout(300)
-    const picture = await page.screenshot()
-    writeFileSync(join(output, `${name}-${width}.webp`), await toWebp(page, picture))
-  }
+  await page.evaluate((link) => {
+    location.hash = `#/${link}`
+  }, link)
+  await page.getByText(text).first().waitFor()
+  await page.waitForTimeout(300)
+  const picture = await page.screenshot()
+  writeFileSync(join(output, `${name}.webp`), await toWebp(page, picture))
   await page.close()
 }
 

@@ -44,7 +44,6 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
                   'transaction_id',
                   'sku',
                   ['Player', playerOf],
-                  ['Price', priceOf],
                   'quantity',
                   ['Delivery', () => (isWaiting ? 'not delivered yet' : 'nothing to deliver')],
                   'expires_at',
@@ -137,8 +136,8 @@ async function loadPurchase(
   const { import_id, purchased_at, is_grant } = purchase
   const added = isRecorded(import_id) ? [] : [await client.imports.get(import_id, options)]
   const steps: readonly Step[] = [
-    { at: purchased_at, text: is_grant ? 'granted' : 'bought' },
-    ...added.map((each) => ({ at: each.created_at, text: <>imported {fileOf(each)}</> })),
+    { at: purchased_at, text: is_grant ? 'Granted' : 'Bought' },
+    ...added.map((each) => ({ at: each.created_at, text: <>Imported {fileOf(each)}</> })),
     ...changes.map(({ created_at: at, after, ...each }) => {
       const text = (
         <>
@@ -154,7 +153,7 @@ async function loadPurchase(
 
 /** What the activity adds to the imports and to the changes of the status. */
 function stepsOf({ action, at }: AuditEntry): readonly Step[] {
-  if (action === 'purchases.record') return [{ at, text: 'recorded by your server' }]
+  if (action === 'purchases.record') return [{ at, text: 'Recorded by your server' }]
   return action === 'purchases.deliver' ? [{ at, text: <Badge text="delivered" /> }] : []
 }
 

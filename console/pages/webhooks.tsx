@@ -30,7 +30,7 @@ export function Webhooks() {
         ]}
         empty={[
           'No webhook is set',
-          'A webhook tells your server of each change, such as a new purchase.',
+          'A webhook tells your server of each change, such as a new purchase. Choose New webhook to set one.',
         ]}
       />
     </Page>

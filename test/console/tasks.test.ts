@@ -291,7 +291,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
   })
 
   await t.test('a purchase has the import that added it, and those that changed it', async () => {
-    await page.getByRole('listitem').getByText('imported from orders.csv').waitFor()
+    await page.getByRole('listitem').getByText('Imported from orders.csv').waitFor()
     await page.getByRole('listitem').getByText('refunded from refunds.csv').waitFor()
     await use(page.getByRole('main').getByRole('link', { name: 'Purchases' }))
     await page.getByLabel('Status').selectOption('Refunded')
