@@ -62,11 +62,14 @@ export const operations = [
   op('keys.update', 'PATCH /keys/:key_id', 'changeKey', 'AccountKey', {
     scope: 'admin',
     summary: 'Change the name or the scopes of a key',
+    description: 'A key cannot take `admin` from the last key of its account that has it.',
     body: 'AccountKeyChange',
   }),
   op('keys.revoke', 'DELETE /keys/:key_id', 'revokeKey', 'RevokedAccountKey', {
     scope: 'admin',
     summary: 'Revoke a key at once',
+    description: 'A key cannot revoke the last key of its account with `admin`.',
+    errors: ['invalid_request'],
   }),
 
   op('audit.list', 'GET /audit', 'listAudit', 'AuditPage', {

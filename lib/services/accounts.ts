@@ -81,14 +81,18 @@ export interface Accounts {
   listAudit(account: Account, query?: RecentAuditQuery): Promise<AuditPage>
   /**
    * Changes the name or the scopes of a key at once. Throws `account_key_not_found` for an unknown or
-   * revoked key, and `insufficient_scope` if the caller's key lacks one of the new scopes.
+   * revoked key, and `insufficient_scope` if the caller's key lacks one of the new scopes. A key
+   * cannot take `admin` from the last key that has it: `invalid_request`.
    */
   updateKey(
     account: Account,
     change: AccountKeyChange,
     options?: CallOptions,
   ): Promise<AccountKeyInfo>
-  /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */
+  /**
+   * Revokes a key at once. Throws `account_key_not_found` if the account has no such key. A key
+   * cannot revoke the last key with `admin`: `invalid_request`. The operator can.
+   */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
 

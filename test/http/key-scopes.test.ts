@@ -148,7 +148,7 @@ const FURTHER: { readonly [method: string]: KeyScope } = {
 
 /** The methods without a caller that is an account. */
 const WITHOUT_ACCOUNT =
-  /^accounts\.(create|get|list|all|ownerOf)$|authenticate$|^sessions\.(init|token|accessToken|isExpired)$/
+  /^accounts\.(create|createIfMissing|get|list|all|ownerOf)$|authenticate$|^sessions\.(init|token|accessToken|isExpired)$/
 
 function methodsOf(till: Till) {
   const { accounts, projects, stores, items, catalog, purchases, imports, sessions, users } = till

@@ -88,7 +88,8 @@ const REVOCATIONS: readonly [
   [
     'its account key',
     create,
-    ({ till, account }) => till.accounts.revokeKey(account, account.key_id),
+    async ({ till, account: { account_id, key_id } }) =>
+      till.accounts.revokeKey(await till.accounts.get(account_id), key_id),
     '401 account_key_required',
   ],
   [

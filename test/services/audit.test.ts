@@ -70,7 +70,8 @@ describe('the audit log', () => {
       }
       assert.deepEqual(await entriesOf(shop.till), [...before, entry])
       await shop.till.sessions.revoke(shop.account, { project_id: shop.project_id })
-      await shop.till.accounts.revokeKey(shop.account, shop.key.key_id)
+      const operator = await shop.till.accounts.get(shop.account_id)
+      await shop.till.accounts.revokeKey(operator, shop.key.key_id)
       const revoked = await entriesOf(shop.till)
       await assert.rejects(make(shop), /account key|token/)
       assert.deepEqual(await entriesOf(shop.till), revoked)

@@ -89,6 +89,37 @@ test('an account key can revoke itself, and of two that revoke each other one do
   assert.equal(keys.filter(({ revoked_at }) => revoked_at).length, 2)
 })
 
+test('a key leaves its account a key with admin, also when all revoke themselves', async () => {
+  const { till, account: created } = await createShop()
+  const { account_id, key_id } = created
+  const operator = await till.accounts.get(account_id)
+  const first = await till.accounts.authenticate(created.account_key)
+  await till.accounts.addKey(operator, { scopes: ['read', 'catalog'] })
+  for (const refused of [
+    till.accounts.revokeKey(first, key_id),
+    till.accounts.updateKey(first, { key_id, scopes: ['read'] }),
+  ]) {
+    const { code, details } = await failureOf(refused)
+    assert.deepEqual([code, details[0]?.field], ['invalid_request', 'key_id'])
+    assert.equal(details[0]?.code, 'last_admin')
+  }
+  await till.accounts.updateKey(first, { key_id, name: 'Renamed', scopes: ['admin', 'read'] })
+
+  const { account_key, key_id: second_id } = await till.accounts.addKey(operator)
+  const second = await till.accounts.authenticate(account_key)
+  const settled = await Promise.allSettled([
+    till.accounts.revokeKey(first, key_id),
+    till.accounts.revokeKey(second, second_id),
+  ])
+  assert.deepEqual(pluck(settled, 'status').toSorted(), ['fulfilled', 'rejected'])
+
+  for (const each of [key_id, second_id]) {
+    await till.accounts.revokeKey(operator, each).catch(() => {})
+  }
+  const keys = await till.accounts.listKeys(operator)
+  assert.equal(keys.filter(({ revoked_at }) => !revoked_at).length, 1, 'the operator may')
+})
+
 describe('a replaced public key', () => {
   const opens = async (till: Till, public_key: string) =>
     till.sessions.accessToken(public_key).then(

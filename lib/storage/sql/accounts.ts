@@ -1,4 +1,6 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
+import { invalidField } from '../../domain/fields.ts'
+import type { TillError } from '../../errors.ts'
 import { lockAuthority, lockOf, lockRows, verifyAuthority } from './authority.ts'
 import { optional, pick, type Row, table, text } from './columns.ts'
 import type { Sql } from './dialect.ts'
@@ -64,7 +66,7 @@ export function accountMethods(sql: Sql) {
       }, key),
     /**
      * Revokes, renames or limits a key. Resolves to the changed key; to undefined if the account has
-     * no such key or it is revoked.
+     * no such key or it is revoked. Throws if a key of the account would leave none with `admin`.
      */
     updateAccountKey: (
       account_id: string,
@@ -83,6 +85,12 @@ export function accountMethods(sql: Sql) {
           const current = yield* findRecord(LISTED_KEYS.read, FIND_VALID_KEY, account_id, key_id)
           if (!current) return undefined
           const changed = { ...current, ...change }
+          // The operator may: it can always add a key.
+          if (options.authority && isAdmin(current) && !isAdmin(changed)) {
+            yield* lockRows(sql, LOCK_ACCOUNT, account_id) // concurrent calls count each other's key
+            const others = yield* all(FIND_OTHER_KEYS, account_id, key_id)
+            if (!others.some((row) => isAdmin(ACCOUNT_KEYS.read(row)))) throw lastAdmin()
+          }
           yield* run(UPDATE_KEY, ...ACCOUNT_KEYS.values(changed), key_id)
           yield* recordWrite(sql, options)
           return changed
@@ -120,9 +128,21 @@ const FIND_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN (?, ?) ORDER BY ke
 const FIND_VALID_KEY = `
   SELECT ${KEY_LIST} FROM account_keys
   WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`
+const FIND_OTHER_KEYS = `
+  SELECT ${ACCOUNT_KEYS.list} FROM account_keys
+  WHERE account_id = ? AND key_id <> ? AND revoked_at IS NULL`
 const UPDATE_KEY = ACCOUNT_KEYS.updateWhere('key_id = ?')
 
 const KEY_OF_ACCOUNT = pick(ACCOUNT_KEYS, 'key_id', 'scopes')
+
+function isAdmin({ scopes, revoked_at }: AccountKey): boolean {
+  return revoked_at === undefined && (scopes?.includes('admin') ?? true)
+}
+
+function lastAdmin(): TillError {
+  const message = 'is the last key of the account with the scope admin: add another first'
+  return invalidField('key_id', 'last_admin', message)
+}
 
 function keyedAccount(row: Row): KeyedAccount {
   return KEY_OF_ACCOUNT.readInto(ACCOUNTS.read(row), row)
