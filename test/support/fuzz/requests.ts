@@ -232,6 +232,8 @@ function edited(seed: fc.Arbitrary<FuzzRequest>, names: World['names']): fc.Arbi
     })
 }
 
+const REFUSED = [400, 401, 404, 405, 413, 415, 431]
+
 /** Requests that HTTP forbids or barely allows. */
 function malformed(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
   const changes: readonly (Partial<FuzzRequest> | Header)[] = [
@@ -245,6 +247,7 @@ function malformed(seed: fc.Arbitrary<FuzzRequest>): fc.Arbitrary<FuzzRequest> {
     ...request,
     ...(Array.isArray(change) ? { headers: [...request.headers, change as Header] } : change),
     operation: undefined,
-    allowed: [400, 401, 404, 405, 413, 415, 431],
+    // The path of `http://` is `/`, the index of the server.
+    allowed: [...('target' in change && change.target === 'http://' ? [200] : []), ...REFUSED],
   }))
 }
