@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
+import { soakOnly } from '../support/soak.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { newPath } from '../support/storage/places.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
@@ -46,4 +47,27 @@ test('messages quote at most 64 characters of a file', async () => {
   const request = { store_id: 'main', file: fileOf(good) }
   const { ignored_columns } = await till.purchases.import(account, request)
   assert.deepEqual(ignored_columns, [`${'😀'.repeat(31)}…`])
+})
+
+test('an import of more users than are sorted together finds each of them', {
+  skip: soakOnly,
+}, async () => {
+  const { till, account } = await createShop()
+  const count = 300_000
+  const userOf = (i: number) => `user_${(i * 7_919) % count}`
+  const lines = Array.from({ length: count }, (_, i) => `T-${i},gold,1700000000,${userOf(i)}\n`)
+  const file = fileOf(`transaction_id,sku,purchased_at,user_id\n${lines.join('')}`)
+  await till.purchases.import(account, { store_id: 'main', file })
+
+  assert.deepEqual(await till.operator.check(), [])
+  for (const i of [0, 249_999, 250_000, count - 1]) {
+    const { purchases } = await till.purchases.list(account, {
+      store_id: 'main',
+      user_id: userOf(i),
+    })
+    assert.deepEqual(
+      purchases.map(({ transaction_id }) => transaction_id),
+      [`T-${i}`],
+    )
+  }
 })

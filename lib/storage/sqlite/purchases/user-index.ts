@@ -6,30 +6,53 @@ import { userKey } from '../user-key.ts'
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
 // therefore cheaper. A full one takes 16 MiB of memory.
 const BLOCK_ROWS = 1_000_000
+/** Sorting so many entries takes 18 ms. Sorting a million at once would block for 80 ms. */
+const SORTED_TOGETHER = 250_000
 const ROWS_A_STATEMENT = 64
 const ENTRIES_A_SLICE = 1_024
 
 /** A double holds 53 bits exactly: 31 of the user's key, then 22 for the place of the entry. */
 const PLACES = 2 ** 22
 
+/** The place of the next entry of a sorted part of the block, and the end of the part. */
+interface Part {
+  next: number
+  readonly end: number
+}
+
 /** Collects the users of purchases, and writes them into the index in sorted blocks. */
 export function createUserBlock(db: Connection, store: number) {
   let keys = new Float64Array(2_000)
   let purchases = keys.slice()
   let size = 0
+  let sorted = 0
   let written = 0
+  let parts: Part[] = []
   let verified: number | undefined
-  let isSorted = false
 
-  const write = (end: number) => {
+  const sortPart = () => {
+    const part = { next: sorted, end: Math.min(sorted + SORTED_TOGETHER, size) }
+    keys.subarray(part.next, part.end).sort()
+    parts.push(part)
+    sorted = part.end
+  }
+  const takeLeast = (): number => {
+    const keyOf = ({ next }: Part) => keys[next] as number
+    const least = parts.reduce((one, other) => (keyOf(other) < keyOf(one) ? other : one))
+    const key = keyOf(least)
+    if (++least.next === least.end) parts = parts.filter((part) => part !== least)
+    return key
+  }
+  const write = (rows: number) => {
     const values: number[] = []
-    for (const key of keys.subarray(written, end)) {
+    for (let i = 0; i < rows; i++) {
+      const key = takeLeast()
       const user = Math.floor(key / PLACES)
       values.push(user, purchases[key - user * PLACES] as number)
     }
-    if (verified === undefined) db.run(insertionOf(end - written), ...values)
-    else db.run(verifiedInsertionOf(end - written), ...values, verified)
-    written = end
+    if (verified === undefined) db.run(insertionOf(rows), ...values)
+    else db.run(verifiedInsertionOf(rows), ...values, verified)
+    written += rows
   }
 
   return {
@@ -39,7 +62,7 @@ export function createUserBlock(db: Connection, store: number) {
     },
     /** Whether the block must be written before further rows. Stays true until all is written. */
     get isFull() {
-      return size >= BLOCK_ROWS || isSorted
+      return size >= BLOCK_ROWS || sorted > 0
     },
     /** Adds the users of rows whose purchases are numbered from `first`. */
     addRows(rows: readonly Entry[], first: number) {
@@ -59,14 +82,12 @@ export function createUserBlock(db: Connection, store: number) {
     },
     /** Sorts or writes the next entries. Call it in a transaction. */
     writeSlice() {
-      if (!isSorted) keys.subarray(0, size).sort() // takes 80 ms for a million
-      isSorted = true
+      if (sorted < size) return sortPart()
       const end = Math.min(written + ENTRIES_A_SLICE, size)
-      while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
+      while (written < end) write(Math.min(ROWS_A_STATEMENT, end - written))
       if (written < size) return
-      size = written = 0
+      size = sorted = written = 0
       verified = undefined
-      isSorted = false
     },
   }
 }
