@@ -41,7 +41,7 @@ function send(path, headers = {}, body = undefined) {
   const type = body && { 'content-type': 'application/json' }
   const method = body ? 'POST' : 'GET'
   return new Promise((resolve, reject) => {
-    const all = { ...headers, ...type }
+    const all = { ...headers, ...type, 'x-victim': 'yes' }
     const outgoing = request(new URL(path, url), { agent, method, headers: all })
     outgoing.on('error', reject)
     outgoing.on('response', (response) => {
