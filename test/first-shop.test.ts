@@ -8,7 +8,10 @@ import { type TestContext, test } from 'node:test'
 import { blocksOf, builtClone, missing, openShell, type SHELLS } from './support/pages.ts'
 
 const page = readFileSync('docs/first-shop.md', 'utf8')
-const [build = '', setUp = '', keys = '', serve = '', start = '', ...steps] = blocksOf(page, 'sh')
+const [build = '', folder = '', setUp = '', keys = '', serve = '', start = '', ...steps] = blocksOf(
+  page,
+  'sh',
+)
 const [server = '', overHttp = '', embedded = ''] = blocksOf(page, 'js')
 
 /** Starts a command of the page, and resolves when it has printed this many ports. */
@@ -28,9 +31,11 @@ async function listening(t: TestContext, command: string, cwd: string, count: nu
 }
 
 async function followPage(t: TestContext, program: keyof typeof SHELLS, isEmbedded: boolean) {
-  const cwd = builtClone(t)
-  const paste = openShell(t, program, cwd)
+  const clone = builtClone(t)
+  const paste = openShell(t, program, clone)
   const onAnyPort = (text: string) => text.replace('listen(4000', 'listen(0').replace('8080', '0')
+  await paste(folder)
+  const cwd = join(clone, 'my-shop')
   await paste(setUp)
   await paste(keys)
   writeFileSync(join(cwd, 'server.mjs'), onAnyPort(server))
@@ -40,7 +45,7 @@ async function followPage(t: TestContext, program: keyof typeof SHELLS, isEmbedd
   else {
     const till = await listening(
       t,
-      onAnyPort(serve).replace('npx tillkit', 'node dist/cli/main.js'),
+      onAnyPort(serve).replace('npx tillkit', 'node ../dist/cli/main.js'),
       cwd,
       1,
     )

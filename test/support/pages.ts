@@ -65,7 +65,7 @@ export function openShell(t: Pick<TestContext, 'after'>, name: keyof typeof SHEL
   return async (script: string): Promise<string> => {
     Object.assign(output, { stdout: '', stderr: '' })
     // npx takes a second.
-    const faster = script.replaceAll('npx tillkit ', 'node dist/cli/main.js ')
+    const faster = script.replaceAll('npx tillkit ', `node '${resolve('dist/cli/main.js')}' `)
     child.stdin.write(`${faster}\necho ${END}\n`)
     while (!output.stdout.includes(`${END}\n`)) {
       const hasEnded = await Promise.race([once(child.stdout, 'data').then(() => false), closed])
