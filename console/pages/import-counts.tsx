@@ -1,9 +1,14 @@
 import type { ImportResult } from '../../client/manage.ts'
 import { formatPassedOver, formatRepeated, formatUnequal } from '../../lib/domain/import-texts.ts'
+import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import { formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
+
+function titleOf({ layout }: ImportResult): string {
+  return PRESET_TITLES[layout as PresetName] ?? layout
+}
 
 /** The counts and totals of a file. */
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
@@ -11,10 +16,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { repeated, repeated_lines, others = 0 } = result
   return (
     <>
-      <Facts
-        of={result}
-        fields={[['Format', ({ layout }) => layout], 'rows', 'added', 'skipped', 'updated']}
-      />
+      <Facts of={result} fields={[['Format', titleOf], 'rows', 'added', 'skipped', 'updated']} />
       {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
       {repeated > 0 && <Notice tone="warning" title={formatRepeated(repeated, repeated_lines)} />}
       {unequal.length > 0 && (

@@ -235,11 +235,11 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
       <>
         <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
           <p>Nothing is stored yet.</p>
+          <button type="button" class="primary" onClick={() => run(file, 'import')}>
+            Import {formatCount(checked.rows)} rows into {store_id}
+          </button>
         </Notice>
         <ImportCounts result={checked} />
-        <button type="button" class="primary" onClick={() => run(file, 'import')}>
-          Import {formatCount(checked.rows)} rows into {store_id}
-        </button>
       </>
     )
   }

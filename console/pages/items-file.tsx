@@ -75,8 +75,8 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
                 rows={changes.slice(0, SHOWN)}
                 columns={[
                   ['Item', ({ name }) => <code>{name}</code>],
-                  ['Change', (change) => actionOf(change, store), 'end'],
                   ['Values', (change) => describe(change, currency)],
+                  ['Change', (change) => actionOf(change, store), 'end'],
                 ]}
               />
             )}
