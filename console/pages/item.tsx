@@ -9,7 +9,7 @@ import { Edit } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Await, Loading } from '../parts/notice.tsx'
-import { Badge, Facts, Page, Section } from '../parts/page.tsx'
+import { Facts, More, Page, Section } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -54,8 +54,18 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
   return (
     <Page
       title={item?.display_name ?? 'Item'}
-      lead={<a href={linkTo('items')}>All items</a>}
-      actions={item && <ArchiveButton item={item} />}
+      parent={['Items', linkTo('items')]}
+      badge={item && (item.archived_at ? 'archived' : 'for sale')}
+      actions={
+        item &&
+        (item.archived_at ? (
+          <ArchiveButton item={item} />
+        ) : (
+          <More>
+            <ArchiveButton item={item} />
+          </More>
+        ))
+      }
     >
       <Await loaded={loaded}>
         {(item) => (
@@ -67,7 +77,6 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
                   ['SKU', ({ name }) => <Copyable label="SKU" text={name} />],
                   'id',
                   'type',
-                  ['State', ({ archived_at: at }) => <Badge text={at ? 'archived' : 'for sale'} />],
                   'created_at',
                   'version',
                 ]}

@@ -69,7 +69,9 @@ export function Chart({ label, columns, isRunning, currency }: ChartProps) {
               style={{ height: `${(100 * Number(revenue)) / top}%` }}
             />
             {index % step === 0 && index <= last - step / 2 && (
-              <span class="tick">{formatPeriod(period)}</span>
+              <span class={(index / step) % 2 ? 'tick wide-only' : 'tick'}>
+                {formatPeriod(period)}
+              </span>
             )}
           </div>
         ))}

@@ -151,12 +151,12 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
   })
 
   await t.test('an item is archived after a question, found again and restored', async () => {
-    await press('Archive')
+    await pressMore('Archive')
     const dialog = page.getByRole('dialog', { name: 'Archive 100 Gold?' })
     await dialog.getByText(/Clients no longer list gold/).waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    await press('Archive')
+    await pressMore('Archive')
     await use(dialog.getByRole('button', { name: 'Archive' }))
     await page.getByText('archived', { exact: true }).waitFor()
     await goTo(page, '#/items', 'Items')

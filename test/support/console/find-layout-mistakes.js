@@ -64,6 +64,11 @@ globalThis.findMistakes = () => {
       if (lines.size > 1) report('broken', word)
     }
   }
+  const ticks = [...document.querySelectorAll('.tick')].filter((tick) => tick.checkVisibility())
+  for (const [i, tick] of ticks.entries()) {
+    const next = ticks[i + 1]?.getBoundingClientRect().left ?? innerWidth
+    if (tick.getBoundingClientRect().right > next) report('overlapping', tick.textContent)
+  }
   for (const badge of document.querySelectorAll('.badge')) {
     if (!badge.checkVisibility()) continue
     const rect = badge.getBoundingClientRect()
