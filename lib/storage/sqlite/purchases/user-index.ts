@@ -6,8 +6,8 @@ import { userKey } from '../user-key.ts'
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
 // therefore cheaper. A full one takes 16 MiB of memory.
 const BLOCK_ROWS = 1_000_000
-/** Sorting so many entries takes 18 ms. Sorting a million at once would block for 80 ms. */
-const SORTED_TOGETHER = 250_000
+/** Sorting so many entries takes 10 ms. Sorting a million at once would block for 80 ms. */
+const SORTED_TOGETHER = 125_000
 const ROWS_A_STATEMENT = 64
 const ENTRIES_A_SLICE = 1_024
 
