@@ -70,9 +70,15 @@ export interface Operator {
   requireMasterKey(): Promise<void>
   /** Lists the secrets that are stored unencrypted. Checks as many as `assertSecretsOpen`. */
   listUnsealedSecrets(): Promise<StoredSecret[]>
-  /** Checks the whole storage. Resolves to a list with one sentence for each problem. */
+  /**
+   * Checks the whole storage. Resolves to a list with one sentence for each problem. On SQLite,
+   * blocks the event loop: 4 s for a million purchases. Beside a server, run `tillkit check`.
+   */
   check(): Promise<string[]>
-  /** Writes a consistent copy of a SQLite file, even while it is in use. */
+  /**
+   * Writes a consistent copy of a SQLite file, even while it is in use. Blocks the event loop: 0.3 s
+   * of CPU time for a million purchases. Beside a server, run `tillkit backup`.
+   */
   backup(path: string): Promise<void>
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
