@@ -218,7 +218,8 @@ function layoutOf(found: Explanation, values: Values): object {
     const named = [...columnsOf(field), ...(ends[field as keyof typeof ends] ?? [])]
     return [field, named.length > 1 ? named : named[0]]
   })
-  const keys = KEYS.filter(({ kind }) => kind !== 'check').map(({ name }) => name)
+  const isUsed = (of: string) => !of || columnsOf(of).length > 0
+  const keys = KEYS.filter(({ kind, of = '' }) => kind !== 'check' && isUsed(of))
   const words = wordsOf(found, values).map((word) => [word, values[wordKey(word)]] as const)
   const statuses = words.filter(([, status]) => status)
   const [status = '-'] = columnsOf('status')
@@ -226,9 +227,8 @@ function layoutOf(found: Explanation, values: Values): object {
   const { [proposed?.status ?? '']: _, ...skipped } = skip
   return {
     columns: Object.fromEntries(columns),
-    ...Object.fromEntries(
-      ['date_format', ...keys].map((name) => [name, values[name] || undefined]),
-    ),
+    date_format: values.date_format || undefined,
+    ...Object.fromEntries(keys.map(({ name }) => [name, values[name] || undefined])),
     number_repeats: values.number_repeats === 'true',
     ...(statuses.length > 0 && { statuses: Object.fromEntries(statuses) }),
     skip: {

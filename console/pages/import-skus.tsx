@@ -55,7 +55,10 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
         return (
           <>
             <Notice tone="warning" title="The file has SKUs that no item has">
-              <p>Choose an item for each of them, or leave it out. Nothing is stored yet.</p>
+              <p>
+                Items that fit by SKU or title are chosen: look at them, and choose the others or
+                leave them out. Nothing is stored yet.
+              </p>
             </Notice>
             <Table
               label="Unknown SKUs"
