@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ImportFile, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
@@ -102,7 +102,8 @@ export function Import({ store }: { readonly store: Store }) {
     if (file && (layout || !isChosen)) send.run(file, 'check')
   }, [file, settings, layout, map])
   const isImporting = send.isRunning && progress.step === 'import'
-  useEffect(() => setUnsaved(document.body, isImporting), [isImporting])
+  // A layout effect, because a person may leave as soon as the result is shown.
+  useLayoutEffect(() => setUnsaved(document.body, isImporting), [isImporting])
   const changeMap = (map: string) => {
     remembered.write(store_id, map)
     setMap(map)
