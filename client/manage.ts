@@ -174,7 +174,7 @@ function createCall({ query, body, etag, isLong, repeat, http }: Operation, send
 
 /**
  * Fills the path parameters from an id or the fields of an input, percent-encoded. Returns the other
- * fields too. Throws a TypeError for `.` and `..`: a URL can not have them as a part of its path,
+ * fields too. Throws a TypeError for `.` and `..`: a URL cannot have them as a part of its path,
  * even encoded.
  */
 function fill(http: string, input: Fields | string) {
@@ -183,7 +183,7 @@ function fill(http: string, input: Fields | string) {
   const path = template.replaceAll(/:(\w+)/g, (_, name) => {
     const value = typeof input === 'string' ? input : String(fields[name])
     if (/^\.\.?$/.test(value)) {
-      throw new TypeError(`The id ${value} can not be part of a URL: use the CLI`)
+      throw new TypeError(`The id ${value} cannot be part of a URL: use the CLI`)
     }
     delete fields[name]
     return encodeURIComponent(value)

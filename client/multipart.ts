@@ -18,7 +18,7 @@ export function streamForm(form: Form<() => Chunks>, total: number | undefined):
       try {
         yield* encode(form, boundary, total)
       } catch (cause) {
-        failure = new TillError('unreadable_file', 'The file can not be read', { cause })
+        failure = new TillError('unreadable_file', 'The file cannot be read', { cause })
         throw failure
       }
     }

@@ -22,7 +22,7 @@ const codes = {
     kind: 'invalid',
     title: 'The purchase file has mistakes; nothing was imported',
   },
-  undo_refused: { kind: 'invalid', title: 'The import can not be undone' },
+  undo_refused: { kind: 'invalid', title: 'The import cannot be undone' },
   account_key_required: { kind: 'unauthenticated', title: 'A valid account key is required' },
   token_required: { kind: 'unauthenticated', title: 'A valid bearer token is required' },
   insufficient_scope: {
@@ -43,7 +43,7 @@ const codes = {
     kind: 'unavailable',
     title: 'The master key does not open the stored secrets',
   },
-  storage_unavailable: { kind: 'unavailable', title: 'The storage can not be used' },
+  storage_unavailable: { kind: 'unavailable', title: 'The storage cannot be used' },
 } as const satisfies Record<string, { kind: ErrorKind; title: string }>
 
 export type ErrorCode = keyof typeof codes

@@ -32,7 +32,7 @@ export const userCommands = [
       const { project, delete: deletes } = options
       if (!options.yes) {
         const question = 'Type the id of the user to erase'
-        await confirm(io, 'An erasure can not be undone', question, operand)
+        await confirm(io, 'An erasure cannot be undone', question, operand)
       }
       const line = createStatusLine(io.stderr)
       const user = { project_id: project, user_id: operand, delete: deletes }

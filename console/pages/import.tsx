@@ -217,7 +217,7 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
   if (done) {
     return (
       <>
-        <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
+        <Notice tone="good" title={`Imported ${formatCount(done.added, 'new purchase')}`}>
           <p>
             The import is <code>{done.import_id}</code>. It can be undone below.
           </p>
@@ -234,10 +234,10 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
   if (step === 'check' && checked) {
     return (
       <>
-        <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
+        <Notice tone="good" title={`No mistake in ${formatCount(checked.rows, 'row')}`}>
           <p>Nothing is stored yet.</p>
           <button type="button" class="primary" onClick={() => run(file, 'import')}>
-            Import {formatCount(checked.rows)} rows into {store_id}
+            Import {formatCount(checked.rows, 'row')} into {store_id}
           </button>
         </Notice>
         <ImportCounts result={checked} />

@@ -137,7 +137,18 @@ async function loadPurchase(
   const added = isRecorded(import_id) ? [] : [await client.imports.get(import_id, options)]
   const steps: readonly Step[] = [
     { at: purchased_at, text: is_grant ? 'Granted' : 'Bought' },
-    ...added.map((each) => ({ at: each.created_at, text: <>Imported {fileOf(each)}</> })),
+    ...added.map((each) => {
+      const first = changes[0]?.before ?? purchase.status
+      const as = first !== 'purchased' && <Badge text={first} />
+      return {
+        at: each.created_at,
+        text: (
+          <>
+            Imported {as} {fileOf(each)}
+          </>
+        ),
+      }
+    }),
     ...changes.map(({ created_at: at, after, ...each }) => {
       const text = (
         <>

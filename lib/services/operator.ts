@@ -186,7 +186,7 @@ export function createOperator(context: Context): Operator {
   /** Throws without a master key: every encrypted secret would count as unreadable. */
   const assertMasterKey = () => {
     if (sealer.isOn) return
-    throw new TypeError('what no master key opens can not be told without one: see masterKeys')
+    throw new TypeError('what no master key opens cannot be told without one: see masterKeys')
   }
 
   const operator: Operator = {

@@ -106,9 +106,9 @@ test('after a lost answer, only what is safe is sent again', async (t) => {
   assert.ok(requests[0]?.key)
 })
 
-test('wrong options and ids that a URL can not have are a TypeError', async (t) => {
+test('wrong options and ids that a URL cannot have are a TypeError', async (t) => {
   const { requests, manage } = await serve(t)
-  assert.throws(() => manage.items.get('..'), /The id \.\. can not be part of a URL/)
+  assert.throws(() => manage.items.get('..'), /The id \.\. cannot be part of a URL/)
   assert.throws(() => manage.items.get('itm_1', { singal: 1 } as object), /no option singal/)
   assert.throws(() => manage.items.get('a', { idempotencyKey: 'b' } as object), /no option/)
   assert.throws(() => manage.items.get('a', null as never), /options must be an object/)

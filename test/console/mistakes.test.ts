@@ -90,13 +90,13 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await goTo(page, '#/import?store=b-jpy', 'Import purchases')
     await chooseFile('sales.csv')
     const stored = createSignal()
-    await page.getByRole('button', { name: 'Import 1 rows into b-jpy' }).waitFor()
+    await page.getByRole('button', { name: 'Import 1 row into b-jpy' }).waitFor()
     await page.route('**/imports', async (route) => {
       if (route.request().method() !== 'POST') return route.continue()
       await route.fetch()
       stored.give()
     })
-    await press('Import 1 rows into b-jpy')
+    await press('Import 1 row into b-jpy')
     await stored.given
     let questions = 0
     const answer = (dialog: Dialog) => {
@@ -118,19 +118,19 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await goTo(page, '#/items?store=b-jpy', 'Items')
     await goTo(page, '#/import?store=b-jpy', 'Import purchases')
     await chooseFile('other.csv')
-    await page.getByRole('button', { name: 'Import 1 rows into b-jpy' }).waitFor()
+    await page.getByRole('button', { name: 'Import 1 row into b-jpy' }).waitFor()
     await page.route('**/imports', async (route) => {
       if (route.request().method() !== 'POST') return route.continue()
       const response = await route.fetch()
       const json = await response.json()
       await route.fulfill({ response, json: { ...json, rows: json.rows + 1 } })
     })
-    await press('Import 1 rows into b-jpy')
+    await press('Import 1 row into b-jpy')
     await page.getByText('These are not the rows that were checked').waitFor()
     await page.unroute('**/imports')
   })
 
-  await t.test('a list that can not be loaded again closes no dialog', async () => {
+  await t.test('a list that cannot be loaded again closes no dialog', async () => {
     const row = page.getByRole('row', { name: /other\.csv/ })
     await row.getByRole('button', { name: 'Undo' }).click()
     await page.route('**/imports?*', (route) => route.abort())

@@ -222,8 +222,8 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     for (const [preset, lines] of Object.entries(VENDOR_FILES)) {
       await page.getByLabel('Format').selectOption({ label: PRESET_TITLES[preset as PresetName] })
       await choose(page, `${preset}.csv`, lines.join('\n'))
-      await press('Import 1 rows into main')
-      await page.getByText('Imported 1 new purchases').waitFor()
+      await press('Import 1 row into main')
+      await page.getByText('Imported 1 new purchase').waitFor()
       const { imports } = await till.imports.list(account, { store_id: 'main' })
       assert.equal(imports.at(-1)?.layout, preset)
       await press('Choose another file')
@@ -281,7 +281,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     const refunds = 'transaction_id,status\nO-1,refunded\nO-9,refunded\n'
     await choose(page, 'refunds.csv', refunds)
     await page.getByText('1 row passed over: 1 without a stored purchase').waitFor()
-    await press('Import 1 rows into main')
+    await press('Import 1 row into main')
     await page.getByText('Imported 0 new purchases').waitFor()
     await goTo(page, '#/overview', 'Overview')
     await page.keyboard.press('/')
@@ -313,7 +313,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     const file = `${HEADER}D-1,gold,2026-01-31T12:00:00Z,ann,499,USD\n`
     await drop(page, file)
     await page.getByText('dropped.csv').waitFor()
-    await page.getByText('No mistake in 1 rows').waitFor()
+    await page.getByText('No mistake in 1 row').waitFor()
   })
 
   await t.test('a report has the rows after a line of 65 MB', async (t) => {

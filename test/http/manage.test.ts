@@ -223,7 +223,7 @@ test('an import that is refused names up to 1,000 mistakes, and stores nothing',
   const reply = await asOwn('POST /manage/v1/stores/main/imports', { body: importForm(csv) })
   const { errors = [], detail } = assertProblem(reply, 400, 'invalid_purchases')
   assert.equal(errors.length, 1_000)
-  assert.match(detail, /^1500 mistakes/)
+  assert.match(detail, /^1,500 mistakes/)
   assert.deepEqual([errors[0]?.line, errors[999]?.line], [2, 1_001])
   const { imports } = (await asOwn('GET /manage/v1/stores/main/imports')).json<{ imports: [] }>()
   assert.equal(imports.length, 1)

@@ -137,7 +137,7 @@ describe('a file is refused', () => {
       .map((line) => `${line} ${line % 2 === 0 ? 'sku unknown_sku' : 'purchased_at invalid'}`)
     assert.deepEqual(error.details.map(shortOf), expected)
     assert.equal(error.total, 5400)
-    assert.equal(error.message, '5400 mistakes in the file, the first 100 are listed')
+    assert.equal(error.message, '5,400 mistakes in the file, the first 100 are listed')
 
     assert.deepEqual(await shop.all(), [])
   })

@@ -32,8 +32,9 @@ export function createMistakes(onMistake: OnMistake, most = MAX_DETAILS) {
     assertNone(hint?: string) {
       if (total === 0) return
       cut()
-      const shown = total > most ? `, the first ${most} are listed` : ''
-      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint ? `; ${hint}` : ''}${shown}`
+      const shown = total > most ? `, the first ${most.toLocaleString('en')} are listed` : ''
+      const count = total.toLocaleString('en')
+      const message = `${count} ${total === 1 ? 'mistake' : 'mistakes'} in the file${hint ? `; ${hint}` : ''}${shown}`
       throw new TillError('invalid_purchases', message, first, { total, most })
     },
   }

@@ -64,7 +64,7 @@ const MESSAGES: { readonly [code: string]: string } = {
   '53100': 'The disk of the database is full',
   '55P03': 'Another transaction held a lock for too long',
 }
-const UNAVAILABLE_NOW = 'The database can not be used right now'
+const UNAVAILABLE_NOW = 'The database cannot be used right now'
 
 /** Turns an error about the server or the connection into `storage_unavailable`. */
 export function translatePostgresError(error: unknown): unknown {

@@ -43,6 +43,6 @@ async function versionOf(on: Connection): Promise<number> {
 async function assertEncoding(on: Connection): Promise<void> {
   const row = await on.find("SELECT current_setting('server_encoding') AS encoding")
   if (row?.encoding === 'UTF8') return
-  const reason = `its encoding is ${row?.encoding}, which can not keep all text`
+  const reason = `its encoding is ${row?.encoding}, which cannot keep all text`
   throw new TillError('storage_unavailable', `${reason}: create it with ENCODING 'UTF8'`)
 }

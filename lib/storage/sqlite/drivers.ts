@@ -98,7 +98,7 @@ export function translateSqliteError(error: unknown): unknown {
   if (!result || !Object.values(UNAVAILABLE).includes(result)) return error
   if (result === 'FULL') return diskFullError(error)
   // The driver's message may name files, so only the log gets it.
-  const fault = new TillError('storage_unavailable', 'The database can not be used right now')
+  const fault = new TillError('storage_unavailable', 'The database cannot be used right now')
   return Object.assign(fault, { cause: error })
 }
 
