@@ -4,7 +4,7 @@ import { useItemNames, useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, More, Page, Section, Time } from '../parts/page.tsx'
+import { Badge, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx'
 import { linkTo } from '../place.ts'
 import { client } from '../session.ts'
 import { playerOf } from './purchases.tsx'
@@ -176,7 +176,7 @@ function isRecorded(import_id: string): boolean {
 function fileOf({ import_id, file_name }: { import_id: string; file_name?: string | undefined }) {
   return (
     <>
-      from <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
+      from <Text text={file_name || import_id} href={linkTo('purchases', '', { import_id })} />
     </>
   )
 }
