@@ -294,6 +294,8 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.getByRole('listitem').getByText('Imported from orders.csv').waitFor()
     await page.getByRole('listitem').getByText('refunded from refunds.csv').waitFor()
     await use(page.getByRole('main').getByRole('link', { name: 'Purchases' }))
+    await page.getByRole('heading', { level: 1, name: 'Purchases', exact: true }).waitFor()
+    await row(page, 'Purchases', /O-1/).waitFor()
     await page.getByLabel('Status').selectOption('Refunded')
     const status = page.locator('select[name="status"] option:checked', { hasText: 'Refunded' })
     await status.waitFor({ state: 'attached' })
