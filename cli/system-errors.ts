@@ -8,7 +8,7 @@ const REASONS: { readonly [code: string]: string } = {
   ELOOP: 'it is a symbolic link',
   ENOSPC: 'the disk is full',
   EROFS: 'the disk is read-only',
-  EADDRINUSE: 'another program uses this address',
+  EADDRINUSE: 'another program uses this address: choose another --port',
   EADDRNOTAVAIL: 'this machine has no such address',
 }
 

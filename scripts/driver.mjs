@@ -36,7 +36,7 @@ function isUsable(folder) {
 
 function compile() {
   const why = `Node ${version} has no SQLite of its own (22.13 and later have)`
-  console.error(`${why}: compiling better-sqlite3, which takes a minute or two`)
+  console.error(`${why}: compiling better-sqlite3, which takes some minutes`)
   const { status, stdout, stderr } = spawnSync('npm ci --no-audit --no-fund --loglevel=error', {
     cwd: join(root, 'scripts/driver'),
     shell: true, // npm is a script, which Windows runs only in a shell

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { serveHere, tillkit } from './support/cli.ts'
@@ -12,10 +12,12 @@ const page = readFileSync('docs/backend.md', 'utf8')
 test('the commands of docs/backend.md take a shop from nothing to a reconciliation', async (t) => {
   const folder = temporaryFolder(t)
   const [start = '', settings = '', ...steps] = blocksOf(page, 'sh')
-  const [master, create = '', serve = '', ...more] = start.trim().split('\n')
-  assert.equal(master, 'export TILLKIT_MASTER_KEY=$(openssl rand -hex 32)')
+  const [make = '', keep = '', create = '', serve = '', ...more] = start.trim().split('\n')
   assert.deepEqual(more, [])
-  const env = { TILLKIT_MASTER_KEY: 'ab'.repeat(32) }
+  const twice = `${make}\n${make}\n${keep}\necho $TILLKIT_MASTER_KEY`
+  const env = { TILLKIT_MASTER_KEY: (await shell(twice, folder, {})).trim() }
+  assert.match(env.TILLKIT_MASTER_KEY, /^[0-9a-f]{64}$/)
+  assert.equal(statSync(join(folder, 'master.key')).mode & 0o777, 0o600)
   const wordsOf = (command: string) =>
     command
       .replace('shop.db', join(folder, 'shop.db'))

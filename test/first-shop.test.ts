@@ -90,7 +90,7 @@ for (const [program, isEmbedded] of [
   test(`docs/first-shop.md leads to a shop ${way}, in ${program}`, {
     skip: missing(program),
   }, async (t) => {
-    assert.equal(build, 'npm ci && npm run build\n')
+    assert.equal(build, 'npm ci && npm run driver && npm run build\n')
     await followPage(t, program, isEmbedded)
   })
 }

@@ -194,9 +194,9 @@ test('every command of the README and of the page about commands works', async (
   await t.test('the embedding example serves, stops at Ctrl-C and starts again', async (t) => {
     assert.ok(readme.includes(`tillkit-${version}.tgz`))
     const [code = ''] = blocksUnder('Embed it', 'js')
-    writeFileSync(join(clone, 'shop.mjs'), code.replace('port: 3001', 'port: 0'))
+    writeFileSync(join(clone, 'embed.mjs'), code.replace('port: 3001', 'port: 0'))
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      const child = spawn(process.execPath, ['shop.mjs'], {
+      const child = spawn(process.execPath, ['embed.mjs'], {
         cwd: clone,
         stdio: ['ignore', 'pipe', 'inherit'],
       })

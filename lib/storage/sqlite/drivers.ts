@@ -51,7 +51,7 @@ export function openSqliteDriver(path: string, name?: SqliteDriverName): SqliteD
   }
   throw new TillError(
     'storage_unavailable',
-    `No SQLite driver: use Node 22.13 or later, or install better-sqlite3 (npm install better-sqlite3)`,
+    'No SQLite driver: use Node 22.13 or later, or install better-sqlite3 (npm install better-sqlite3, or in a clone of tillkit: npm run driver)',
   )
 }
 
