@@ -110,17 +110,16 @@ export {
 } from './domain/reconciliation.ts'
 export type { AttemptResult } from './domain/retry.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
-export {
-  DEFAULT_SCOPES,
-  type DeviceInfo,
-  type NewToken,
-  type Scope,
-  type Session,
-  type SessionRequest,
-  type TokenCheck,
-  type TokenIssuer,
-  type TokenRevocation,
-  type TokenState,
+export type {
+  DeviceInfo,
+  NewToken,
+  Scope,
+  Session,
+  SessionRequest,
+  TokenCheck,
+  TokenIssuer,
+  TokenRevocation,
+  TokenState,
 } from './domain/session.ts'
 export {
   type NewStore,

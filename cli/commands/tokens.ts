@@ -18,7 +18,7 @@ export const tokenCommands = [
         field: 'scopes',
         multiple: true,
         choices: ['items:read', 'projects:write', 'purchases:import'],
-        help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
+        help: 'items:read, projects:write or purchases:import; may be repeated (default items:read)',
       },
       lifetime: {
         value: 'SECONDS',

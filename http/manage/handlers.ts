@@ -4,7 +4,6 @@ import {
   type CallOptions,
   type CatalogPlan,
   type CatalogRequest,
-  DEFAULT_SCOPES,
   type ItemQuery,
   type KeyedAccount,
   type ListQuery,
@@ -84,11 +83,8 @@ export const handlers: Handlers = {
     const { revision: _, ...page } = await till.items.list(caller, input)
     return page
   },
-  'tokens.issue': ({ till, caller, input, options }: ManageCall<NewToken>) => {
-    // A serializer may send null: the library's default would be all scopes.
-    const scopes = input.scopes ?? DEFAULT_SCOPES
-    return till.sessions.issue(caller, { ...input, scopes }, options)
-  },
+  'tokens.issue': ({ till, caller, input, options }: ManageCall<NewToken>) =>
+    till.sessions.issue(caller, input, options),
   'tokens.check': ({ till, caller, input }: ManageCall<TokenCheck>) =>
     till.sessions.check(caller, input),
   'tokens.revokeProject': revokeTokens,

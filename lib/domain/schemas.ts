@@ -24,12 +24,7 @@ import {
   webhookChangeFields,
   webhookListFields,
 } from './query.ts'
-import {
-  revocationFields,
-  sessionFields,
-  tokenCheckFields,
-  tokenFieldsOverHttp,
-} from './session.ts'
+import { newTokenFields, revocationFields, sessionFields, tokenCheckFields } from './session.ts'
 import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'
 import { erasureFields } from './user.ts'
@@ -88,7 +83,7 @@ export function createManageSchemas() {
     KeyRotation: objectSchema(rotationFields),
     AccountKeyInput: objectSchema(newKeyFields),
     AccountKeyChange: objectSchema(keyChangeFields),
-    NewToken: objectSchema(tokenFieldsOverHttp),
+    NewToken: objectSchema(newTokenFields),
     TokenCheck: objectSchema(tokenCheckFields),
     TokenRevocation: objectSchema(revocationFields),
     ManagedStoreChange: objectSchema(storeChangeFields),

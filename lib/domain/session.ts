@@ -98,17 +98,10 @@ export const newTokenFields = {
   project_id: required(text(1, 64)),
   /** The id of the user; default: the id of the project, for a token without a user. */
   user_id: optional(userId),
-  /** The permissions of the token. Default: all scopes. */
-  scopes: optional(someScopes),
+  /** The permissions of the token. Default: only `items:read`, the least that a client needs. */
+  scopes: optional(someScopes, (): readonly Scope[] => ['items:read']),
   /** The lifetime: one minute to one day. Default: the till's `tokenLifetime`. */
   ttl_seconds: optional(note('Default: the lifetime of all tokens.', wholeNumber(60, 86_400))),
-}
-
-/** Over HTTP, the default is the least that a client needs. */
-export const DEFAULT_SCOPES: readonly Scope[] = ['items:read']
-export const tokenFieldsOverHttp = {
-  ...newTokenFields,
-  scopes: optional(someScopes, () => DEFAULT_SCOPES),
 }
 
 /** The input of an account that issues a token. */

@@ -190,7 +190,7 @@ export function createSessions(context: Context): Sessions {
       const {
         project_id,
         user_id = project_id,
-        scopes = SCOPES,
+        scopes,
         ttl_seconds: ttl,
       } = parseObject(input, newTokenFields)
       const given = scopes.filter((scope) => scope !== 'items:read')

@@ -153,7 +153,7 @@ test('tokens from a public key share a limit of changes of their project, and no
   const { till, send, account, account_key, project_id, public_key } = shop
   const tokenOf = async (key: string, user_id: string) =>
     (await till.sessions.token(key, { user_id })).token
-  const issued = await till.sessions.issue(account, { project_id, user_id: 'a' })
+  const issued = await till.sessions.issue(account, { project_id, scopes: ['projects:write'] })
   const input = { account_id: account.account_id, name: 'B', bundle_id: 'a.b', platform: 'web' }
   const second = await till.projects.create(account, input)
   const change = async (token: string, id = project_id) =>

@@ -302,7 +302,8 @@ test('a session whose token the account did not issue fills nothing, and one tha
     fields.map((field) => ({ field, stored: 'missing', rows: 1 })),
   )
   assert.deepEqual(await shop.purchase(), EMPTY)
-  const issued = await till.sessions.issue(account, { project_id, user_id: 'ann' })
+  const input = { project_id, user_id: 'ann', scopes: ['purchases:import'] as const }
+  const issued = await till.sessions.issue(account, input)
   const ann = await till.sessions.authenticate(issued.token)
   assert.equal((await shop.import([FULL], {}, ann)).updated, 1)
   assert.deepEqual(await shop.owned(), [1])

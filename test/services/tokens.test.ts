@@ -10,7 +10,7 @@ import { createClock, createShop, failureOf, fileOf, NOW, type Shop } from '../s
 const SECONDS = Math.floor(NOW / 1000)
 const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
-const ALL = ['items:read', 'projects:write', 'purchases:import']
+const ALL: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
 const insufficient = { code: 'insufficient_scope', kind: 'unauthenticated' }
 
 testOnce('in lockdown, tokens from a public key read items, and nothing more', async () => {
@@ -37,19 +37,30 @@ testOnce('in lockdown, tokens from a public key read items, and nothing more', a
   await assert.rejects(unknown, { code: 'token_required' })
 
   // It does not restrict the tokens that an account issues.
-  const issue = (scopes?: Scope[]) => till.sessions.issue(account, { project_id, scopes })
-  const [all, one] = [await issue(), await issue(['purchases:import'])]
+  const issue = (scopes: readonly Scope[]) => till.sessions.issue(account, { project_id, scopes })
+  const [all, one] = [await issue(ALL), await issue(['purchases:import'])]
   assert.deepEqual((await till.sessions.authenticate(all.token)).scopes, ALL)
   await till.sessions.authenticate(one.token, 'purchases:import')
   await assert.rejects(till.sessions.authenticate(one.token, 'items:read'), insufficient)
 })
 
 describe('a token that an account issues', () => {
+  testOnce('without scopes cannot grant its user items by an import', async () => {
+    const { till, account, project_id } = await createShop({ lockdown: true })
+    const { token } = await till.sessions.issue(account, { project_id, ...USER })
+    const session = await till.sessions.authenticate(token)
+
+    const granted = till.purchases.import(session, { store_id: 'main', file: fileOf('') })
+
+    await assert.rejects(granted, { code: 'insufficient_scope' })
+    assert.deepEqual(session.scopes, ['items:read'])
+  })
+
   testOnce('is recognised as such, unlike any token from a public key', async () => {
     const { till, account, project_id, public_key, token: first } = await createShop()
     const issued = await till.sessions.issue(account, { project_id, ...USER })
     const { issued_by, scopes, exp, iat } = await till.sessions.authenticate(issued.token)
-    assert.deepEqual([issued_by, scopes, exp - iat], ['account', ALL, 3600])
+    assert.deepEqual([issued_by, scopes, exp - iat], ['account', ['items:read'], 3600])
     const input = { project_id, ttl_seconds: 86_400 }
     const { token: long } = await till.sessions.issue(account, input)
     const { exp: end = 0, iat: start = 0, sub } = jose.decodeJwt(long)

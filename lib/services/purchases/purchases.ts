@@ -59,9 +59,9 @@ export interface Purchases extends Overview {
   /**
    * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
    * already stored, only advances the status, and fills the user, the price or the end that the
-   * stored purchase lacks. Throws `invalid_request` if
-   * another field differs, `store_inactive`, and `storage_unavailable` if a running import has the
-   * same id.
+   * stored purchase lacks. Another time or other metadata is ignored. Throws `invalid_request` if
+   * the SKU, the quantity or a stored user, price, currency or end differs, `store_inactive`, and
+   * `storage_unavailable` if a running import has the same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
