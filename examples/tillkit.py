@@ -6,12 +6,13 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 
 class TillError(Exception):
-    """An answer that is not 2xx. Programs read `status` and `code`."""
+    """An answer that is not 2xx. Programs read `status`, `code` and the fields in `errors`."""
 
-    def __init__(self, status, code, detail):
+    def __init__(self, status, code, detail, errors):
         super().__init__(detail)
         self.status = status
         self.code = code
+        self.errors = errors
 
 
 class NoRedirect(HTTPRedirectHandler):
@@ -36,7 +37,8 @@ def send(url, headers, body=None):
             problem = json.load(error)
         except ValueError:
             problem = {}  # of a proxy
-        raise TillError(error.code, problem.get("code"), problem.get("detail")) from error
+        code, detail, errors = problem.get("code"), problem.get("detail"), problem.get("errors", [])
+        raise TillError(error.code, code, detail, errors) from error
 
 
 class Player:

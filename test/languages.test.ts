@@ -44,7 +44,7 @@ print(len(back_end.owned("main", "many")))
 try:
     back_end.owned("a b/c", "x")
 except tillkit.TillError as error:
-    print(error.status, error.code)
+    print(error.status, error.code if error.errors[0]["field"] == "store_id" else error.errors)
 try:
     tillkit.Server(redirecting, account_key).owned("main", "x")
 except tillkit.TillError as error:

@@ -161,13 +161,18 @@ function lettersOf(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ ]/g, '')
 }
 
+/** A message names at most so many fields. The details have the others. */
+const MAX_NAMED = 3
+
 /** Creates the error for mistakes in fields: a sentence for people, and details for programs. */
 export function invalidFields(problems: readonly ErrorDetail[]): TillError {
   const [first] = problems
+  const names = problems.slice(0, MAX_NAMED).map(({ field }) => excerpt(field ?? 'The request'))
+  if (problems.length > MAX_NAMED) names.push('…')
   const message =
     problems.length === 1 && first
-      ? `${excerpt(first.field ?? 'The request')} ${first.message}`
-      : `${problems.length} fields are invalid`
+      ? `${names[0]} ${first.message}`
+      : `${problems.length} fields are invalid: ${names.join(', ')}`
   return new TillError('invalid_request', message, problems)
 }
 

@@ -42,9 +42,13 @@ describe('parseObject', () => {
     })
   })
 
-  test('counts the bad fields in its message, or names the single one', () => {
-    const bad = { code: 'invalid_request', kind: 'invalid', message: '2 fields are invalid' }
-    assert.throws(() => parseObject({ size: 'xl' }, fields), bad)
+  test('names the first three bad fields in its message, and counts all of them', () => {
+    const bad = { code: 'invalid_request', kind: 'invalid' }
+    const two = { ...bad, message: '2 fields are invalid: name, size' }
+    assert.throws(() => parseObject({ size: 'xl' }, fields), two)
+    const long = 'x'.repeat(1000)
+    const four = { ...bad, message: `4 fields are invalid: a, b, ${long.slice(0, 63)}…, …` }
+    assert.throws(() => parseObject({ a: 1, b: 2, [long]: 3 }, fields), four)
     assert.throws(() => parseObject({}, fields), { message: 'name is required' })
     for (const input of [undefined, null, 'text', 7, true, [], [{ name: 'a' }]]) {
       assert.throws(() => parseObject(input, fields), { message: 'The input must be an object' })
@@ -54,7 +58,7 @@ describe('parseObject', () => {
   test('counts more unknown fields than a call may have arguments', () => {
     const input = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`f${i}`, 1]))
     assert.throws(() => parseObject({ ...input, name: 'a' }, fields), {
-      message: '200000 fields are invalid',
+      message: '200000 fields are invalid: f0, f1, f2, …',
     })
   })
 
@@ -65,7 +69,7 @@ describe('parseObject', () => {
       () => parseObject({}, rules),
       ({ details, total, message }: TillError) =>
         `${details.at(99)?.field} ${details.length} ${total}: ${message}` ===
-        'f99 100 150: 150 fields are invalid',
+        'f99 100 150: 150 fields are invalid: f0, f1, f2, …',
     )
   })
 })
