@@ -7,7 +7,7 @@ import { manageRoutes } from './manage/routes.ts'
 import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
 import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
-import { invalidOption, TransportFault } from './problems.ts'
+import { assertIdsOfPath, invalidOption, TransportFault } from './problems.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, replyTo } from './reply.ts'
 import type { AnyRoute, Params, Result } from './route.ts'
@@ -81,7 +81,7 @@ export function createCore(till: Till, context: ServerContext) {
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
       const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
-      const body = fields ? pick(fields, sent as Body) : sent
+      const body = fields ? pick(fields, sent as Body, params) : sent
       const { query, prefix } = target
       signal = isLong(route) ? exchange.signal : undefined
       const call = { till, caller, body, params, query, prefix, options, signal, context }
@@ -169,11 +169,12 @@ type Body = { readonly [field: string]: unknown }
 
 /**
  * The documented fields of a body. The API ignores other fields, but the library rejects them. Throws
- * for a documented field in another spelling.
+ * for a documented field in another spelling, and for an id that differs from that in the path.
  */
-function pick(fields: readonly string[], sent: Body): Body {
+function pick(fields: readonly string[], sent: Body, params: Params): Body {
   const unknown = Object.keys(sent).filter((name) => !fields.includes(name))
   if (unknown.length > 0) assertSpelling(unknown, fields)
+  assertIdsOfPath(params, sent)
   const picked: { [field: string]: unknown } = {}
   for (const field of fields) picked[field] = sent[field]
   return picked

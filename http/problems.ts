@@ -26,6 +26,18 @@ export function invalidOption(field: string, message: string): TillError {
   return new TillError('invalid_request', `${field} ${message}`, details)
 }
 
+/** Throws if the body or the form has an id that differs from that in the path. Ignores null. */
+export function assertIdsOfPath(
+  params: { readonly [field: string]: string },
+  body: { readonly [field: string]: unknown },
+): void {
+  for (const [field, id] of Object.entries(params)) {
+    if ((body[field] ?? id) !== id) {
+      throw invalidOption(field, 'differs from that in the path: send it only in the path')
+    }
+  }
+}
+
 export type ResponseHeaders = { readonly [name: string]: string }
 
 const KEY_CHALLENGE = 'AccountKey realm="tillkit"'

@@ -8,7 +8,7 @@ import {
   TillError,
 } from '../../lib/index.ts'
 import { fieldsOf, type SchemaName } from '../openapi/schemas.ts'
-import { invalidOption } from '../problems.ts'
+import { assertIdsOfPath, invalidOption } from '../problems.ts'
 import type { Call } from '../route.ts'
 import type { Upload } from '../upload.ts'
 import { createUnknownSkus, MAX_MISTAKES } from './unknown-skus.ts'
@@ -52,7 +52,8 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
 /** `POST /stores/{store_id}/explanations`: proposes a layout for the file of a form. */
 export async function explainFile({ till, caller, body, params }: Call<KeyedAccount, Upload>) {
   try {
-    const { file } = body
+    const { file, fields } = body
+    assertIdsOfPath(params, Object.fromEntries(fields))
     if (!file) throw missingParts({ file })
     return { body: await till.purchases.explain(caller, { store_id: params.store_id, file }) }
   } finally {
@@ -117,7 +118,7 @@ function importForm(
 
 /** Calls `work` with the file of a form and how to read it. Then deletes the temporary file. */
 async function withFile<T>(
-  { body, signal }: Call<Session | KeyedAccount, Upload>,
+  { body, params, signal }: Call<Session | KeyedAccount, Upload>,
   form: SchemaName,
   store_id: string | undefined,
   work: (file: UploadedFile, fields: Upload['fields']) => Promise<T>,
@@ -126,6 +127,7 @@ async function withFile<T>(
     const { file, fileName, fields } = body
     // A misspelt `dryrun=true` would store purchases if it were ignored.
     assertSpelling(fields.keys(), Object.keys(fieldsOf(form)))
+    assertIdsOfPath(params, Object.fromEntries(fields))
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const layout = parseJson(fields, 'layout') as LayoutFile | undefined
     const reading = { preset: fields.get('preset'), layout, skus: fields.get('skus') }

@@ -73,6 +73,28 @@ async function assertRefusals(operation: Operation, { send, foreign, own }: Mana
   assert.deepEqual(theirs, nobodys)
 }
 
+test('a body cannot name another id than the path, which would be ignored', async (t) => {
+  const { asOwn, own } = await startManaged(t)
+  const changes = MANAGED.filter(({ method, path }) => method !== 'GET' && path.includes('{'))
+  for (const operation of changes) {
+    const { line, parts } = exampleOf(operation, own)
+    const [, name = ''] = /\{(\w+)\}/.exec(operation.path) ?? []
+    const { body, json = {} } = parts
+    if (body instanceof FormData) body.set(name, 'other')
+    const sent = body ? parts : { ...parts, json: { ...(json as object), [name]: 'other' } }
+
+    const problem = assertProblem(await asOwn(line, sent), 400, 'invalid_request')
+
+    assert.equal(problem.detail, `${name} differs from that in the path: send it only in the path`)
+    assert.equal(problem.errors?.[0]?.field, name)
+  }
+  const sale = { transaction_id: 'T-9', sku: 'gold', purchased_at: '2026-01-31T12:00:00Z' }
+  for (const store_id of ['main', null]) {
+    const json = { ...sale, store_id }
+    assert.equal((await asOwn('POST /manage/v1/stores/main/purchases', { json })).status, 200)
+  }
+})
+
 test('the summary of a foreign store is refused like that of an unknown one', async (t) => {
   const { asOwn, own, foreign } = await startManaged(t)
   const ask = (store_id: string) => asOwn(`GET /manage/v1/summary?store_id=${store_id}`)
