@@ -140,8 +140,9 @@ export const SUMMARY_OPTIONS = {
   by: {
     value: 'FIELDS',
     parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
-    help: 'day, week or month, sku, currency, store; default month,sku,currency',
+    help: 'day, week or month of the purchase, also for refunds; sku, currency, store; default month,sku,currency',
   },
+  top: { value: 'N', help: 'only the N groups with the most purchases, 1 to 1000' },
   ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 

@@ -13,10 +13,12 @@ export const MAX_SKUS_BYTES = 256 * 1024
 const MAX_SKUS = 10_000
 
 const COLUMNS = ['vendor_sku', 'item'] as const
+/** The item of a template. An empty item leaves a SKU out, so a template must not have it. */
+const TO_FILL_IN = '?'
 
-/** Formats a SKU map without items, to fill in. `parseSkus` removes the apostrophes of `guard`. */
+/** Formats a SKU map to fill in: each item is `?`. `parseSkus` removes the apostrophes of `guard`. */
 export function formatSkusTemplate(skus: readonly string[]): string {
-  return [formatRow(COLUMNS), ...skus.map((sku) => formatRow([guard(sku), '']))].join('')
+  return [formatRow(COLUMNS), ...skus.map((sku) => formatRow([guard(sku), TO_FILL_IN]))].join('')
 }
 
 /**
@@ -51,6 +53,8 @@ export function parseSkus(file: string | Uint8Array): SkuMap {
       const sku = unguard(cell)
       if (sku === '') add(line, 'required', 'is required', 'vendor_sku')
       else if (skus.has(sku)) add(line, 'repeated', 'is in the map already', 'vendor_sku')
+      else if (item === TO_FILL_IN)
+        add(line, 'required', 'must name an item, or be empty to leave the SKU out', 'item')
       else if (skus.size >= MAX_SKUS)
         add(line, 'too_many', `The map has more than ${MAX_SKUS} SKUs`)
       else skus.set(copyText(sku), { item: copyText(item), line })

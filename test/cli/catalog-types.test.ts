@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { tillkit } from '../support/cli.ts'
@@ -10,7 +10,14 @@ import { createShopFile } from '../support/served.ts'
 
 /** The lines of a file that do not compile. */
 function compile(file: string): number[] {
-  const words = ['node_modules/typescript/bin/tsc', '--noEmit', '--strict', '--ignoreConfig', file]
+  const words = [
+    'node_modules/typescript/bin/tsc',
+    '--noEmit',
+    '--strict',
+    '--ignoreConfig',
+    '--skipLibCheck',
+    file,
+  ]
   const { stdout } = spawnSync(process.execPath, words, { encoding: 'utf8' })
   return [...stdout.matchAll(/\((\d+),\d+\): error TS/g)].map(([, line]) => Number(line))
 }
@@ -60,10 +67,12 @@ test('the program of docs/catalog.md compiles with the catalog of the page', asy
   const [catalog = ''] = blocksOf(page, 'json')
   const [program = ''] = blocksOf(page, 'ts')
   writeFileSync(join(folder, 'catalog.ts'), await typesOf(JSON.parse(catalog).stores))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(process.cwd(), join(folder, 'node_modules/tillkit'), 'junction')
   writeFileSync(join(folder, 'right.ts'), program)
-  writeFileSync(join(folder, 'wrong.ts'), program.replace("buy('gold_100')", "buy('gold_10')"))
+  writeFileSync(join(folder, 'wrong.ts'), program.replace("'gold_100' sat", "'gold_10' sat"))
   assert.deepEqual(compile(join(folder, 'right.ts')), [])
-  assert.deepEqual(compile(join(folder, 'wrong.ts')), [4])
+  assert.deepEqual(compile(join(folder, 'wrong.ts')), [5])
 })
 
 test('the metadata of a SKU is that of all its stores, or of one', async (t) => {

@@ -166,12 +166,17 @@ test('unknown SKUs are written to a template, and the filled-in map imports the 
   const again = await run('import', file, ...layout, '--skus-template', template)
   const nothing = await run('list')
   const unknown = readFileSync(template, 'utf8')
+  const unfilled = await run('import', file, ...layout, '--skus', template)
   writeFileSync(template, 'vendor_sku,item\ngold.1,gold\ngem.1,\n')
   const imported = await run('import', file, ...layout, '--skus', template)
   const full = ['--skus-template', join(folder, 'none.csv')]
   const empty = await run('import', file, ...layout, '--skus', template, ...full)
 
-  assert.equal(unknown, 'vendor_sku,item\r\ngold.1,\r\ngem.1,\r\n')
+  assert.equal(unknown, 'vendor_sku,item\r\ngold.1,?\r\ngem.1,?\r\n')
+  assert.match(
+    unfilled.stderr,
+    /2 mistakes in the SKU map\n {2}line 2, item must name an item, or be empty/,
+  )
   assert.deepEqual(
     [written.code, JSON.parse(written.stdout)],
     [0, { skus_template: template, skus: 2 }],
@@ -250,6 +255,7 @@ test('a summary has a line with a bar for each group, of one store or of all', a
   assert.match(months, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
   assert.match(months, /^2024-02 +gem +USD +0 +1 +0\.00$/m)
   assert.ok(months.split('\n').every((line) => line.length <= 80))
+  assert.deepEqual((await run('summary', '--top', '1')).stdout.match(/gold|gem/g), ['gold'])
   const all = ['purchases', 'summary', '--account', account, '--db', db]
   const { stdout } = await tillkit([...all, '--by', 'store,week'])
   assert.match(stdout, /^store_id +week +currency +purchased +refunded +revenue +refunds +buyers/)

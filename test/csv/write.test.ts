@@ -43,6 +43,6 @@ test('a template of a SKU map runs no formula in a spreadsheet, and names the sa
   const skus = ['=1+1', '+a', '-b', '@c', "'=d", 'com.example.gold']
   const template = formatSkusTemplate(skus)
   assert.doesNotMatch(template, /^[=+\-@]/m)
-  assert.deepEqual([...parseSkus(template).keys()], skus)
+  assert.deepEqual([...parseSkus(template.replaceAll('?', 'gold')).keys()], skus)
   assert.deepEqual([...parseSkus('vendor_sku,item\n=1+1,gold\n').keys()], ['=1+1'])
 })
