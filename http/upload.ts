@@ -39,6 +39,14 @@ export const form: BodyReader<Upload> = async (body, limits, memory) => {
   }
 }
 
+interface Part {
+  readonly name: string
+  /** Whether the client sent it with a file name. */
+  readonly isFile: boolean
+  readonly chunks: Uint8Array[]
+  size: number
+}
+
 async function readParts(
   body: RequestBody,
   boundary: string,
@@ -48,7 +56,7 @@ async function readParts(
   const fields = new Map<string, string>()
   let files = 0
   let fileName: string | undefined
-  let part = { name: '', chunks: [] as Uint8Array[], size: 0 }
+  let part: Part = { name: '', isFile: false, chunks: [], size: 0 }
   let arrived: Uint8Array[] = []
 
   const parser = createMultipartParser(
@@ -58,7 +66,7 @@ async function readParts(
         if (name === 'file' && ++files > 1) throw repeated('file')
         if (name === 'file') fileName = filename
         if (fields.has(name)) throw repeated(name)
-        part = { name, chunks: [], size: 0 }
+        part = { name, isFile: filename !== undefined, chunks: [], size: 0 }
       },
       data(chunk) {
         part.size += chunk.length
@@ -66,7 +74,7 @@ async function readParts(
         else if (part.size <= bytesOf(part.name, limits))
           // Copies the chunk: as a view, it would keep a larger buffer in memory.
           part.chunks.push(Buffer.from(chunk))
-        else throw fieldTooLarge(part.name, bytesOf(part.name, limits))
+        else throw fieldTooLarge(part, bytesOf(part.name, limits))
       },
       partEnd() {
         if (part.name !== 'file') fields.set(part.name, decodeField(part))
@@ -111,15 +119,20 @@ function bytesOf(name: string, limits: Limits): number {
   return SMALL_FILES.get(name) ?? limits.fieldBytes
 }
 
-function fieldTooLarge(name: string, limit: number): TransportFault {
-  const message = `The part ${excerpt(name)} may have at most ${limit} bytes`
+function fieldTooLarge(part: Part, limit: number): TransportFault {
+  const message = `The part ${excerpt(part.name)} may have at most ${limit} bytes${hintOn(part)}`
   return new TransportFault('body_too_large', message)
 }
 
-function decodeField({ name, chunks }: { name: string; chunks: Uint8Array[] }): string {
+function decodeField(part: Part): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(part.chunks))
   } catch {
-    throw invalidPart(name, 'invalid', 'must be text in UTF-8')
+    throw invalidPart(part.name, 'invalid', `must be text in UTF-8${hintOn(part)}`)
   }
+}
+
+/** Helps a client that sends the purchase file as a part with another name. */
+function hintOn({ name, isFile }: Part): string {
+  return isFile && !SMALL_FILES.has(name) ? ': send the purchase file as the part file' : ''
 }

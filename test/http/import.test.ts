@@ -83,6 +83,28 @@ test('an import answers only ok, and its record has the file name of the form pa
   assert.match(record.actor ?? '', /^token:/)
 })
 
+test('a file in a part of another name is refused with the name of the right part', async (t) => {
+  const { send } = await start(t)
+  const sendAs = (name: string, bytes: Uint8Array<ArrayBuffer>) => {
+    const form = importForm(fileOf(1))
+    form.append(name, new Blob([bytes]), 'report.csv')
+    return send(form)
+  }
+  const latin1 = new Uint8Array([0x65, 0xe9])
+  const hint = ': send the purchase file as the part file'
+
+  const large = await sendAs('report', new Uint8Array(4097))
+  const misread = await sendAs('report', latin1)
+  const map = await sendAs('skus', latin1)
+
+  const tooLarge = 'The part report may have at most 4096 bytes'
+  assert.equal(assertProblem(large, 413, 'body_too_large').detail, `${tooLarge}${hint}`)
+  const notText = (name: string) => `The part ${name} must be text in UTF-8`
+  const refused = assertProblem(misread, 400, 'invalid_request')
+  assert.equal(refused.detail, `${notText('report')}${hint}`)
+  assert.equal(assertProblem(map, 400, 'invalid_request').detail, notText('skus'))
+})
+
 test('the parts may have any order, and unknown parts are ignored', async (t) => {
   const { send, purchases } = await start(t)
   const form = importForm(fileOf(2))
