@@ -9,6 +9,10 @@ export interface ResolvedReceiver {
   readonly addresses: readonly string[]
 }
 
+/** Names the option of the operator. The owner of the webhook reads it too: see `is_private`. */
+const NEEDED_OPTION =
+  'only a server with --webhook-allow-private (in the library, allowPrivate) sends to it'
+
 /** If a host name has more addresses than this, only the first ones are used. */
 const MAX_ADDRESSES = 8
 
@@ -29,7 +33,7 @@ export async function findReceiver(
   const found = isIP(host) ? [host] : await resolveName(host, resolve)
   const addresses = found.filter((each) => isIP(each) && (allowPrivate || isPublicAddress(each)))
   if (addresses.length === 0) {
-    throw new RequestFailure('refused', 'The host has no public address')
+    throw new RequestFailure('refused', `The host has no public address: ${NEEDED_OPTION}`)
   }
   return { url, addresses: addresses.slice(0, MAX_ADDRESSES) }
 }
@@ -40,7 +44,7 @@ function parseUrl(text: string, allowPrivate: boolean): URL {
     throw new RequestFailure('refused', 'The URL is not an http or https URL')
   }
   if (url.protocol !== 'https:' && !allowPrivate) {
-    throw new RequestFailure('refused', 'The URL is not https')
+    throw new RequestFailure('refused', `The URL is not https: ${NEEDED_OPTION}`)
   }
   if (url.username || url.password) {
     throw new RequestFailure('refused', 'The URL contains credentials')
