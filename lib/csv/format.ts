@@ -23,6 +23,8 @@ export interface Format {
   readonly isUnambiguous?: boolean
   /** Columns that must be in the file, each with the message for a file that lacks it. */
   readonly needed?: readonly (readonly [column: string, message: string])[]
+  /** Fields that a file must have, besides the id, the SKU and the time. */
+  readonly required?: readonly PurchaseField[]
   /** The status for each lower-case text in the status column. Default: tillkit's own statuses. */
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
   /** Whether amounts are in minor units (`499`) or in major ones (`4.99`). */

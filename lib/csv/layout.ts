@@ -61,7 +61,11 @@ export interface LeftOut {
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
 
-const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
+/** The fields for which a file of the format must have a column. */
+const requiredOf = ({ required = [] }: Format): readonly PurchaseField[] => [
+  ...(['transaction_id', 'sku', 'purchased_at'] as const),
+  ...required,
+]
 
 /** Finds the layout of a file by its header line. Returns the errors of a bad header. */
 export function findLayout(
@@ -168,13 +172,13 @@ function missingColumns(
   format: Format,
   { refundsOnly, map = {} }: LayoutOptions,
 ): ErrorDetail[] {
-  const required = refundsOnly ? (['transaction_id', 'status'] as const) : REQUIRED
+  const required = refundsOnly ? (['transaction_id', 'status'] as const) : requiredOf(format)
   const missing = required.filter((field) => !found[field] && map[field] === undefined)
   if (missing.length === 0) return []
   const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)
   const ofNear = near
-    ? [...near.signature, ...REQUIRED.map((field) => near.columns[field] ?? [])]
+    ? [...near.signature, ...requiredOf(near).map((field) => near.columns[field] ?? [])]
     : []
   const absent = ofNear.filter((columns) => !hasOne(names, columns)).map((each) => [each].flat()[0])
   const message = preset

@@ -27,6 +27,8 @@ const FORMATS: { readonly [N in PresetName]: Omit<Preset, 'name'> } = {
       currency: ['Currency of Sale', 'Buyer Currency'],
       status: 'Financial Status',
     },
+    // Without it, all sales would count 0.
+    required: ['price'],
     statuses: { charged: 'purchased', refund: 'refunded', refunded: 'refunded' },
     skip: { 'Financial Status': { 'partial refund': PARTIAL_REFUND } },
     app: ['Package ID', 'Product ID'],

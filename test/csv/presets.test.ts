@@ -105,6 +105,19 @@ test('a SKU map leads vendor SKUs and paid apps to items, and changes no transac
   assert.deepEqual(reasons, [{ reason: 'left_out' }])
 })
 
+test('a Google Play report without the column of its prices is refused, unless a map names another', () => {
+  const unpriced = GOOGLE.replace('Charged Amount', 'Remark')
+
+  const { errors } = read([unpriced, sale('GPA.1')], { app: GAME })
+  const { name, purchases } = read([unpriced, sale('GPA.1')], {
+    ...{ app: GAME, preset: 'google_play_sales', map: { price: 'Item Price' } },
+  })
+
+  const message = 'is missing: the preset google_play_sales needs it'
+  assert.deepEqual(errors, [{ line: 1, column: 'Charged Amount', code: 'missing_column', message }])
+  assert.deepEqual([name, valuesOf(purchases)[0]?.[4]], ['google_play_sales', 499])
+})
+
 test('--map extends a preset: a mapped field is read from its column alone', () => {
   const options = { preset: 'google_play_sales', map: { sku: 'Product Title' }, app: GAME }
   const { name, purchases } = read([GOOGLE, sale('GPA.1'), sale('GPA.2', { sku: '' })], options)

@@ -37,6 +37,19 @@ async function openShop(options: Partial<TillOptions> = {}) {
   }
 }
 
+test('rows whose price is empty are counted apart, and not as sales of 0.00 in their currency', async () => {
+  const { load } = await openShop()
+
+  const { totals } = await load(
+    PLAY + playRow('GPA.1', 'Charged', '') + playRow('GPA.2', 'Charged', '4.99'),
+  )
+
+  assert.deepEqual(totals, [
+    { status: 'purchased', currency: '', rows: 1, total: '0' },
+    { status: 'purchased', currency: 'USD', rows: 1, total: '499' },
+  ])
+})
+
 test('a live purchase that a Play file refunds is not owned, until the import is undone', async () => {
   const { till, account, load, owned, undo } = await openShop()
   const store_config = { bundle_id: 'com.example.game' }

@@ -250,7 +250,9 @@ interface Group {
 /** Counts rows and sums prices exactly, by status and currency. */
 function createTotals() {
   const groups = new Map<string, Group>()
-  const groupOf = ({ status, currency = '' }: Amount): Group => {
+  const groupOf = (row: Amount): Group => {
+    const { status } = row
+    const currency = row.price === undefined ? '' : (row.currency ?? '')
     const key = `${status} ${currency}`
     const known = groups.get(key)
     if (known) return known
