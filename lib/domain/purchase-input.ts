@@ -42,7 +42,8 @@ export const purchaseFields = {
   sku: required(textCell),
   /** The time of the purchase: ISO 8601 with a zone, Unix seconds or milliseconds. */
   purchased_at: required(amountCell),
-  user_id: optional(textCell),
+  /** Nobody owns a purchase without a user. */
+  user_id: optional(note('Missing or empty: nobody owns the purchase.', textCell)),
   /** Default 1. */
   quantity: optional(amountCell),
   /** The price in minor currency units: 499 for 4.99. */
