@@ -45,6 +45,21 @@ test('recording a purchase follows the rules of a file, and a repeated call chan
   assert.equal(skipped, 1)
 })
 
+test('a recording ignores another time, end or metadata of the stored purchase', async () => {
+  const { till, account } = await createShop()
+  const expires_at = '2024-04-01T00:00:00Z'
+  const { purchase } = await till.purchases.record(account, { ...BASIC, expires_at })
+
+  for (const change of [
+    { purchased_at: '2034-01-01T00:00:00Z' },
+    { expires_at: '2034-01-01T00:00:00Z' },
+    { metadata: { level: 4 } },
+  ]) {
+    const again = await till.purchases.record(account, { ...BASIC, expires_at, ...change })
+    assert.deepEqual(again, { outcome: 'skipped', purchase })
+  }
+})
+
 test('a purchase is refused with the names of its fields, and an archived store records nothing', async () => {
   const { till, account } = await createShop()
   await till.purchases.record(account, { ...BASIC, transaction_id: 'taken' })

@@ -59,9 +59,9 @@ export interface Purchases extends Overview {
   /**
    * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
    * already stored, only advances the status, and fills the user, the price or the end that the
-   * stored purchase lacks. Another time or other metadata is ignored. Throws `invalid_request` if
-   * the SKU, the quantity or a stored user, price, currency or end differs, `store_inactive`, and
-   * `storage_unavailable` if a running import has the same id.
+   * stored purchase lacks. Ignores another time, end or metadata. Throws `invalid_request` for
+   * another SKU, quantity, user, price or currency, and for a refund of a cancelled purchase or the
+   * reverse, `store_inactive`, and `storage_unavailable` if a running import has the same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
