@@ -162,6 +162,9 @@ const storeNames = rule(
 /** The most characters of the text of a catalog file; 100,000 items take about 30 MiB of JSON. */
 const MAX_TEXT = 64 * 1024 ** 2
 
+/** A catalog is not read on after so many mistakes: a file may have one for every two bytes. */
+export const MAX_MISTAKES = 1_000
+
 /** How a catalog is compared with the stored one. */
 export const planFields = {
   /** The text of a catalog file, JSON or a spreadsheet of items, instead of a catalog. */
@@ -244,18 +247,19 @@ export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCat
   const parsed =
     project === undefined ? undefined : parseAt(project, projectFields, '$.project', problems)
   const firsts = new Map<string, number>()
-  return {
-    ...(parsed ? { project: parsed } : {}),
-    stores: stores.map((store, index) => {
-      const path = `$.stores[${index}]`
-      const found = parseAt(store, storeFields, path, problems)
-      const { store_id = '' } = found ?? {}
-      const first = firsts.get(store_id)
-      if (first === undefined) firsts.set(store_id, index)
-      else if (found) problems.push(repeated(`${path}.store_id`, `$.stores[${first}]`))
-      return found ?? { store_id: '' }
-    }),
+  const listed: ParsedCatalog['stores'][number][] = []
+  for (const [index, store] of stores.entries()) {
+    if (problems.length >= MAX_MISTAKES) break
+    const path = `$.stores[${index}]`
+    const found = parseAt(store, storeFields, path, problems)
+    const { store_id = '' } = found ?? {}
+    const first = firsts.get(store_id)
+    if (first === undefined) firsts.set(store_id, index)
+    else if (found) problems.push(repeated(`${path}.store_id`, `$.stores[${first}]`))
+    // A repeated store gets no plan: each plan reads all items of the stored one.
+    listed.push(found && first === undefined ? found : { store_id: '' })
   }
+  return { ...(parsed ? { project: parsed } : {}), stores: listed }
 }
 
 /** The error for a store or item that is listed twice. */

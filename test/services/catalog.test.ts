@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test as testOnce } from 'node:test'
-import { type Catalog, type CatalogRequest, readCatalog } from '../../lib/index.ts'
+import {
+  type Catalog,
+  type CatalogRequest,
+  createMemoryStorage,
+  readCatalog,
+  type Storage,
+} from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
@@ -313,6 +319,49 @@ testOnce('a bad catalog file is refused, with its line', async () => {
     const { message } = await failureOf(readCatalog([Buffer.from(text, 'latin1')]))
     assert.match(message, expected, text.slice(0, 50))
   }
+})
+
+const many = (text: string) => Array<string>(20_000).fill(text)
+const manyMistakes = {
+  stores: `{"stores":[${many('{}')}]}`,
+  'new stores': `{"stores":[${many('').map((_, i) => `{"store_id":"s${i}"}`)}]}`,
+  items: `{"stores":[{"store_id":"main","items":[${many('1')}]}]}`,
+  rows: `name,store_id\n${many('a,,\n').join('')}`,
+  'rows of new stores': `name,store_id\n${many('')
+    .map((_, i) => `a,s${i}\n`)
+    .join('')}`,
+}
+testOnce('a catalog is not read on after 1,000 mistakes', async () => {
+  const { plan } = await setup()
+  for (const [name, file] of Object.entries(manyMistakes)) {
+    const { message, total } = await failureOf(plan(undefined, { file, create_stores: true }))
+    assert.equal(message, 'The catalog has at least 1000 mistakes', name)
+    assert.ok(total < 10_000, `${name}: ${total}`)
+  }
+})
+
+testOnce('the items of a store that is listed several times are read once at most', async () => {
+  const storage = createMemoryStorage()
+  let reads = 0
+  const listItems: Storage['listItems'] = (...page) => {
+    reads++
+    return storage.listItems(...page)
+  }
+  const { till, account, project_id } = await createShop({ storage: { ...storage, listItems } })
+  const store_ids = ['main', 'main', 'main', 'other']
+  const catalog = { stores: store_ids.map((store_id) => ({ store_id })) }
+  const as = { other: 'main' }
+
+  const repeated = await failureOf(till.catalog.plan(account, { project_id, catalog }))
+  const all = { project_id, catalog, items_only: true, as }
+  const led = await failureOf(till.catalog.plan(account, all))
+
+  assert.deepEqual(
+    repeated.details.map(({ code }) => code),
+    ['repeated', 'repeated', 'unknown'],
+  )
+  assert.match(led.message, /mistakes/)
+  assert.equal(reads, 2)
 })
 
 testOnce('a bad spreadsheet is refused with its lines, and a good one is applied', async () => {

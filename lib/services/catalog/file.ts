@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { findItemColumns, type ItemColumns, type ItemColumnsOptions } from '../../csv/items.ts'
 import { createCsvParser } from '../../csv/parser.ts'
 import {
   type Catalog,
   type CatalogFileItem,
+  MAX_MISTAKES,
   type ParsedItem,
   parseCatalog,
 } from '../../domain/catalog.ts'
@@ -28,6 +30,8 @@ type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
 /** The maximum size of a catalog file; 100,000 items take about 30 MiB of JSON. */
 const MAX_MIB = 64
+/** How much of a spreadsheet is read in one turn of the event loop: some 10 ms. */
+const SLICE_BYTES = 16 * 1024
 
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
@@ -77,7 +81,10 @@ export async function parseCatalogItems({
   return stores
 }
 
-function readSpreadsheet(file: Uint8Array, options: ItemColumnsOptions): CatalogFile {
+async function readSpreadsheet(
+  file: Uint8Array,
+  options: ItemColumnsOptions,
+): Promise<CatalogFile> {
   const mistakes: ErrorDetail[] = []
   const stores = new Map<string, { items: CatalogFileItem[]; lines: number[] }>()
   let columns: ItemColumns | undefined
@@ -99,8 +106,12 @@ function readSpreadsheet(file: Uint8Array, options: ItemColumnsOptions): Catalog
     },
     error: ({ line, code, message }) => mistakes.push({ line, code, message }),
   })
-  parser.push(file)
-  parser.end()
+  for (let start = 0; start < file.length; start += SLICE_BYTES) {
+    parser.push(file.subarray(start, start + SLICE_BYTES))
+    if (mistakes.length >= MAX_MISTAKES) break
+    await setImmediate() // a server answers other requests meanwhile
+  }
+  if (mistakes.length < MAX_MISTAKES) parser.end()
   const all = [...stores]
   return {
     catalog: { stores: all.map(([store_id, { items }]) => ({ store_id, items })) },

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { AuditAction, AuditEntry } from '../../domain/audit.ts'
 import {
   catalogItemFields,
+  MAX_MISTAKES,
   type ParsedItem,
   type PlannedChange,
   repeated,
@@ -99,6 +100,7 @@ export async function parseItems(
     const first = item && listed.get(item.name)
     if (first) problems.push(repeated(`${itemPath}.name`, first.path))
     else if (item) listed.set(item.name, { item, path: itemPath })
+    if (problems.length >= MAX_MISTAKES) break
     if (index % 1000 === 999) await setImmediate()
   }
   return listed

@@ -1,3 +1,4 @@
+import { MAX_MISTAKES } from '../../domain/catalog.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 
 /**
@@ -11,7 +12,9 @@ export function assertNoMistakes(problems: readonly ErrorDetail[], lines: Lines 
   const message =
     found.length === 1 && first
       ? `${placeOf(first)} ${first.message}`
-      : `The catalog has ${found.length} mistakes`
+      : found.length < MAX_MISTAKES
+        ? `The catalog has ${found.length} mistakes`
+        : `The catalog has at least ${MAX_MISTAKES} mistakes`
   throw new TillError('invalid_request', message, found)
 }
 

@@ -1,5 +1,6 @@
 import type { Account } from '../../domain/account.ts'
 import {
+  MAX_MISTAKES,
   type ParsedCatalog,
   type PlannedChange,
   parseCatalog,
@@ -128,6 +129,7 @@ async function planStores(
   const list = (page: Page) => storage.listStoreSummaries(project.id, page)
   for await (const { store_id } of recordsOf(list)) stores.add(store_id)
   for (const [index, { items = [], ...listed }] of catalog.stores.entries()) {
+    if (draft.problems.length >= MAX_MISTAKES) return
     const path = `$.stores[${index}]`
     // One store at a time: the parsed configurations of all stores could take 400 MiB.
     const stored = stores.has(listed.store_id)
@@ -171,11 +173,13 @@ function itemsOf(
   const names = new Map(Object.entries(as))
   const targets = new Set<string>()
   const listed = stores.map(({ store_id, items = [] }, index) => {
+    if (store_id === '') return { store_id } // its mistake is known
     const target = names.get(store_id) ?? store_id
     names.delete(store_id)
     if (targets.has(target)) {
       const message = `leads two stores of the catalog to '${target}'`
       problems.push({ field: `$.stores[${index}].store_id`, code: 'repeated', message })
+      return { store_id: '' }
     }
     targets.add(target)
     return { store_id: target, items }
