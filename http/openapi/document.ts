@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../lib/index.ts'
+import { optionalJson } from '../body.ts'
 import type { AnyRoute } from '../route.ts'
 import { readVersion } from '../version.ts'
 import { exampleProblem, type ProblemCode } from './examples.ts'
@@ -166,7 +167,7 @@ function operation(route: AnyRoute, schemas: Schemas): object {
       ...(about.etag === 'cached' ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
       { $ref: '#/components/parameters/requestId' },
     ],
-    ...(about.body && { requestBody: requestBody(route, about.body) }),
+    ...(about.body && { requestBody: requestBody(route, about.body, schemas) }),
     responses: responsesOf(route),
   }
 }
@@ -200,9 +201,10 @@ function queryParameters(path: string, { properties, required = [] }: JsonSchema
   })
 }
 
-function requestBody({ kind }: AnyRoute, body: SchemaName): object {
+function requestBody({ kind, readBody }: AnyRoute, body: SchemaName, schemas: Schemas): object {
   const type = kind === 'uploads' ? 'multipart/form-data' : 'application/json'
-  return { required: true, content: contentOf(type, body) }
+  const isEmptyAllowed = readBody === optionalJson && !('required' in schemas[body])
+  return { required: !isEmptyAllowed, content: contentOf(type, body) }
 }
 
 function problemExample(code: ProblemCode): object {

@@ -87,7 +87,8 @@ const LIMITED = ['meta', 'metadata', 'config', 'store_config', 'price']
 /** The document and the server accept and refuse the same bodies. */
 function assertAgreement({ id, body: documented }: Operation, { body }: FuzzRequest, reply: Reply) {
   if (documented?.type !== 'application/json' || LOOSE.includes(id)) return
-  const value = parse(Buffer.from(body, 'latin1').toString())
+  const isOmitted = body === '' && !documented.isRequired
+  const value = isOmitted ? {} : parse(Buffer.from(body, 'latin1').toString())
   const mistakes = mistakesOf(documented.schema, withoutNulls(value))
   if (reply.status === 200) assert.equal(mistakes, undefined, 'the document forbids what got 200')
   const isHalf = /\\ud[89a-f]/i.test(body)

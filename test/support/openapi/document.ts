@@ -31,7 +31,10 @@ interface WrittenOperation {
   readonly operationId: string
   readonly security: readonly { readonly [scheme: string]: readonly string[] }[]
   readonly parameters: readonly (Parameter | { readonly $ref: string })[]
-  readonly requestBody?: { readonly content: { readonly [type: string]: Media } }
+  readonly requestBody?: {
+    readonly required: boolean
+    readonly content: { readonly [type: string]: Media }
+  }
   readonly responses: { readonly [status: string]: Response | { readonly $ref: string } }
 }
 
@@ -45,7 +48,7 @@ export interface Operation {
   /** The scopes that its credential needs. */
   readonly scopes: readonly string[]
   readonly parameters: readonly Parameter[]
-  readonly body: ({ readonly type: string } & Media) | undefined
+  readonly body: ({ readonly type: string; readonly isRequired: boolean } & Media) | undefined
   readonly responses: ReadonlyMap<string, Response>
 }
 
@@ -85,7 +88,7 @@ export const operations: readonly Operation[] = Object.entries(document.paths).f
         scheme: Object.keys(security[0] ?? {})[0],
         scopes: Object.values(security[0] ?? {})[0] ?? [],
         parameters: parameters.map((each) => resolve(each)),
-        body: body && { type: body[0], ...body[1] },
+        body: body && { type: body[0], isRequired: requestBody?.required === true, ...body[1] },
         responses: new Map(Object.entries(responses).map(([s, each]) => [s, resolve(each)])),
       }
     }),
