@@ -422,6 +422,7 @@ export const operations = [
   op('webhooks.test', 'POST /webhooks/:endpoint_id/test', 'testWebhook', 'WebhookEndpoint', {
     scope: 'admin',
     summary: 'Send `webhook.test` to an endpoint',
+    description: 'Answers before the delivery. Its result is in the deliveries of the endpoint.',
   }),
   op('webhooks.pause', 'POST /webhooks/:endpoint_id/pause', 'pauseWebhook', 'WebhookEndpoint', {
     scope: 'admin',
