@@ -205,6 +205,12 @@ describe('a token that was verified before', () => {
     assert.deepEqual(again(token), known)
   })
 
+  test('has scopes that no caller can change, because all callers share them', () => {
+    const scopes = again(token)?.scopes as string[]
+    assert.throws(() => scopes.push('projects:write'), TypeError)
+    assert.deepEqual(again(token)?.scopes, known.scopes)
+  })
+
   test('is refused when it is expired, of another issuer or without its key', () => {
     for (const bad of [{ now: claims.exp + 5 }, { now: Number.NaN }, { iss: 'other' }]) {
       assert.equal(again(token, { ...expected, ...bad }), undefined)
