@@ -1,3 +1,4 @@
+import { TillError } from '../errors.ts'
 import type { WebhookEventType } from './event.ts'
 import type { WebhookDeliveryState } from './webhook.ts'
 
@@ -13,6 +14,11 @@ export interface MessageKey {
 /** The key as a text. */
 export function messageKey({ endpoint_id, sequence, part }: MessageKey): string {
   return `${endpoint_id} ${sequence} ${part}`
+}
+
+/** The error for a message that the delivery log does not have, or no longer. */
+export function messageNotFound(): TillError {
+  return new TillError('webhook_not_found', 'The delivery log has no message with this id')
 }
 
 /** A message for an endpoint. Its body is not stored: each attempt creates it. */

@@ -317,6 +317,28 @@ test('one message of the log is sent again, and no other', async (hooks) => {
   await assert.rejects(theirs, { code: 'webhook_not_found' })
 })
 
+test('a resend of a message that is pruned meanwhile is refused, and leaves no audit entry', async (hooks) => {
+  const { till, account, endpoint_id, storage } = hooks
+  await hooks.newItem('a')
+  const [message = assert.fail()] = await hooks.claimSome(1)
+  await hooks.settle([message], OK)
+  const { findMessage } = storage
+  Object.assign(storage, {
+    async findMessage(key: Parameters<typeof findMessage>[0]) {
+      const found = await findMessage(key)
+      await storage.pruneMessages(endpoint_id, hooks.clock.now(), 0)
+      return found
+    },
+  })
+
+  const webhook_id = idOf(message)
+  const resend = till.webhooks.resend(account, { endpoint_id, webhook_id })
+
+  await assert.rejects(resend, { code: 'webhook_not_found' })
+  const actions = (await till.accounts.listAudit(account)).entries.map(({ action }) => action)
+  assert.ok(!actions.includes('webhooks.resend'))
+})
+
 test('a replay starts at a time, and has only entries that are in the log', async (hooks) => {
   await hooks.newItem('old')
   hooks.clock.pass(DAY)

@@ -10,7 +10,7 @@ import {
 import { actionsOf } from '../../domain/event.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
-import type { StoredMessage } from '../../domain/message.ts'
+import { messageNotFound, type StoredMessage } from '../../domain/message.ts'
 import {
   confirmationFields,
   deliveryFields,
@@ -114,7 +114,7 @@ export function createWebhooks(context: Context): Webhooks {
     const place = parseWebhookId(webhook_id)
     const message = place && (await storage.findMessage({ endpoint_id, ...place }))
     if (message?.webhook_id === webhook_id) return message
-    throw new TillError('webhook_not_found', 'The delivery log has no message with this id')
+    throw messageNotFound()
   }
 
   const show = async (endpoint: StoredEndpoint): Promise<WebhookEndpoint> => {

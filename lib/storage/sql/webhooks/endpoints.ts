@@ -1,5 +1,6 @@
 import type { EndpointWrite, StoredEndpoint } from '../../../domain/endpoint.ts'
 import { invalidField } from '../../../domain/fields.ts'
+import { messageNotFound } from '../../../domain/message.ts'
 import { verifyAuthority } from '../authority.ts'
 import { numberOf } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
@@ -79,7 +80,8 @@ export function* moveEndpoint(
   }
   if (resend) {
     const { created_at, sequence, part } = resend
-    yield* run(RESEND, created_at, endpoint_id, sequence, part)
+    const renewed = yield* run(RESEND, created_at, endpoint_id, sequence, part)
+    if (renewed === 0) throw messageNotFound() // it was pruned meanwhile
   }
   if (!retry) return
   const due = `
