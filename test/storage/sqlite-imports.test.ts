@@ -279,7 +279,7 @@ test('the check before an undo of many changes lets other calls run between its 
       isOver = true
     })
     for (; !isOver; turns++) await setImmediate()
-    assert.deepEqual(await ended, { outcome: 'changed', rows: 1 })
+    assert.deepEqual(await ended, { outcome: 'changed', rows: 1, by: 'imp_3' })
     return turns
   }
   const few = await turnsOfUndo()

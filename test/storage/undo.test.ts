@@ -13,7 +13,7 @@ const refunded = (line: number) => newRow(line, { status: 'refunded' })
 const ofAnn = (row: NewPurchase): NewPurchase => ({ ...row, user_id: 'ann' })
 
 const UNDONE = { outcome: 'undone' }
-const changed = (rows: number) => ({ outcome: 'changed', rows })
+const changed = (rows: number, by: string) => ({ outcome: 'changed', rows, by })
 const skipped = (rows: number) => ({ outcome: 'skipped', rows })
 
 /** Imports rows, or records each of them if the id begins with `rec_`. */
@@ -61,8 +61,8 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_1', pending(2), pending(3), pending(4)],
     ['imp_2', newRow(2), newRow(3)],
     ['imp_3', refunded(2), refunded(4)],
-    ['imp_1', changed(3), 'force'],
-    ['imp_2', changed(1), 'force'],
+    ['imp_1', changed(3, 'imp_3'), 'force'],
+    ['imp_2', changed(1, 'imp_3'), 'force'],
     ['has', 'tx_2 refunded', 'tx_3 purchased', 'tx_4 refunded'],
     ['imp_3', UNDONE],
     ['imp_2', UNDONE],
@@ -99,8 +99,8 @@ const CASES: Record<string, readonly Step[]> = {
     ['imp_2', newRow(3)],
     ['rec_1', newRow(2)],
     ['rec_2', refunded(3)],
-    ['imp_1', changed(2), 'force'],
-    ['imp_2', changed(1), 'force'],
+    ['imp_1', changed(2, 'rec_2'), 'force'],
+    ['imp_2', changed(1, 'rec_2'), 'force'],
     ['rec_2', UNDONE],
     ['has', 'tx_2 purchased', 'tx_3 purchased'],
     ['imp_2', UNDONE],
@@ -183,8 +183,8 @@ test('an import is compared with purchases that were recorded while it ran', asy
   await addRows(current, [refunded(2), newRow(3)])
   await current.commit({}, DETAILS)
 
-  assert.deepEqual(await undo(storage, 'rec_1', true), changed(1))
-  assert.deepEqual(await undo(storage, 'rec_2', true), changed(1))
+  assert.deepEqual(await undo(storage, 'rec_1', true), changed(1, 'imp_2'))
+  assert.deepEqual(await undo(storage, 'rec_2', true), changed(1, 'imp_2'))
   assert.deepEqual(await undo(storage, 'imp_2'), UNDONE)
   assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 pending'])
   assert.deepEqual(await undo(storage, 'rec_2'), UNDONE)

@@ -94,10 +94,12 @@ const NO_DETAILS = 'The import was made by an earlier version, which kept no pre
 
 type Refusal = Exclude<UndoOutcome, { readonly outcome: 'undone' }>
 
-function refusalOf({ outcome, rows }: Refusal): TillError {
-  if (outcome === 'changed') {
+function refusalOf(refusal: Refusal): TillError {
+  const { rows } = refusal
+  if (refusal.outcome === 'changed') {
     const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
-    return refused(`${were} changed by a later import or recorded purchase; undo that one first`)
+    const by = 'changed by a later import or recorded purchase'
+    return refused(`${were} ${by}: undo ${refusal.by} first`)
   }
   // Counts a row of this import once for each later import that has it.
   const reason =

@@ -222,13 +222,14 @@ export interface ImportUndo {
 }
 
 /**
- * `changed`: later imports changed `rows` of the affected purchases. `skipped`: later imports
+ * `changed`: later imports, the last of which is `by`, changed `rows` of the affected purchases. `skipped`: later imports
  * skipped `rows` rows that this import had added, and `force` is not set. Only the outcome `undone`
  * means that data was changed.
  */
 export type UndoOutcome =
   | { readonly outcome: 'undone' }
-  | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
+  | { readonly outcome: 'changed'; readonly rows: number; readonly by: string }
+  | { readonly outcome: 'skipped'; readonly rows: number }
 
 /** The erasure of a user's purchases. */
 export interface Erasure {

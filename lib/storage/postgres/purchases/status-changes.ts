@@ -3,7 +3,7 @@ import { EXAMINED_REFUNDS } from '../../sql/webhooks/refunds.ts'
 
 const FIND_OWN_CHANGES = `
   SELECT l.store, l.purchase, x.seq AS own,
-    count(CASE WHEN l.before <> l.after THEN 1 END) AS changes
+    max(CASE WHEN l.before <> l.after THEN l.import END) AS latest
   FROM (SELECT * FROM imports WHERE seq = ?) x JOIN status_changes l ON l.store = x.store
     AND l.purchase BETWEEN greatest(x.first_purchase, ?::bigint + 1) AND x.last_purchase
   GROUP BY l.store, l.purchase, x.seq ORDER BY l.purchase LIMIT ?`

@@ -20,8 +20,8 @@ export interface StatusChangeDialect {
   readonly isChangedAgain: string
   /**
    * Finds a slice of the purchases with changes between the first and the last row of an import.
-   * Selects `purchase`, the number of its status `changes`, and the import as `own`. The parameters are the import, the purchase
-   * that precedes the slice, and the most rows.
+   * Selects `purchase`, the `latest` import that changed its status, and the import as `own`. The
+   * parameters are the import, the purchase that precedes the slice, and the most rows.
    */
   readonly findOwnChanges: string
   /** Joins stores `s` with their purchase `p` that has a transaction id, the parameter. */

@@ -44,7 +44,10 @@ export function undoMethod(
     const own = await count(refusals.own, seq, pause)
     const others = await count(refusals.others, seq, pause)
     const changed = own.changed + others.changed
-    if (changed > 0) return { outcome: 'changed', rows: changed }
+    if (changed > 0) {
+      const latest = await sql.read(find(ID_OF_IMPORT, Math.max(own.latest, others.latest)))
+      return { outcome: 'changed', rows: changed, by: latest?.import_id as string }
+    }
     if (force) return undefined
     const row = await sql.read(find(COUNT_SKIPPED, seq))
     const skipped = numberOf(row?.n) + others.skipped
@@ -53,13 +56,14 @@ export function undoMethod(
 
   /** Adds up the counts of a statement, slice by slice. */
   const count = async (statement: string, seq: number, pause: Pause) => {
-    const sums = { changed: 0, skipped: 0 }
+    const sums = { changed: 0, skipped: 0, latest: 0 }
     for (let after = 0, rows = SLICE_ROWS; rows === SLICE_ROWS; ) {
       const slice = await sql.read(find(statement, seq, after, SLICE_ROWS))
       rows = numberOf(slice?.n)
       after = numberOf(slice?.last ?? after)
       sums.changed += numberOf(slice?.changed)
       sums.skipped += numberOf(slice?.skipped)
+      sums.latest = Math.max(sums.latest, numberOf(slice?.latest ?? 0))
       await pause()
     }
     return sums
@@ -119,13 +123,15 @@ const FIND_IMPORT = `
   WHERE i.import_id = ? AND s.account_id = ? AND s.store_id = ?`
 const IS_UNDONE = 'SELECT 1 FROM imports WHERE seq = ? AND undone_at IS NOT NULL'
 
+const ID_OF_IMPORT = 'SELECT import_id FROM imports WHERE seq = ?'
+
 /** Counts the rows that later imports and recordings skipped because this import had stored them. */
 const COUNT_SKIPPED = 'SELECT coalesce(sum(rows), 0) AS n FROM import_overlaps WHERE earlier = ?'
 
 /**
  * The statements that compare a slice of purchases. Their parameters are the import, the last
- * purchase of the slice before, and the most rows. `last` is the last purchase of this slice, and
- * `n` the number of its rows.
+ * purchase of the slice before, and the most rows. `last` is the last purchase of this slice, `n` the
+ * number of its rows, and `latest` the latest import that changed a status.
  */
 function refusalStatements({
   isPurchaseOfChange,
@@ -136,7 +142,8 @@ function refusalStatements({
     /** Counts the rows of the import whose status another one changed. */
     own: `
       SELECT count(*) AS n, max(c.purchase) AS last, 0 AS skipped,
-        count(CASE WHEN c.changes > 0 THEN p.seq END) AS changed
+        count(CASE WHEN c.latest IS NOT NULL THEN p.seq END) AS changed,
+        max(CASE WHEN p.seq IS NOT NULL THEN c.latest END) AS latest
       FROM (${findOwnChanges}) c LEFT JOIN purchases p
         ON ${isPurchaseOfChange} AND p.import = c.own`,
     /**
@@ -145,17 +152,18 @@ function refusalStatements({
      */
     others: `
       SELECT count(*) AS n, max(c.purchase) AS last,
-        count(CASE WHEN EXISTS (
-          SELECT 1 FROM status_changes l WHERE ${isChangedAgain}
-            AND c.before <> c.after AND l.before <> l.after) THEN 1 END) AS changed,
+        count(c.latest) AS changed, max(c.latest) AS latest,
         count(CASE WHEN EXISTS (
           SELECT 1 FROM purchases p CROSS JOIN import_overlaps l
           WHERE ${isPurchaseOfChange} AND l.earlier = p.import AND (
             l.import > c.import OR EXISTS (
               SELECT 1 FROM import_overlaps d
               WHERE d.import = l.import AND d.earlier = c.import))) THEN 1 END) AS skipped
-      FROM (SELECT * FROM status_changes WHERE import = ? AND purchase > ?
-        ORDER BY purchase LIMIT ?) c`,
+      FROM (SELECT c.*, (
+          SELECT max(l.import) FROM status_changes l WHERE ${isChangedAgain}
+            AND c.before <> c.after AND l.before <> l.after) AS latest
+        FROM (SELECT * FROM status_changes WHERE import = ? AND purchase > ?
+          ORDER BY purchase LIMIT ?) c) c`,
   }
 }
 

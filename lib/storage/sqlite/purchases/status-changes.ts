@@ -4,7 +4,8 @@ import { CURRENT } from './summaries.ts'
 
 const FIND_OWN_CHANGES = `
   SELECT l.purchase, x.seq AS own,
-    count(CASE WHEN l.before <> l.after THEN 1 END) AS changes FROM imports x CROSS JOIN status_changes l
+    max(CASE WHEN l.before <> l.after THEN l.import END) AS latest
+  FROM imports x CROSS JOIN status_changes l
   WHERE x.seq = ? AND l.purchase BETWEEN max(x.first_purchase, ? + 1) AND x.last_purchase
   GROUP BY l.purchase, x.seq ORDER BY l.purchase LIMIT ?`
 
