@@ -24,7 +24,10 @@ interface UnknownSkusProps {
 /** No item has this name. */
 const LEFT_OUT = '-'
 
-/** Leads each unknown SKU of a file to an item, or leaves it out. Items with like names are chosen. */
+/**
+ * Leads each unknown SKU of a file to an item, or leaves it out. An item is chosen if the SKU spells
+ * its SKU. A like title only suggests one: several SKUs may have the title.
+ */
 export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
   const { store_id } = store
   const currency = currencyOf(store)
@@ -37,8 +40,8 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
   return (
     <Await loaded={loaded}>
       {({ items }) => {
-        const choiceOf = ({ sku = '', title }: ErrorDetail) =>
-          choices[sku] ?? itemFor(sku, title, items)?.name ?? ''
+        const choiceOf = ({ sku = '' }: ErrorDetail) =>
+          choices[sku] ?? itemSpelledIn(sku, items)?.name ?? ''
         const chosen = skus.filter(choiceOf)
         const apply = () => {
           const lines = chosen.map((each) => {
@@ -47,17 +50,21 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
           })
           onMap(`${map || 'vendor_sku,item\n'}${lines.join('')}`)
         }
-        const options = [
-          ['', 'Choose…'] as const,
-          [LEFT_OUT, 'Leave out'] as const,
-          ...items.map(({ name, display_name }) => [name, display_name] as const),
-        ]
+        const optionsFor = ({ title }: ErrorDetail) => {
+          const like = itemTitled(title, items)
+          return [
+            ['', like ? `Is it ${like.display_name}?` : 'Choose…'] as const,
+            ...(like ? [[like.name, like.display_name] as const] : []),
+            [LEFT_OUT, 'Leave out'] as const,
+            ...items.map(({ name, display_name }) => [name, display_name] as const),
+          ]
+        }
         return (
           <>
             <Notice tone="warning" title="The file has SKUs that no item has">
               <p>
-                Items that fit by SKU or title are chosen: look at them, and choose the others or
-                leave them out. Nothing is stored yet.
+                Where the file spells an item’s SKU, the item is chosen. Choose the others, or leave
+                them out. Nothing is stored yet.
               </p>
             </Notice>
             <Table
@@ -68,14 +75,14 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
                 [
                   'SKU and title in the file',
                   ({ sku = '', title }) => (
-                    <div class="whole">
+                    <>
                       <Text text={sku} />
                       {title && (
                         <div class="hint">
                           <Text isName text={title} />
                         </div>
                       )}
-                    </div>
+                    </>
                   ),
                 ],
                 ['Rows', ({ rows = 0 }) => formatCount(rows), 'number'],
@@ -85,7 +92,7 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
                   (each) => (
                     <div class="actions">
                       <Select
-                        options={options}
+                        options={optionsFor(each)}
                         value={choiceOf(each)}
                         onChange={(item) => choose(each.sku, item)}
                         attributes={{ 'aria-label': `Item for ${each.sku}` }}
@@ -131,13 +138,17 @@ function Sales({ of: { sales = [] }, currency }: { of: ErrorDetail; currency: st
   return <span title={texts.join(', ')}>{(texts.slice(0, SHOWN).join(', ') || '–') + more}</span>
 }
 
-/** The item that a vendor's SKU or title names: `com.game.gold.100` is `gold_100`. */
-function itemFor(sku: string, title = '', items: readonly Item[]): Item | undefined {
-  const wanted = `_${sku.replace(/\W+/g, '_')}`.toLowerCase()
-  const fits = items.filter(({ name, display_name }) => {
-    return wanted.endsWith(`_${name.toLowerCase()}`) || `${title} (`.startsWith(`${display_name} (`)
-  })
+/** The item that a vendor's SKU ends with: `com.game.gold.100` is `gold_100`. */
+function itemSpelledIn(sku: string, items: readonly Item[]): Item | undefined {
+  const isEnd = (name: string) =>
+    new RegExp(`(^|[^a-z0-9_])${name.replaceAll('_', '[^a-z0-9]+')}$`, 'i').test(sku)
+  const fits = items.filter(({ name }) => isEnd(name))
   return fits.sort((a, b) => b.name.length - a.name.length)[0]
+}
+
+/** The item that has the title, to which Google Play adds the name of the application. */
+function itemTitled(title = '', items: readonly Item[]): Item | undefined {
+  return items.find(({ display_name }) => `${title} (`.startsWith(`${display_name} (`))
 }
 
 /** `com.game.gold.100` is `gold_100` if all SKUs begin with `com.game.`. */

@@ -347,36 +347,40 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     await press('Close')
   })
 
-  await t.test('unknown SKUs are named once, and lead to items or are left out', async () => {
-    const sales = ['a.coins', 'a.coins', 'a.gold', 'a.test', 'a.shiny.gem'].map(
-      (sku, i) =>
-        `U-${i},${sku},2021-11-05T00:00:00Z,USD,99,${sku === 'a.shiny.gem' ? 'Gem' : ''}\n`,
-    )
-    const text = `transaction_id,sku,purchased_at,currency,price,title\n${sales.join('')}`
-    const file = fileNamed('sales.csv', text)
-    await goTo(page, '#/import?store=old', 'Import purchases')
-    await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
-    const unknown = page.getByRole('table', { name: 'Unknown SKUs' })
-    await unknown.getByRole('row', { name: /a\.coins *2 *\$1\.98/ }).waitFor()
-    assert.equal(await unknown.getByRole('row').count(), 1 + 4)
-    assert.equal(await page.getByLabel('Item for a.gold').inputValue(), 'gold')
-    await page.getByLabel('Item for a.coins').selectOption('Gold')
-    await page.getByLabel('Item for a.test').selectOption('Leave out')
-    const shiny = unknown.getByRole('row', { name: /a\.shiny\.gem/ })
-    await use(shiny.getByRole('button', { name: 'Create' }))
-    const proposed = ['SKU', 'Name', 'Price in USD'].map((label) =>
-      page.getByLabel(label, { exact: true }).inputValue(),
-    )
-    assert.deepEqual(await Promise.all(proposed), ['shiny_gem', 'Gem', '0.99'])
-    await use(page.getByRole('dialog').getByRole('button', { name: /^Create/ }))
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await press('Use these items and check again')
-    await page.getByRole('button', { name: 'Import 4 rows into old' }).waitFor()
-    await goTo(page, '#/items?store=old', 'Items')
-    await goTo(page, '#/import?store=old', 'Import purchases')
-    await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
-    await page.getByRole('button', { name: 'Import 4 rows into old' }).waitFor()
-  })
+  await t.test(
+    'unknown SKUs lead to items, which are chosen by spelling and only suggested by title',
+    async () => {
+      const skus = ['a.coins,', 'a.coins,', 'a.gold,', 'a.mygold,Gold (Game)', 'a.shiny.gem,Gem']
+      const sales = skus.map((sku, i) => `U-${i},2021-11-05T00:00:00Z,USD,99,${sku}\n`)
+      const text = `transaction_id,purchased_at,currency,price,sku,title\n${sales.join('')}`
+      const file = fileNamed('sales.csv', text)
+      await goTo(page, '#/import?store=old', 'Import purchases')
+      await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
+      const unknown = page.getByRole('table', { name: 'Unknown SKUs' })
+      await unknown.getByRole('row', { name: /a\.coins *2 *\$1\.98/ }).waitFor()
+      assert.equal(await unknown.getByRole('row').count(), 1 + 4)
+      assert.equal(await page.getByLabel('Item for a.gold').inputValue(), 'gold')
+      await page.getByLabel('Item for a.coins').selectOption('Gold')
+      const test = page.getByLabel('Item for a.mygold')
+      assert.equal(await test.inputValue(), '')
+      await test.getByText('Is it Gold?').waitFor({ state: 'attached' })
+      await test.selectOption('Leave out')
+      const shiny = unknown.getByRole('row', { name: /a\.shiny\.gem/ })
+      await use(shiny.getByRole('button', { name: 'Create' }))
+      const proposed = ['SKU', 'Name', 'Price in USD'].map((label) =>
+        page.getByLabel(label, { exact: true }).inputValue(),
+      )
+      assert.deepEqual(await Promise.all(proposed), ['shiny_gem', 'Gem', '0.99'])
+      await use(page.getByRole('dialog').getByRole('button', { name: /^Create/ }))
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await press('Use these items and check again')
+      await page.getByRole('button', { name: 'Import 4 rows into old' }).waitFor()
+      await goTo(page, '#/items?store=old', 'Items')
+      await goTo(page, '#/import?store=old', 'Import purchases')
+      await page.getByLabel(/^Drop a CSV/).setInputFiles(file)
+      await page.getByRole('button', { name: 'Import 4 rows into old' }).waitFor()
+    },
+  )
 
   await t.test('tabs share the session, and all forget the key at sign-out', async () => {
     const other = await page.context().newPage()
