@@ -13,7 +13,7 @@ type Query = { readonly [name: string]: string | undefined }
 /** The chosen project and store stay in every link. */
 const KEPT = ['project', 'store']
 
-export function currentPlace(): Place {
+function currentPlace(): Place {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
   const [page = '', id = ''] = path.split('/').map(decode)
   return { page: page || 'overview', id, query: Object.fromEntries(new URLSearchParams(query)) }

@@ -55,6 +55,9 @@ const MENU = Object.entries({ ...STORE_PAGES, ...ACCOUNT_PAGES }).filter(
   ([, { all, label }]) => all && label,
 )
 
+/** Where the menu has the pages that it does not link. */
+const MENU_OF: { readonly [page: string]: string } = { player: 'purchases', stores: 'projects' }
+
 const UTC = 'tillkit.utc'
 
 /** The frame of all pages: who is signed in, the navigation, the chosen store and the page. */
@@ -97,7 +100,11 @@ export function Shell() {
           <div>
             <nav aria-label="Pages">
               {MENU.map(([name, { label }]) => (
-                <a key={name} href={linkTo(name)} aria-current={name === page && 'page'}>
+                <a
+                  key={name}
+                  href={linkTo(name)}
+                  aria-current={name === (MENU_OF[page] ?? page) && 'page'}
+                >
                   <Icon name={name} />
                   {label}
                 </a>
@@ -106,7 +113,7 @@ export function Shell() {
             <section class="foot" aria-label="Account">
               <Account />
               <button type="button" class="quiet" aria-pressed={isUtc} onClick={switchZone}>
-                Times in UTC
+                Show times in UTC
               </button>
               <button type="button" class="quiet" onClick={signOut}>
                 Sign out
@@ -158,7 +165,7 @@ function Search() {
           id="find"
           aria-label="Find an order, a transaction or a player"
           aria-keyshortcuts="/"
-          placeholder="Order, transaction or player"
+          placeholder="Order or player id"
           spellcheck={false}
           autocomplete="off"
           value={typed}

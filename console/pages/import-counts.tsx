@@ -1,7 +1,7 @@
 import type { ImportResult } from '../../client/manage.ts'
 import { formatPassedOver, formatRepeated, formatUnequal } from '../../lib/domain/import-texts.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
-import { formatMoney } from '../format.ts'
+import { formatCount, formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
@@ -42,7 +42,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
           ],
         ]}
       />
-      {others > 0 && <p>And {others.toLocaleString()} rows of other groups.</p>}
+      {others > 0 && <p>And {formatCount(others, 'row')} of other groups.</p>}
       {totals.length > 1 && (
         <p class="muted">The totals count rows: a purchase and its refund are two rows.</p>
       )}

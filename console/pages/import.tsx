@@ -148,7 +148,16 @@ export function Import({ store }: { readonly store: Store }) {
         </Section>
       )}
       {file && (layout || !isChosen) && (
-        <Section title="Check it, then import it">
+        <Section
+          title="Check it, then import it"
+          actions={
+            <div class="actions">
+              <button type="button" disabled={send.isRunning} onClick={() => choose(undefined)}>
+                Choose another file
+              </button>
+            </div>
+          }
+        >
           {send.isRunning ? (
             <Sending progress={progress} file={file} onStop={() => controller.current?.abort()} />
           ) : isUnknown && !layout ? (
@@ -171,9 +180,6 @@ export function Import({ store }: { readonly store: Store }) {
               run={send.run}
             />
           )}
-          <button type="button" disabled={send.isRunning} onClick={() => choose(undefined)}>
-            Choose another file
-          </button>
         </Section>
       )}
       <Imports store_id={store_id} />

@@ -2,7 +2,7 @@ import type { ImportRecord } from '../../client/manage.ts'
 import { undoFields } from '../../lib/domain/import.ts'
 import { formatCount } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Section } from '../parts/page.tsx'
+import { Badge, Section, Text } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
@@ -19,12 +19,7 @@ export function Imports({ store_id }: { readonly store_id: string }) {
         interval={5_000}
         keyOf={({ import_id }) => import_id}
         columns={[
-          [
-            'File',
-            ({ file_name, import_id }) => (
-              <a href={linkTo('purchases', '', { import_id })}>{file_name || import_id}</a>
-            ),
-          ],
+          ['File', fileOf],
           'created_at',
           ['added', 'number'],
           ['skipped', 'number hidden'],
@@ -43,6 +38,11 @@ export function Imports({ store_id }: { readonly store_id: string }) {
       />
     </Section>
   )
+}
+
+/** The name of an imported file. It leads to the purchases of the import. */
+export function fileOf({ import_id, file_name }: Pick<ImportRecord, 'import_id' | 'file_name'>) {
+  return <Text text={file_name || import_id} href={linkTo('purchases', '', { import_id })} />
 }
 
 const FIELDS = fieldsOf(undoFields, { import_id: false })

@@ -74,6 +74,7 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
               <Facts
                 of={item}
                 fields={[
+                  ['Price', ({ price }) => formatMoney(price, currency)],
                   ['SKU', ({ name }) => <Copyable label="SKU" text={name} />],
                   'id',
                   'type',

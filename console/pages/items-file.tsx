@@ -54,7 +54,19 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
   })
   const currency = currencyOf(store)
   return (
-    <Section title={`What ${file.name} changes`}>
+    <Section
+      title={`What ${file.name} changes`}
+      actions={
+        <div class="actions">
+          <button type="button" onClick={() => openImport(file)}>
+            It is a file of purchases
+          </button>
+          <button type="button" onClick={onClose}>
+            Close
+          </button>
+        </div>
+      }
+    >
       <div class="filters">
         <Fields fields={OPTIONS} values={values} onChange={setValues} />
       </div>
@@ -95,14 +107,6 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
           </>
         )}
       </Await>
-      <div class="actions">
-        <button type="button" onClick={onClose}>
-          Close
-        </button>
-        <button type="button" onClick={() => openImport(file)}>
-          It is a file of purchases
-        </button>
-      </div>
     </Section>
   )
 }

@@ -26,13 +26,12 @@ export function Chart({ label, columns, isRunning, currency }: ChartProps) {
     return `${formatPeriod(period)}${more}: ${formatMoney(revenue, currency)}`
   }
   const move = (event: KeyboardEvent) => {
-    const { ArrowLeft, ArrowRight, Home, End } = {
+    const moves: { readonly [key: string]: number } = {
       ArrowLeft: now - 1,
       ArrowRight: now + 1,
       Home: 0,
       End: last,
     }
-    const moves: { readonly [key: string]: number } = { ArrowLeft, ArrowRight, Home, End }
     const to = moves[event.key]
     if (to === undefined) return
     event.preventDefault()

@@ -28,8 +28,9 @@ export function Totals({ total, earlier, before }: TotalsProps) {
       <span class="figure">{format(total[name])}</span>
       {before && earlier && (
         <span class="hint">
-          <bdi>{compare(Number(total[name]), Number(then?.[name] ?? 0), isFew)}</bdi> from{' '}
-          {before.name} ({format(then?.[name] ?? 0)})
+          <bdi>{compare(Number(total[name]), Number(then?.[name] ?? 0), isFew)}</bdi>{' '}
+          {then?.[name] === total[name] ? 'as in' : 'from'} {before.name} (
+          {format(then?.[name] ?? 0)})
         </span>
       )}
     </>
@@ -117,7 +118,7 @@ interface BestProps {
 export function BestSellers({ figures: { items }, currency }: BestProps) {
   const link = (search: string) => linkTo('items', '', { search })
   return (
-    <Section title="Best sellers">
+    <Section title="Best sellers" actions={<Units currency={currency} />}>
       <Table
         label="Best sellers"
         rows={items.filter(({ purchased }) => purchased > 0).slice(0, SHOWN)}
@@ -134,7 +135,7 @@ export function BestSellers({ figures: { items }, currency }: BestProps) {
 export function Stores({ figures: { stores }, currency }: BestProps) {
   const link = (store: string) => linkTo('overview', '', { project: undefined, store })
   return (
-    <Section title="Stores">
+    <Section title="Stores" actions={<Units currency={currency} />}>
       <Table
         label="Stores"
         rows={stores}
@@ -145,6 +146,10 @@ export function Stores({ figures: { stores }, currency }: BestProps) {
       />
     </Section>
   )
+}
+
+function Units({ currency }: { readonly currency: string }) {
+  return <span class="hint">Sold in all currencies, revenue in {currency}</span>
 }
 
 type Group = PurchaseOverview['items'][number] | PurchaseOverview['stores'][number]

@@ -140,9 +140,9 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
       <div class="columns">
         {store_id === undefined && <Stores {...best} />}
         <BestSellers {...best} />
-        <Currencies figures={figures} chosen={currency} />
         {/* The server counts buyers up to now only. */}
         {store_id !== undefined && end >= now && <Buyers store_id={store_id} from={from} />}
+        <Currencies figures={figures} chosen={currency} />
       </div>
     </>
   )

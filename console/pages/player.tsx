@@ -13,6 +13,7 @@ import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
 import { Facts, More, Page, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
+import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 import { purchaseColumns } from './purchases.tsx'
@@ -69,6 +70,7 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
     <Page
       title={user_id}
       isId
+      parent={['Purchases', linkTo('purchases')]}
       lead="A player, in all stores of the project"
       actions={
         <>
@@ -111,7 +113,7 @@ function Records({
   }
   return (
     <>
-      <Section title="Spent">
+      <Section title="Summary">
         <Facts
           of={totals}
           fields={[
@@ -152,10 +154,10 @@ function Records({
   )
 }
 
-/** Adds up an amount of the stores, by currency: `$4.99, €3.00`. */
+/** Adds up an amount of the stores, by currency: `$4.99, €3.00`. The one of most purchases is first. */
 function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_total'): string {
   const sums = new Map<string, bigint>()
-  for (const { currency, [name]: amount } of totals) {
+  for (const { currency, [name]: amount } of totals.toSorted((a, b) => b.purchased - a.purchased)) {
     if (currency) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(amount))
   }
   const texts = [...sums].filter(([, sum]) => sum > 0n).map(([c, sum]) => formatMoney(`${sum}`, c))

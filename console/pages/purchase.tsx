@@ -4,9 +4,10 @@ import { useItemNames, useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
-import { Badge, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx'
+import { Badge, Facts, More, Page, Section, Time } from '../parts/page.tsx'
 import { linkTo } from '../place.ts'
 import { client } from '../session.ts'
+import { fileOf } from './imports.tsx'
 import { playerOf } from './purchases.tsx'
 
 /** A purchase: its amount, item and status, what happened to it, and its facts. */
@@ -144,7 +145,7 @@ async function loadPurchase(
         at: each.created_at,
         text: (
           <>
-            Imported {as} {fileOf(each)}
+            Imported {as} from {fileOf(each)}
           </>
         ),
       }
@@ -152,7 +153,7 @@ async function loadPurchase(
     ...changes.map(({ created_at: at, after, ...each }) => {
       const text = (
         <>
-          <Badge text={after} /> {!isRecorded(each.import_id) && fileOf(each)}
+          <Badge text={after} /> {!isRecorded(each.import_id) && <>from {fileOf(each)}</>}
         </>
       )
       return { at, text }
@@ -171,12 +172,4 @@ function stepsOf({ action, at }: AuditEntry): readonly Step[] {
 /** Whether the server recorded the purchase by itself, outside of a file. */
 function isRecorded(import_id: string): boolean {
   return import_id.startsWith('rec_')
-}
-
-function fileOf({ import_id, file_name }: { import_id: string; file_name?: string | undefined }) {
-  return (
-    <>
-      from <Text text={file_name || import_id} href={linkTo('purchases', '', { import_id })} />
-    </>
-  )
 }

@@ -11,16 +11,18 @@ import { Await } from '../parts/notice.tsx'
 import { Facts, Page, Section } from '../parts/page.tsx'
 import { fieldsOf, STATUS, settingFields } from '../parts/rules.ts'
 import { linkTo } from '../place.ts'
+import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 
 export function StorePage({ id: store_id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.stores.get(store_id, { signal }), [store_id])
   const project_id = loaded.value?.project_id
+  const project = useScope().value?.projects.find(({ id }) => id === project_id)
   return (
     <Page
       title={`Store ${store_id}`}
       isId
-      parent={['Project', linkTo('projects', project_id)]}
+      parent={[project?.name ?? 'Project', linkTo('projects', project_id)]}
       badge={loaded.value?.status}
     >
       <Await loaded={loaded}>

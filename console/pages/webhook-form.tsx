@@ -5,7 +5,6 @@ import { parseObject, required } from '../../lib/domain/fields.ts'
 import { showWebhookUrl, webhookUrl } from '../../lib/domain/webhook-settings.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
-import { Notice } from '../parts/notice.tsx'
 import { Secret } from '../parts/secret.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
@@ -85,15 +84,6 @@ const FIELDS: readonly FieldInfo[] = [
     ],
   },
 ]
-
-/** A warning for messages without a signature. */
-export function Unsigned() {
-  return (
-    <Notice tone="warning" title="The messages are not signed">
-      <p>Anyone can send such messages to your receiver. Generate a secret.</p>
-    </Notice>
-  )
-}
 
 /** 192 random bits in the form of Standard Webhooks. */
 function newSecret(): string {

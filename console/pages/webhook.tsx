@@ -9,7 +9,7 @@ import { Badge, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
 import { Deliveries } from './deliveries.tsx'
-import { setWebhook, Unsigned, WebhookForm } from './webhook-form.tsx'
+import { setWebhook, WebhookForm } from './webhook-form.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id], { interval: 1_000 })
@@ -119,7 +119,11 @@ function Endpoint({ endpoint }: EndpointProps) {
   return (
     <>
       {unconfirmed_url && <Unconfirmed endpoint={endpoint} />}
-      {url && !is_signed && <Unsigned />}
+      {url && !is_signed && (
+        <Notice tone="warning" title="The messages are not signed">
+          <p>Anyone can send such messages to your receiver. Generate a secret.</p>
+        </Notice>
+      )}
       {endpoint.is_private && (
         <Notice tone="warning" title="The URL is http or private">
           <p>

@@ -1,4 +1,3 @@
-import type { WebhookEndpoint } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import { Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
@@ -9,7 +8,6 @@ import { stateOf } from './webhook.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 
 export function Webhooks() {
-  const link = (id: string) => linkTo('webhooks', id)
   const project_id = useScope().value?.project?.id
   return (
     <Page
@@ -23,7 +21,12 @@ export function Webhooks() {
         query={{ ...(project_id && { project_id }) }}
         interval={5_000}
         columns={[
-          ['URL', ({ endpoint_id: id, ...each }) => <Text text={urlOf(each)} href={link(id)} />],
+          [
+            'URL',
+            ({ endpoint_id: id, url, unconfirmed_url: next = '' }) => (
+              <Text text={url || next} href={linkTo('webhooks', id)} />
+            ),
+          ],
           ['State', stateOf],
           ['Of', ({ store_id }) => (store_id ? <Text text={store_id} /> : 'the project')],
           ['Waiting', ({ lag }) => formatCount(lag), 'number end'],
@@ -35,8 +38,4 @@ export function Webhooks() {
       />
     </Page>
   )
-}
-
-function urlOf({ url, unconfirmed_url = '' }: Pick<WebhookEndpoint, 'url' | 'unconfirmed_url'>) {
-  return url || unconfirmed_url
 }

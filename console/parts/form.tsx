@@ -56,7 +56,7 @@ export function Filters({ fields, values }: FiltersProps) {
 // biome-ignore lint/suspicious/noExplicitAny: the API validates the values
 export type Parsed = { readonly [name: string]: any }
 
-export interface FormProps extends FieldsProps {
+interface FormProps extends FieldsProps {
   readonly label: string
   /**
    * Sends what was typed. Resolves to false if it needs another attempt. The same input has the same
