@@ -91,8 +91,8 @@ export const handlers: Handlers = {
   'tokens.revokeUser': revokeTokens,
   'catalog.export': ({ till, caller, input: project_id }: ManageCall<string>) =>
     till.catalog.export(caller, { project_id }),
-  'catalog.plan': async ({ till, caller, input }: ManageCall<CatalogRequest>) =>
-    showPlan(await till.catalog.plan(caller, input)),
+  'catalog.plan': async ({ till, caller, input, signal }: ManageCall<CatalogRequest>) =>
+    showPlan(await till.catalog.plan(caller, { ...input, signal })),
   'catalog.apply': async ({ till, caller, input, options }: ManageCall<CatalogRequest>) =>
     showPlan(
       await till.catalog.apply(caller, input, {

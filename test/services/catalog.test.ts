@@ -250,6 +250,23 @@ testOnce('a plan of many new items lets other work run in between', async () => 
   assert.ok(most < 4_000, `${most} calls in one turn`)
 })
 
+testOnce('a plan stops when its client has gone', async () => {
+  const gone = new AbortController()
+  let calls = 0
+  const now = () => {
+    calls++ // the plan asks for the time of each new item
+    if (gone.signal.aborted === false && calls > 100) gone.abort()
+    return Date.now()
+  }
+  const { till, account, project_id } = await createShop({ now })
+  const items = Array.from({ length: 20_000 }, (_, i) => ({ ...GEM, name: `gem_${i}` }))
+  const request = { project_id, catalog: { stores: main(...items) }, signal: gone.signal }
+
+  await assert.rejects(till.catalog.plan(account, request), { name: 'AbortError' })
+
+  assert.ok(calls < 5_000, String(calls))
+})
+
 test('a catalog gives its items to other stores of an existing project', async () => {
   const { till, account, project_id } = await setup()
   await till.stores.create(account, { project_id, store_id: 'side', store_type: 'web' })

@@ -42,8 +42,9 @@ const LARGE_TEXT = 256
 export type Draft = ReturnType<typeof createDraft>
 
 /** Collects the changes of a plan, what to write for them, and the mistakes of the catalog. */
-export function createDraft(problems: ErrorDetail[]) {
+export function createDraft(problems: ErrorDetail[], signal: AbortSignal | undefined) {
   return {
+    signal,
     counts: { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 },
     changes: [] as PlannedChange[],
     newStores: [] as Store[],
@@ -212,6 +213,9 @@ export async function planNewItems(
     draft.newItems.push(record)
     const { store_id } = store
     addChange(draft, { action: 'create', kind: 'item', store_id, name, item }, record)
-    if (draft.newItems.length % 1000 === 0) await setImmediate()
+    if (draft.newItems.length % 1000 === 0) {
+      await setImmediate()
+      draft.signal?.throwIfAborted()
+    }
   }
 }

@@ -60,6 +60,8 @@ const requestFields = {
   ...planFields,
   /** The environment variables that hold the secrets of the catalog. */
   env: optional(unchecked<{ readonly [name: string]: string | undefined }>(), () => ({})),
+  /** Aborts the call: it throws the signal's reason and changes nothing. */
+  signal: optional(unchecked<AbortSignal>()),
 }
 
 export interface CatalogRequest extends InputOf<typeof requestFields> {}
@@ -73,7 +75,7 @@ export async function preparePlan(context: Context, account: Account, input: Cat
   const request = parseObject(input, requestFields)
   const read = await readText(context, account, request)
   const { catalog: listed, lines, mistakes = [] } = read ?? request
-  const draft = createDraft([...mistakes])
+  const draft = createDraft([...mistakes], request.signal)
   const parsed = parseCatalog(listed, draft.problems)
   const catalog = request.items_only ? itemsOf(parsed, request, draft.problems) : parsed
   if (request.as && !request.items_only) throw invalidField('as', 'invalid', 'needs items_only')
@@ -130,6 +132,7 @@ async function planStores(
   for await (const { store_id } of recordsOf(list)) stores.add(store_id)
   for (const [index, { items = [], ...listed }] of catalog.stores.entries()) {
     if (draft.problems.length >= MAX_MISTAKES) return
+    draft.signal?.throwIfAborted()
     const path = `$.stores[${index}]`
     // One store at a time: the parsed configurations of all stores could take 400 MiB.
     const stored = stores.has(listed.store_id)
