@@ -93,13 +93,10 @@ export const handlers: Handlers = {
     till.catalog.export(caller, { project_id }),
   'catalog.plan': async ({ till, caller, input, signal }: ManageCall<CatalogRequest>) =>
     showPlan(await till.catalog.plan(caller, { ...input, signal })),
-  'catalog.apply': async ({ till, caller, input, options }: ManageCall<CatalogRequest>) =>
-    showPlan(
-      await till.catalog.apply(caller, input, {
-        ...options,
-        mostChanges: MOST_APPLIED,
-      }),
-    ),
+  'catalog.apply': async ({ till, caller, input, options, signal }: ManageCall<CatalogRequest>) => {
+    const most = { ...options, mostChanges: MOST_APPLIED }
+    return showPlan(await till.catalog.apply(caller, { ...input, signal }, most))
+  },
   'purchases.overview': ({ till, caller, input, signal }: ManageCall<OverviewQuery>) =>
     till.purchases.overview(caller, input, { signal }),
   'purchases.buyers': ({ till, caller, input, signal }: ManageCall<BuyersQuery>) =>
