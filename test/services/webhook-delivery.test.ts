@@ -317,6 +317,25 @@ test('one message of the log is sent again, and no other', async (hooks) => {
   await assert.rejects(theirs, { code: 'webhook_not_found' })
 })
 
+test('a message that is sent again does not keep old ones in the log', async (hooks) => {
+  const { till, account, endpoint_id } = hooks
+  for (const name of ['a', 'b']) await hooks.newItem(name)
+  const messages = await hooks.claimSome(2)
+  const [oldest = assert.fail()] = messages.toSorted((a, b) => a.sequence - b.sequence)
+  await hooks.settle(messages, OK)
+  hooks.clock.pass(31 * DAY)
+
+  await till.webhooks.resend(account, { endpoint_id, webhook_id: idOf(oldest) })
+  await hooks.outboxOf('sender').release()
+  await hooks.settle(await hooks.claimSome(1, 'other'), OK, 'other') // its first result prunes the log
+
+  const log = await hooks.log()
+  assert.deepEqual(
+    log.map(({ sequence }) => sequence),
+    [oldest.sequence],
+  )
+})
+
 test('a resend of a message that is pruned meanwhile is refused, and leaves no audit entry', async (hooks) => {
   const { till, account, endpoint_id, storage } = hooks
   await hooks.newItem('a')

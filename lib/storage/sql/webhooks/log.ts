@@ -39,15 +39,8 @@ export function logMethods(sql: Sql) {
     pruneMessages: (id: string, before: number, keep: number) =>
       write(
         function* () {
-          // The messages are nearly in order of time. Deletes only the messages before the first
-          // recent one, although a few old ones may follow it.
-          const recent = yield* find(FIRST_RECENT, id, before)
           const excess = yield* find(FIRST_EXCESS, id, keep)
-          const end = Math.max(
-            recent ? numberOf(recent.seq) : Number.MAX_SAFE_INTEGER,
-            excess ? numberOf(excess.seq) : 0,
-          )
-          yield* run(DELETE_MESSAGES, id, end)
+          yield* run(DELETE_MESSAGES, id, before, excess ? numberOf(excess.seq) : 0)
         },
         { isLazy: true },
       ),
@@ -74,13 +67,12 @@ export function logMethods(sql: Sql) {
 const FIND_MESSAGE = `
   SELECT ${MESSAGE_COLUMNS} FROM webhook_messages m
   WHERE m.endpoint_id = ? AND m.sequence = ? AND m.part = ?`
-const FIRST_RECENT = `
-  SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ? ORDER BY seq LIMIT 1`
 const FIRST_EXCESS = `
   SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
   ORDER BY seq DESC LIMIT 1 OFFSET ?`
 const DELETE_MESSAGES = `
-  DELETE FROM webhook_messages WHERE endpoint_id = ? AND seq < ? AND state <> 'waiting'`
+  DELETE FROM webhook_messages
+  WHERE endpoint_id = ? AND state <> 'waiting' AND (created_at < ? OR seq < ?)`
 const CLEAR_ANSWERS = `
   UPDATE webhook_messages SET answer = NULL WHERE answer IS NOT NULL
     AND endpoint_id IN (SELECT endpoint_id FROM webhook_endpoints WHERE project_id = ?)`
