@@ -102,7 +102,7 @@ export async function parseItems(
     if (first) problems.push(repeated(`${itemPath}.name`, first.path))
     else if (item) listed.set(item.name, { item, path: itemPath })
     if (problems.length >= MAX_MISTAKES) break
-    if (index % 1000 === 999) await setImmediate()
+    if (index % 250 === 249) await setImmediate()
   }
   return listed
 }
@@ -213,7 +213,7 @@ export async function planNewItems(
     draft.newItems.push(record)
     const { store_id } = store
     addChange(draft, { action: 'create', kind: 'item', store_id, name, item }, record)
-    if (draft.newItems.length % 1000 === 0) {
+    if (draft.newItems.length % 250 === 0) {
       await setImmediate()
       draft.signal?.throwIfAborted()
     }
