@@ -148,9 +148,10 @@ function contradicts(stored: Purchase, sent: Purchase): boolean {
   return isOther || (areFinal && stored.status !== sent.status)
 }
 
-/** Totals per status and currency, in the order of the file. */
+/** Totals per status and currency, in the order of the file. Rows without a price have none. */
 function totalsOf(rows: readonly Purchase[]) {
-  const keyOf = ({ status, currency = '' }: Purchase) => `${status} ${currency}`
+  const keyOf = ({ status, price, currency = '' }: Purchase) =>
+    `${status} ${price === undefined ? '' : currency}`
   return [...new Set(rows.map(keyOf))].map((key) => {
     const group = rows.filter((row) => keyOf(row) === key)
     const [status, currency] = key.split(' ')
