@@ -132,6 +132,7 @@ const MISTAKES: readonly (readonly [line: string, parts: Parts, field: string])[
   ],
   ['POST /projects/PROJECT/catalog/apply', { json: { catalog: {}, digest: 1 } }, 'digest'],
   ['POST /projects/PROJECT/catalog/plan', { json: { file: 1 } }, 'file'],
+  ['POST /projects/PROJECT/catalog/plan', { json: { file: 'sku', catalog: {} } }, 'file'],
   ['POST /projects/PROJECT/catalog/plan', { json: { file: 'sku', store_id: 'x y' } }, 'store_id'],
   ['POST /projects/PROJECT/users/ann/erase', { json: { delete: 'yes' } }, 'delete'],
   ['POST /stores/main/imports', { body: importForm(CSV, { price_unit: 'x' }) }, 'price_unit'],

@@ -109,9 +109,11 @@ export async function preparePlan(context: Context, account: Account, input: Cat
 async function readText(
   { storage }: Context,
   account: Account,
-  { file, store_id }: ParsedRequest,
+  { catalog, file, store_id }: ParsedRequest,
 ): Promise<CatalogFile | undefined> {
   if (file === undefined) return undefined
+  if (catalog !== undefined)
+    throw invalidField('file', 'invalid', 'must be absent beside a catalog')
   const store = store_id === undefined ? undefined : await getNamedStore(storage, account, store_id)
   const currency = store?.store_config.currency as string | undefined
   return readCatalog([file], { store_id, currency })
