@@ -7,7 +7,7 @@ import {
   MAX_LIFETIME,
 } from '../token/keyring.ts'
 import { createKeyUses } from './key-uses.ts'
-import { createLongCalls, createReconciliations } from './long-calls.ts'
+import { createFileCalls, createLongCalls } from './long-calls.ts'
 import { parseQuotas, type Quotas } from './quotas.ts'
 import { createRowQuotas } from './row-quotas.ts'
 import { createSealer } from './sealer.ts'
@@ -91,7 +91,8 @@ export function createContext(options: TillOptions) {
     storage,
     ...parseRetries(webhooks),
     longCalls: createLongCalls(storage.poolState?.().size),
-    reconciliations: createReconciliations(),
+    reconciliations: createFileCalls(),
+    catalogPlans: createFileCalls(),
     keyUses: createKeyUses(storage, now),
     now,
     keyring,

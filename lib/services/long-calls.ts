@@ -13,8 +13,11 @@ export function createLongCalls(connections = 9): Turns {
   return new Turns({ most: connections / 3, refusal })
 }
 
-/** Limits how many calls keep the ids of a file in memory, up to 55 MiB each: two, one an account. */
-export function createReconciliations(): Turns {
+/**
+ * Limits how many calls keep what a whole file says in memory, such as 55 MiB of ids: two, one an
+ * account.
+ */
+export function createFileCalls(): Turns {
   return new Turns({ most: 2, mostOfOwner: 1, refusal })
 }
 

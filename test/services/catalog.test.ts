@@ -381,6 +381,24 @@ testOnce('the items of a store that is listed several times are read once at mos
   assert.equal(reads, 2)
 })
 
+testOnce('the plans of an account are made one after the other', async () => {
+  const storage = createMemoryStorage()
+  const asked: string[] = []
+  const findCatalogState: Storage['findCatalogState'] = (id) => {
+    asked.push(id) // at the start and at the end of a plan
+    return storage.findCatalogState(id)
+  }
+  const { till, account, project_id } = await createShop({
+    storage: { ...storage, findCatalogState },
+  })
+  const game = { name: 'Second', bundle_id: 'com.example.second', platform: 'web' } as const
+  const ids = [project_id, (await till.projects.create(account, game)).id]
+
+  await Promise.all(ids.map((id) => till.catalog.plan(account, { project_id: id, catalog: {} })))
+
+  assert.deepEqual(asked, [ids[0], ids[0], ids[1], ids[1]])
+})
+
 testOnce('a bad spreadsheet is refused with its lines, and a good one is applied', async () => {
   const { till, account, apply, project } = await setup()
   const read = (...lines: string[]) => readCatalog(fileOf(lines.join('\n')), { store_id: 'main' })

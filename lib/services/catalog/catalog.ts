@@ -48,7 +48,7 @@ export interface CatalogExport {
 }
 
 export function createCatalog(context: Context): Catalogs {
-  const { storage, longCalls, rowQuotas } = context
+  const { storage, longCalls, catalogPlans, rowQuotas } = context
 
   /** The config with the URL and secret that receive messages, not those that are unconfirmed. */
   const confirmedConfig = async (config: JsonObject, endpoint_id: string): Promise<JsonObject> => {
@@ -58,6 +58,11 @@ export function createCatalog(context: Context): Catalogs {
     const settings = { webhook_url: url || undefined, webhook_secret: secrets[0]?.secret }
     const entries = Object.entries({ ...config, ...settings })
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+  }
+
+  const prepare = (account: Account, request: CatalogRequest) => {
+    const work = () => preparePlan(context, account, request)
+    return catalogPlans.run(account.account_id, work, { signal: request?.signal })
   }
 
   async function* exportCatalog(account: Account, { project_id }: CatalogExport) {
@@ -95,12 +100,12 @@ export function createCatalog(context: Context): Catalogs {
 
     async plan(account, request) {
       assertAccount(account, 'catalog')
-      return (await preparePlan(context, account, request)).plan
+      return (await prepare(account, request)).plan
     },
 
     async apply(account, request, { mostChanges = Infinity, ...options } = {}) {
       assertAccount(account, 'catalog')
-      const { plan, writes, checks } = await preparePlan(context, account, request)
+      const { plan, writes, checks } = await prepare(account, request)
       const changes = plan.changes.length
       if (changes === 0) return plan
       if (changes > mostChanges) {
