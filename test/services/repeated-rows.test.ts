@@ -74,8 +74,10 @@ test('the later row is the repeat, also when it alone is equal to the stored pur
   const shop = await setUp()
   const lines = [`T-1,gold,${FIRST},,purchased`, row('T-1')]
   for (let time = 0; time < 2; time++) {
-    const { repeated, repeated_lines } = await shop.import(lines)
+    const { repeated, repeated_lines, totals } = await shop.import(lines)
     assert.deepEqual([repeated, repeated_lines], [1, [3]])
+    // The currency of the repeat alone has no rows.
+    assert.deepEqual(totals, [{ status: 'purchased', currency: '', rows: 1, total: '0' }])
   }
 })
 

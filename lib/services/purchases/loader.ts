@@ -286,7 +286,7 @@ function createTotals() {
     },
     /** The first groups of the file, or those with the most rows if there are too many. */
     list(): ImportTotal[] {
-      const all = [...groups.values()]
+      const all = [...groups.values()].filter(({ rows }) => rows > 0)
       if (all.length > MAX_TOTALS) all.sort((a, b) => b.rows - a.rows)
       return all.slice(0, MAX_TOTALS).map(({ status, currency, rows, unsummed, sum }) => {
         return { status, currency, rows, total: String(sum + BigInt(unsummed)) }
