@@ -105,3 +105,15 @@ test('a delivery outlives an undo, and what was not delivered waits no longer', 
   await record('C')
   assert.deepEqual(await waiting(), ['B', 'C'])
 })
+
+test('a deleted purchase leaves nothing that waits, which the next purchase would take over', async () => {
+  const { till, account, project_id, record, importRows, waiting } = await createGame()
+  const { import_id } = await importRows(rowOf('B') + rowOf('A', 'pending'))
+  await record('A')
+  await till.users.erase(account, { project_id, user_id: 'ann', delete: true })
+  await till.imports.undo(account, { import_id })
+
+  await importRows(rowOf('A') + rowOf('B'))
+
+  assert.deepEqual(await waiting(), [])
+})

@@ -151,9 +151,11 @@ export function createModel(): Runner {
       keys.flatMap(({ account, isRevoked }, key) =>
         account === owner ? [{ key, isRevoked }] : [],
       ),
-    createProject({ account, name, platform, status = 'active', config = {}, key }) {
+    createProject({ account, name, platform, status = 'active', config: sent, key }) {
       if (owner !== indexIn(accounts, account)) throw new Refusal('invalid_request', 'account_id')
-      return once(key, ['project', name, platform, status, config], () => {
+      // A repeated request must have a configuration if the first one had.
+      return once(key, ['project', name, platform, status, sent], () => {
+        const config = sent ?? {}
         const fixed = { bundle_id: 'com.example.game', dlscheme: '' }
         const about = { account: owner, name, platform, status, config, ...fixed }
         const project = { project: projects.length, ...about }

@@ -15,10 +15,15 @@ export function erasureMethod(
   { listed, eraseRows }: PurchaseDialect,
   { insertImport, keepLease, clearImport }: ReturnType<typeof importLeases>,
 ) {
+  const erased = sql.rows({ transaction_id: text() })
   const mark = `
     INSERT INTO erased_purchases (store, transaction_id, is_deleted)
-    SELECT ?, r.transaction_id, ? FROM ${sql.rows({ transaction_id: text() })} r WHERE true
+    SELECT ?, r.transaction_id, ? FROM ${erased} r WHERE true
     ON CONFLICT (store, transaction_id) DO UPDATE SET is_deleted = excluded.is_deleted`
+  // SQLite may give the number of a deleted purchase to a new one, which would wait for delivery.
+  const stopWaiting = `
+    DELETE FROM deliveries WHERE store = ? AND purchase IS NOT NULL
+      AND transaction_id IN (SELECT r.transaction_id FROM ${erased} r)`
 
   function* eraseBatch(lease: Lease, key: StoreKey, erasure: Erasure): Program<number> {
     const { user_id, deletes, authority } = erasure
@@ -28,6 +33,7 @@ export function erasureMethod(
     const rows = yield* all(`${found.sql} LIMIT ${BATCH}`, ...found.values)
     if (rows.length === 0) return 0
     yield* run(mark, lease.store, deletes, rows)
+    if (deletes) yield* run(stopWaiting, lease.store, rows)
     yield* eraseRows(lease.store, user_id, rows, deletes)
     return rows.length
   }
