@@ -11,7 +11,7 @@ import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { hint } from './program.ts'
 
-// What `account create`, `project create` and `store create` share for `--if-missing`.
+// The part of `--if-missing` that `account create`, `project create` and `store create` share.
 
 type Context = Pick<Invocation, 'till' | 'io' | 'db'>
 

@@ -129,7 +129,7 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
 
 const SHOWN = 2
 
-/** What a SKU has sold, first in the currency of the store. The tooltip has all currencies. */
+/** The sales of a SKU, first in the currency of the store. The tooltip has all currencies. */
 function Sales({ of: { sales = [] }, currency }: { of: ErrorDetail; currency: string }) {
   const isOther = (code: string) => Number(code !== currency)
   const sorted = [...sales].sort((a, b) => isOther(a.currency) - isOther(b.currency))

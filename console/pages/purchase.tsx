@@ -163,7 +163,7 @@ async function loadPurchase(
   return { purchase, isWaiting, steps: steps.toSorted((a, b) => a.at.localeCompare(b.at)) }
 }
 
-/** What the activity adds to the imports and to the changes of the status. */
+/** The steps that only the activity has, besides imports and changes of the status. */
 function stepsOf({ action, at }: AuditEntry): readonly Step[] {
   if (action === 'purchases.record') return [{ at, text: 'Recorded by your server' }]
   return action === 'purchases.deliver' ? [{ at, text: <Badge text="delivered" /> }] : []

@@ -87,8 +87,8 @@ export function compareAppended(
 
 /**
  * Deletes the appended rows that are equal to stored purchases. Uses few statements: if a file is
- * imported again, all its rows are equal. `compareRepeat` decides about the other rows, and about equal
- * rows whose purchase has another row here: it compares them in the order of the file.
+ * imported again, all its rows are equal. `compareRepeat` decides about the other rows, and about
+ * equal rows whose purchase has another row here: it compares them in the order of the file.
  */
 function deleteIdentical(
   db: Connection,
