@@ -455,7 +455,8 @@ export const operations = [
     {
       scope: 'admin',
       summary: 'Send one message of an endpoint again',
-      description: 'The message waits again with all its retries, also a delivered one.',
+      description:
+        'The message waits again with all its retries, also a delivered one. An attempt that is under way counts as its first.',
     },
   ),
   op(

@@ -358,6 +358,73 @@ test('a resend of a message that is pruned meanwhile is refused, and leaves no a
   assert.ok(!actions.includes('webhooks.resend'))
 })
 
+test('an attempt under way counts as the first attempt of a resend, which is due at once', async (hooks) => {
+  const { till, account, endpoint_id, clock } = hooks
+  for (const name of ['a', 'b']) await hooks.newItem(name)
+  await hooks.settle(await hooks.claimSome(2), DOWN)
+  clock.pass(DAY / 24)
+  const [fails = assert.fail(), succeeds = assert.fail()] = await hooks.claimSome(2)
+
+  for (const message of [fails, succeeds]) {
+    await till.webhooks.resend(account, { endpoint_id, webhook_id: idOf(message) })
+  }
+
+  const requested = new Date(clock.now()).toISOString()
+  assert.deepEqual(
+    (await hooks.log()).map(({ state, attempts, next_at }) => ({ state, attempts, next_at })),
+    Array(2).fill({ state: 'waiting', attempts: 0, next_at: requested }),
+  )
+  await hooks.settle([fails], DOWN)
+  await hooks.settle([succeeds], OK)
+  const log = await hooks.log()
+  const ends = log.map(({ webhook_id, state, attempts }) => [webhook_id, state, attempts])
+  assert.deepEqual(
+    new Set(ends),
+    new Set([
+      [idOf(fails), 'waiting', 1],
+      [idOf(succeeds), 'delivered', 1],
+    ]),
+  )
+})
+
+test('a resend of an event whose data is archived is refused, and the message stays delivered', async (hooks, t) => {
+  const { till, account, endpoint_id, clock } = hooks
+  await hooks.newItem('a')
+  const messages = await hooks.claimSome(1)
+  const webhook_id = idOf(messages[0])
+  await hooks.settle(messages, OK)
+  clock.pass(DAY)
+  await eventuallyHolds(async () => {
+    await hooks.archive(t, DAY / 2)
+    const { body } = await till.webhooks.getRequest(account, { endpoint_id, webhook_id })
+    assert.equal(body, undefined)
+  })
+
+  const resend = till.webhooks.resend(account, { endpoint_id, webhook_id })
+
+  await assert.rejects(resend, { code: 'invalid_request', message: /event whose data is gone/ })
+  await hooks.claim()
+  assert.deepEqual(
+    (await hooks.log()).map(({ state }) => state),
+    ['delivered'],
+  )
+  const actions = (await till.accounts.listAudit(account)).entries.map(({ action }) => action)
+  assert.ok(!actions.includes('webhooks.resend'))
+})
+
+test('a message of a resumed endpoint is due from then on', async (hooks) => {
+  const { till, account, endpoint_id, clock } = hooks
+  await hooks.newItem('a')
+  await hooks.settle(await hooks.claimSome(1), DOWN)
+  await till.webhooks.pause(account, endpoint_id)
+  clock.pass(DAY)
+
+  await till.webhooks.resume(account, endpoint_id)
+
+  const [message] = await hooks.log()
+  assert.equal(message?.next_at, new Date(clock.now()).toISOString())
+})
+
 test('a replay starts at a time, and has only entries that are in the log', async (hooks) => {
   await hooks.newItem('old')
   hooks.clock.pass(DAY)

@@ -60,8 +60,9 @@ export interface Webhooks {
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Sends one message of the log again, with all its retries, also a delivered one. Throws
-   * `webhook_not_found` if the log has no such message.
+   * Sends one message of the log again, with all its retries, also a delivered one. An attempt that
+   * is under way counts as its first. Throws `webhook_not_found` if the log has no such message, and
+   * `invalid_request` if the data of its event is gone: its audit entry was archived, for example.
    */
   resend(
     account: Account,
@@ -115,6 +116,12 @@ export function createWebhooks(context: Context): Webhooks {
     const message = place && (await storage.findMessage({ endpoint_id, ...place }))
     if (message?.webhook_id === webhook_id) return message
     throw messageNotFound()
+  }
+
+  /** The body of a message; undefined if there is nothing to report any more. */
+  const findBody = async (message: StoredMessage): Promise<string | undefined> => {
+    const [entry] = await storage.findEntries([message.sequence])
+    return entry && bodyOf(storage, entry, message)
   }
 
   const show = async (endpoint: StoredEndpoint): Promise<WebhookEndpoint> => {
@@ -199,8 +206,7 @@ export function createWebhooks(context: Context): Webhooks {
       const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
       const { url } = await getEndpoint(account, endpoint_id)
       const message = await getMessage({ endpoint_id, webhook_id })
-      const [entry] = await storage.findEntries([message.sequence])
-      const body = entry && (await bodyOf(storage, entry, message))
+      const body = await findBody(message)
       const headers = headersOf(webhook_id, Math.floor(now() / 1000))
       const request = { endpoint_id, webhook_id, url: showWebhookUrl(url), headers }
       return { ...request, ...(body !== undefined && { body }) }
@@ -227,7 +233,10 @@ export function createWebhooks(context: Context): Webhooks {
       assertAccount(account, 'admin')
       const { endpoint_id, webhook_id } = parseObject(key, deliveryFields)
       await getEndpoint(account, endpoint_id)
-      const { sequence, part } = await getMessage({ endpoint_id, webhook_id })
+      const message = await getMessage({ endpoint_id, webhook_id })
+      const isGone = (await findBody(message)) === undefined
+      if (isGone) throw invalidField('webhook_id', 'gone', 'is of an event whose data is gone')
+      const { sequence, part } = message
       const move = { resend: { sequence, part, created_at: now() } }
       return update(account, endpoint_id, 'webhooks.resend', confirmed, move, options)
     },
@@ -290,10 +299,14 @@ function confirmed(endpoint: StoredEndpoint): StoredEndpoint {
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 
-/** Converts a stored message. It is not due before `due_at`, the due time of its endpoint. */
+/**
+ * Converts a stored message. It is not due before `due_at`, the due time of its endpoint. A resend
+ * and a resume set `created_at`, and make it due at once.
+ */
 function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
-  const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
-  const { status, error, answer, duration_ms } = message
+  const { endpoint_id, webhook_id, sequence, type, state, attempts, at } = message
+  const { created_at, status, error, answer, duration_ms } = message
+  const next_at = Math.max(message.next_at, due_at, created_at)
   return {
     endpoint_id,
     webhook_id,
@@ -302,7 +315,7 @@ function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
     state,
     attempts,
     ...(at !== undefined && { at: formatInstant(at) }),
-    ...(state === 'waiting' && { next_at: formatInstant(Math.max(next_at, due_at)) }),
+    ...(state === 'waiting' && { next_at: formatInstant(next_at) }),
     ...(status !== undefined && { status }),
     ...(error !== undefined && { error }),
     ...(answer !== undefined && { answer }),
