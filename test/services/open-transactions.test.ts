@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import postgres from 'postgres'
-import { createTill } from '../../lib/index.ts'
+import { createTill, type OutgoingMessage, type Storage } from '../../lib/index.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { outboxOf } from '../support/storage/holding.ts'
 import { createShop } from '../support/till.ts'
@@ -31,6 +31,10 @@ async function openTransaction(t: TestContext, url: string) {
   await session`SELECT pg_current_xact_id()`
   const [row] = await session<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
   return { session, pid: row?.pid, end: () => session`ROLLBACK` }
+}
+
+function keyOf({ endpoint_id, sequence, part }: OutgoingMessage) {
+  return { endpoint_id, sequence, part }
 }
 
 test('a transaction in another database of the server holds back no webhook and no reader', async (t) => {
@@ -93,6 +97,60 @@ test('entries that a transaction commits late are received, also beside other da
 
   assert.equal(await claim(), 2)
 })
+
+/** The ways in which the sender moves a position, each with what it read before. */
+const MOVES = [
+  { move: 'takeMessages', store_id: '', later: 1 },
+  { move: 'skipForeign', store_id: 'main', later: 30 },
+] as const
+
+for (const { move, store_id, later } of MOVES) {
+  test(`a replay just before ${move} is kept, though an open transaction has a later number`, async (t) => {
+    const url = await server.emptyDatabase(t)
+    const storage = await openPostgres(t, url)
+    let meanwhile = async () => {}
+    const moving = async (...args: never[]) => {
+      await meanwhile()
+      return (storage[move] as (...args: never[]) => unknown)(...args)
+    }
+    const till = createTill({ storage: { ...storage, [move]: moving } as Storage })
+    const { account, project_id } = await createShop(till)
+    const config = { webhook_url: 'https://hooks.example.com/' }
+    await till.projects.update(account, { id: project_id, config })
+    const store_config = { ...config, webhook_enabled: true }
+    await till.stores.update(account, { store_id: 'main', store_config })
+    const endpoint_id = store_id === '' ? project_id : `${project_id}/${store_id}`
+    const sent = async () => {
+      const found: OutgoingMessage[] = []
+      for (let isMore = true; isMore; ) {
+        const claim = await outboxOf(till).claim()
+        await outboxOf(till).settle(claim.messages.map((each) => ({ ...keyOf(each), status: 200 })))
+        found.push(...claim.messages)
+        isMore = claim.isMore || claim.messages.length > 0
+      }
+      return found.filter((each) => each.endpoint_id === endpoint_id).map((each) => each.sequence)
+    }
+    await sent()
+    const late = await openTransaction(t, url)
+    await till.webhooks.test(account, endpoint_id)
+    await late.session`
+      INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id)
+      SELECT at, actor, action, subject, account_id, project_id, store_id, request_id
+      FROM audit ORDER BY seq DESC LIMIT 1`
+    await late.session`COMMIT`
+    const [first = 0, second = 0] = await sent()
+    assert.equal(first, second + 1) // the transaction began first, and took its number last
+    for (let n = 0; n < later; n++) await till.webhooks.test(account, project_id)
+
+    meanwhile = async () => {
+      meanwhile = async () => {}
+      await till.webhooks.replay(account, { endpoint_id, from: first })
+    }
+
+    const again = [...(await sent()), ...(await sent())] // the refused move is made by the next claim
+    assert.ok(again.includes(first), `${first} is not among ${again}`)
+  })
+}
 
 test('a prepared transaction counts only in its own database', async (t) => {
   const { url, till, change, claim } = await openShop(t)

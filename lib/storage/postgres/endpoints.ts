@@ -19,6 +19,7 @@ export const WEBHOOKS: WebhookDialect = {
     (SELECT * FROM webhook_endpoints WHERE endpoint_id = ?) e CROSS JOIN LATERAL (
       SELECT * FROM audit a WHERE ${condition} ORDER BY a.xid, a.seq LIMIT ?) a
     ORDER BY a.xid, a.seq`,
+  position: "e.read_xid || ' ' || e.read_seq || ' ' || e.read_rest",
   setXid: 'read_xid = a.xid,',
   isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
   setBack: 'started = NULL, started_by = NULL,',

@@ -317,9 +317,15 @@ export interface LogPosition {
   readonly rest: string
 }
 
+/** The position of an endpoint. */
+interface EndpointPosition extends LogPosition {
+  /** Differs from that of each other position, and is only compared. */
+  readonly key: string
+}
+
 export interface ReadyEndpoint {
   readonly endpoint: StoredEndpoint
-  readonly position: LogPosition
+  readonly position: EndpointPosition
   /** The number of waiting messages, counted up to `most_waiting`. */
   readonly waiting: number
   /**
@@ -335,7 +341,7 @@ export interface EndpointReading {
    * The position after which the entries were read. If the endpoint's position has changed since, no
    * message is inserted.
    */
-  readonly position: LogPosition
+  readonly position: EndpointPosition
   /**
    * The `seq` of the last entry that was read, and the cursor within it if only a part of it was
    * read. Missing if no entry was read.

@@ -11,6 +11,7 @@ export const WEBHOOKS: WebhookDialect = {
   order: 'a.seq',
   unread: (condition) => `
     webhook_endpoints e JOIN audit a ON ${condition} WHERE e.endpoint_id = ? ORDER BY a.seq LIMIT ?`,
+  position: "e.read_seq || ' ' || e.read_rest",
   setXid: '',
   isBack: 'a.seq - 1 <= e.read_seq',
   setBack: '',

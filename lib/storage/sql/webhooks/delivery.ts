@@ -51,7 +51,7 @@ const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.
 /** The methods of the process that sends messages. */
 export function deliveryMethods(sql: Sql) {
   const { rows, each, forUpdate } = sql
-  const { clock, unread, isSettled, order, setXid } = sql.webhooks
+  const { clock, unread, isSettled, order, position, setXid } = sql.webhooks
   const isReadable = `${isUnread(sql.webhooks)} AND ${isSettled}`
   const first = (columns: string) =>
     `SELECT ${columns} FROM audit a WHERE ${isReadable} ORDER BY ${order} LIMIT`
@@ -73,7 +73,8 @@ export function deliveryMethods(sql: Sql) {
 
   const texts = {
     ready: `
-      SELECT ${ENDPOINT_COLUMNS}, e.read_seq, e.read_rest, ${COUNT_WAITING} AS waiting,
+      SELECT ${ENDPOINT_COLUMNS}, e.read_seq, e.read_rest, ${position} AS position,
+        ${COUNT_WAITING} AS waiting,
         CASE WHEN NOT ${hasOwn} THEN ${lastForeign} END AS last_foreign
       FROM (
         SELECT e.*, row_number() OVER (PARTITION BY e.account_id ORDER BY random()) AS turn
@@ -91,9 +92,9 @@ export function deliveryMethods(sql: Sql) {
     renew: `UPDATE webhook_sender SET lease_until = ${clock} + ? WHERE holder = ?`,
     skipForeign: `
       UPDATE webhook_endpoints AS e SET ${setXid} read_seq = a.seq, read_rest = ''
-      FROM ${rows({ endpoint_id: text(), read_seq: integer, last_foreign: integer })} r
+      FROM ${rows({ endpoint_id: text(), position: text(), last_foreign: integer })} r
       JOIN audit a ON a.seq = r.last_foreign
-      WHERE e.endpoint_id = r.endpoint_id AND e.read_seq = r.read_seq`,
+      WHERE e.endpoint_id = r.endpoint_id AND ${position} = r.position`,
     unread: `
       SELECT ${ENTRY_COLUMNS} FROM ${unread(isReadable)}`,
     insertMessages: `
@@ -113,7 +114,7 @@ export function deliveryMethods(sql: Sql) {
       FROM ${rows({ ...KEY.columns, ...SETTLED.columns })} r WHERE ${IS_KEY}`,
     setPosition: `
       UPDATE webhook_endpoints AS e SET ${setXid} read_seq = ?, read_rest = ? FROM audit a
-      WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,
+      WHERE a.seq = ? AND e.endpoint_id = ? AND ${position} = ?`,
   }
 
   /**
@@ -125,8 +126,7 @@ export function deliveryMethods(sql: Sql) {
     const { seq, rest } = read
     const lastRead = rest === '' ? seq : seq - 1
     const { endpoint_id } = endpoint
-    const from = [position.seq, position.rest]
-    return (yield* run(texts.setPosition, lastRead, rest, seq, endpoint_id, ...from)) === 1
+    return (yield* run(texts.setPosition, lastRead, rest, seq, endpoint_id, position.key)) === 1
   }
 
   // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
@@ -163,7 +163,7 @@ export function deliveryMethods(sql: Sql) {
     /** Moves endpoints to their `last_foreign`, all with one statement. Leaves out those that have moved. */
     async skipForeign(endpoints: readonly ReadyEndpoint[]) {
       const moves = endpoints.map(({ endpoint: { endpoint_id }, position, last_foreign }) => {
-        return { endpoint_id, read_seq: position.seq, last_foreign }
+        return { endpoint_id, position: position.key, last_foreign }
       })
       await writeLazily(() => run(texts.skipForeign, moves))
     },
@@ -232,7 +232,11 @@ export function deliveryMethods(sql: Sql) {
 function readyEndpoint(row: Row): ReadyEndpoint {
   return {
     endpoint: ENDPOINTS.read(row),
-    position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
+    position: {
+      seq: numberOf(row.read_seq),
+      rest: row.read_rest as string,
+      key: row.position as string,
+    },
     waiting: numberOf(row.waiting),
     ...(row.last_foreign !== null && { last_foreign: numberOf(row.last_foreign) }),
   }

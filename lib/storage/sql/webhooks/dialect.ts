@@ -17,6 +17,8 @@ export interface WebhookDialect {
    * the endpoint and the maximum number of entries.
    */
   unread(condition: string): string
+  /** The position of an endpoint, as a text to compare. */
+  readonly position: string
   /**
    * Sets the transaction id of a position to that of entry `a`. Only PostgreSQL positions have a
    * transaction id.
