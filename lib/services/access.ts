@@ -56,17 +56,17 @@ export async function verifyCaller(
 }
 
 /**
- * Adds to the read of a page that it verifies the caller's credential afterwards: a list or an
- * export may run for hours, and ends when the credential is revoked or loses the scope.
+ * Adds to a read that it verifies the caller's credential afterwards: it may have waited for its turn,
+ * and a list may run for hours. Both end when the credential is revoked or loses the scope.
  */
-export function verified<Page, Result>(
+export function verified<Args extends readonly unknown[], Result>(
   context: Context,
   caller: Caller,
   scope: KeyScope,
-  read: (page: Page) => Promise<Result>,
-): (page: Page) => Promise<Result> {
-  return async (page) => {
-    const result = await read(page)
+  read: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
+  return async (...args) => {
+    const result = await read(...args)
     await verifyCaller(context, caller, [scope])
     return result
   }

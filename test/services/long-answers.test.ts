@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import type { Storage, Till } from '../../lib/index.ts'
 import type { KeyedAccount } from '../../lib/storage/port.ts'
 import { testOnEach as test } from '../support/databases.ts'
+import { createSignal } from '../support/server.ts'
 import { createClock, createShop, fileOf, openStorage } from '../support/till.ts'
 
 const URL = 'https://hooks.example.com/'
 const HEADER = 'transaction_id,sku,purchased_at,user_id\n'
+const ROW = 'tx_1,gold,2024-03-01T12:34:56Z,ann\n'
 
 /** Makes each page of a list have one record. */
 function withShortPages(storage: Storage): Storage {
@@ -99,6 +101,69 @@ for (const [what, [first, read]] of Object.entries(READS)) {
     const revoke = () => till.accounts.revokeKey(account, key_id)
     const values = read(till, caller, project_id)
     await assertEnds(values, first, revoke, 'account_key_required')
+  })
+}
+
+const PERIOD = { store_id: 'main', from: '2024-01-01' } as const
+const CATALOG = { project: {}, stores: [] }
+
+/** The calls that wait for a turn, with the method of the storage that they call in it. */
+const WAITS: {
+  readonly [what: string]: readonly [
+    method: keyof Storage,
+    call: (till: Till, caller: KeyedAccount, project_id: string) => Promise<unknown>,
+  ]
+} = {
+  'catalog.plan': [
+    'findCatalogState',
+    (till, caller, project_id) => till.catalog.plan(caller, { project_id, catalog: CATALOG }),
+  ],
+  'catalog.apply': [
+    'findCatalogState',
+    (till, caller, project_id) => till.catalog.apply(caller, { project_id, catalog: CATALOG }),
+  ],
+  'purchases.summarize': [
+    'summarizePurchases',
+    (till, caller) => till.purchases.summarize(caller, PERIOD),
+  ],
+  'purchases.overview': [
+    'readTotals',
+    (till, caller) => till.purchases.overview(caller, { ...PERIOD, by: 'month' }),
+  ],
+  'purchases.explain': [
+    'listItems',
+    (till, caller) => till.purchases.explain(caller, { ...MAIN, file: fileOf(HEADER, ROW) }),
+  ],
+  'purchases.buyers': ['countBuyers', (till, caller) => till.purchases.buyers(caller, PERIOD)],
+}
+
+/** More than the calls of one kind that run at the same time. */
+const BUSY = 10
+
+for (const [what, [method, call]] of Object.entries(WAITS)) {
+  test(`${what} is refused if the key of its caller was revoked while it waited for its turn`, async () => {
+    const storage = await openStorage()
+    const work = storage[method] as (...args: unknown[]) => Promise<unknown>
+    const [entered, opened] = [createSignal(), createSignal()]
+    const waiting = async (...args: unknown[]) => {
+      entered.give()
+      await opened.given
+      return work(...args)
+    }
+    const { till, account, project_id } = await createShop({
+      storage: { ...storage, [method]: waiting },
+    })
+    const { account_key, key_id } = await till.accounts.addKey(account)
+    const caller = await till.accounts.authenticate(account_key)
+    const others = Array.from({ length: BUSY }, () => call(till, account, project_id))
+    await entered.given
+    const refused = assert.rejects(call(till, caller, project_id), { code: 'account_key_required' })
+
+    await till.accounts.revokeKey(account, key_id)
+    opened.give()
+
+    await refused
+    await Promise.all(others)
   })
 }
 

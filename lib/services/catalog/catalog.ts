@@ -61,7 +61,7 @@ export function createCatalog(context: Context): Catalogs {
   }
 
   const prepare = (account: Account, request: CatalogRequest) => {
-    const work = () => preparePlan(context, account, request)
+    const work = verified(context, account, 'catalog', () => preparePlan(context, account, request))
     return catalogPlans.run(account.account_id, work, { signal: request?.signal })
   }
 

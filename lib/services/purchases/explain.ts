@@ -7,7 +7,7 @@ import { type InputOf, optional, parseObject, required, unchecked } from '../../
 import { type Store, storeId } from '../../domain/store.ts'
 import { catalogPages, type Storage } from '../../storage/port.ts'
 import { fileTurns } from '../../turns.ts'
-import { assertAccount, getNamedStore } from '../access.ts'
+import { assertAccount, getNamedStore, verifyCaller } from '../access.ts'
 import type { Context } from '../context.ts'
 import { appOf, rulesOf } from './rules.ts'
 
@@ -25,11 +25,12 @@ const TURN_MS = 8
 
 /** Proposes a layout for a file: see `Purchases.explain`. */
 export async function explainPurchases(
-  { storage }: Context,
+  context: Context,
   account: Account,
   request: ExplainRequest,
 ): Promise<Explanation> {
   assertAccount(account, 'read')
+  const { storage } = context
   const { store_id, file } = parseObject(request, explainFields)
   const inTurn = <T>(work: () => T) => fileTurns.run(account.account_id, async () => work())
   const store = store_id === undefined ? undefined : await getNamedStore(storage, account, store_id)
@@ -52,7 +53,9 @@ export async function explainPurchases(
   }
   for (;;) {
     const { done, value } = await inTurn(next)
-    if (done) return value
+    if (!done) continue
+    await verifyCaller(context, account, ['read'])
+    return value
   }
 }
 

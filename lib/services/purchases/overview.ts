@@ -9,7 +9,7 @@ import {
   overviewFields,
   type PurchaseOverview,
 } from '../../domain/overview.ts'
-import { assertAccount, getNamedStore } from '../access.ts'
+import { assertAccount, getNamedStore, verified } from '../access.ts'
 import { assertCallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 
@@ -48,7 +48,8 @@ export function signalOf({ signal, ...others }: ReportOptions = {}): AbortSignal
 /** The default of `from`: earlier than any purchase. */
 const FIRST = Date.UTC(100, 0)
 
-export function createOverview({ storage, longCalls }: Context): Overview {
+export function createOverview(context: Context): Overview {
+  const { storage, longCalls } = context
   return {
     async overview(account, query, options) {
       assertAccount(account, 'read')
@@ -58,7 +59,9 @@ export function createOverview({ storage, longCalls }: Context): Overview {
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       const stores =
         store_id === undefined ? { account_id, is_sandbox: false } : { account_id, store_id }
-      const read = () => storage.readTotals(stores, times, { by, currency }, signal)
+      const read = verified(context, account, 'read', () =>
+        storage.readTotals(stores, times, { by, currency }, signal),
+      )
       const totals = await longCalls.run(account_id, read, { signal })
       if (totals.periods.length <= MOST_PERIODS) return totals
       const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
@@ -70,7 +73,9 @@ export function createOverview({ storage, longCalls }: Context): Overview {
       const signal = signalOf(options)
       const { store_id, from = FIRST } = parseObject(query, buyersFields)
       const store = await getNamedStore(storage, account, store_id)
-      const count = () => storage.countBuyers(store, from, signal)
+      const count = verified(context, account, 'read', () =>
+        storage.countBuyers(store, from, signal),
+      )
       const buyers = await longCalls.run(store.account_id, count, { signal })
       return { buyers }
     },

@@ -188,7 +188,9 @@ export function createPurchases(context: Context): Purchases {
       const isTop = top !== undefined
       const limit = isTop ? top : maxGroups && maxGroups + 1
       const most = limit === undefined ? undefined : { isTop, limit }
-      const read = () => storage.summarizePurchases(stores, filter, by, most, signal)
+      const read = verified(context, account, 'read', () =>
+        storage.summarizePurchases(stores, filter, by, most, signal),
+      )
       const groups = await longCalls.run(account_id, read, { signal })
       if (groups.length === 0) await assertImport(storage, account, filter, store_id)
       if (isTop || maxGroups === undefined || groups.length <= maxGroups) return groups
