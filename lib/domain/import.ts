@@ -3,11 +3,12 @@ import type { PurchaseStatus, UnequalCount } from './purchase.ts'
 
 /**
  * The number of a file's rows with the same status and currency, and the sum of their prices. A
- * purchase and its refund are two rows if the file has both.
+ * purchase and its refund are two rows if the file has both. A row without a price counts with the
+ * price of its purchase.
  */
 export interface ImportTotal {
   readonly status: PurchaseStatus
-  /** The currency; '' for rows without a price. */
+  /** The currency; '' for rows of purchases without a price. */
   readonly currency: string
   readonly rows: number
   /** The sum of prices in minor units, as a string of digits. */

@@ -53,7 +53,10 @@ async function createRunner(storage: Storage) {
       const { import_id, added, skipped, updated, repeated, unequal } = result
       imports.push(import_id)
       const { unequal: ends, ...counts } = expected
-      assert.deepEqual({ added, skipped, updated, repeated }, counts)
+      const totals = result.totals
+        .map(({ status, currency, rows, total }) => `${status} ${currency} ${rows} ${total}`)
+        .sort()
+      assert.deepEqual({ added, skipped, updated, repeated, totals }, counts)
       if (by === 'client') return
       const field = { field: 'expires_at', stored: 'different' }
       assert.deepEqual(unequal, ends > 0 ? [{ ...field, rows: ends }] : [])

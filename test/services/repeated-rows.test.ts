@@ -76,9 +76,30 @@ test('the later row is the repeat, also when it alone is equal to the stored pur
   for (let time = 0; time < 2; time++) {
     const { repeated, repeated_lines, totals } = await shop.import(lines)
     assert.deepEqual([repeated, repeated_lines], [1, [3]])
-    // The currency of the repeat alone has no rows.
-    assert.deepEqual(totals, [{ status: 'purchased', currency: '', rows: 1, total: '0' }])
+    assert.deepEqual(totals, [{ status: 'purchased', currency: 'USD', rows: 1, total: '499' }])
   }
+})
+
+test('totals count a row without a price with the price of its purchase, not as without a price', async () => {
+  const shop = await setUp()
+  const without = (id: string, status: string) => `${id},gold,${FIRST},,${status}`
+  const filled = [
+    without('T-1', 'pending'),
+    without('T-1', 'purchased'),
+    without('T-2', 'purchased'),
+    row('T-1'),
+    without('T-1', 'purchased'),
+  ]
+  const sums = async (lines: readonly string[]) => {
+    const { totals } = await shop.import(lines)
+    const all = totals.map((each) => `${each.status} ${each.currency} ${each.rows} ${each.total}`)
+    return all.sort()
+  }
+  const expected = ['pending USD 1 499', 'purchased  1 0', 'purchased USD 1 499']
+  for (let time = 0; time < 2; time++) assert.deepEqual(await sums(filled), expected)
+  assert.deepEqual(await sums([without('T-1', 'refunded')]), ['refunded USD 1 499'])
+  // The price of another file leaves the totals of an earlier import as they were.
+  assert.deepEqual(await sums([row('T-2')]), ['purchased USD 1 499'])
 })
 
 test('the same id and status at another time in one file is an error, in another file is none', async () => {

@@ -98,7 +98,7 @@ interface Period {
 }
 
 /** What a comparison reports to the loader of the file: it adds nothing. */
-const NOTHING = { added: 0, skipped: 0, repeated: [], updated: 0, unequal: [] }
+const NOTHING = { added: 0, skipped: 0, repeated: [], priced: [], updated: 0, unequal: [] }
 
 /** Compares the rows of a file in place of a running import. */
 function createComparer(

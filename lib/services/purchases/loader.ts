@@ -106,10 +106,12 @@ export function createLoader(
     passedOver.add(reason, rows)
   }
 
-  const addResult = ({ conflicts, unknown, repeated, ...result }: RowOutcomes) => {
+  const addResult = ({ conflicts, unknown, repeated, priced, ...result }: RowOutcomes) => {
     counts.rows -= repeated.length
     counts.repeated += repeated.length
     totals.subtract(repeated)
+    totals.subtract(priced.map(({ status }) => ({ status })))
+    totals.add(priced)
     repeatedLines = firstLines([...repeatedLines, ...repeated.map(({ line }) => line)])
     counts.added += result.added
     assertAdded?.(counts.added)

@@ -149,6 +149,11 @@ export interface RowOutcomes {
   readonly skipped: number
   /** The rows that equal an earlier row of the same file. */
   readonly repeated: readonly RepeatedRow[]
+  /**
+   * The status of rows without a price whose purchase has one, with the price of the purchase. Leaves
+   * out `repeated` rows.
+   */
+  readonly priced: readonly RowAmount[]
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
   /** The rows that were not added because no item has their SKU. */
@@ -157,7 +162,9 @@ export interface RowOutcomes {
   readonly unequal: readonly UnequalCount[]
 }
 
-export type RepeatedRow = Pick<NewPurchase, 'line' | 'status' | 'currency' | 'price'>
+export type RowAmount = Pick<NewPurchase, 'status' | 'currency' | 'price'>
+
+export type RepeatedRow = RowAmount & Pick<NewPurchase, 'line'>
 
 /** Rows of a file, compared with the stored purchases that have their ids. */
 export interface MatchedRows {

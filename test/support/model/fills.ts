@@ -107,6 +107,8 @@ export interface Counts {
   updated: number
   repeated: number
   unequal: number
+  /** The sorted totals by status and currency, as texts: `purchased USD 2 998`. */
+  totals: readonly string[]
 }
 
 /** The purchases of a store as plain objects, written from the documentation. */
@@ -151,13 +153,15 @@ export function createOracle() {
     const batch = newBatch(isListed)
     const after = new Map(purchases)
     const seen = new Set<string>()
-    const counts: Counts = { added: 0, skipped: 0, updated: 0, repeated: 0, unequal: 0 }
+    const counts: Counts = { added: 0, skipped: 0, updated: 0, repeated: 0, unequal: 0, totals: [] }
+    const counted: Row[] = []
     const firsts = new Map<string, Stored>()
     const outcomes = new Map<string, 'skipped' | 'updated'>()
     for (const sent of rows) {
       const key = `${sent.id} ${sent.status}`
       const stored = after.get(sent.id)
       if (deleted.has(sent.id)) {
+        counted.push(sent)
         counts.skipped++
         continue
       }
@@ -166,6 +170,7 @@ export function createOracle() {
       if (!stored) {
         after.set(sent.id, { ...sent, batch: number })
         batch.added.add(sent.id)
+        counted.push(sent)
         counts.added++
         continue
       }
@@ -186,6 +191,7 @@ export function createOracle() {
           counts.updated++
         }
       } else {
+        counted.push(sent)
         counts[outcome]++
         if (!isLater && !isOwn) {
           batch.repeated.add(sent.id)
@@ -202,6 +208,7 @@ export function createOracle() {
       const filled = FIELDS.filter((field) => before[field] !== now[field])
       batch.changes.push({ id, before: before.status, after: now.status, filled })
     }
+    counts.totals = totalsOf(counted, after)
     return { after, batch, counts }
   }
 
@@ -343,4 +350,16 @@ export function createOracle() {
         .map(({ id }) => id),
   }
   return oracle
+}
+
+/** Sums rows. One without a price has that of its purchase. */
+function totalsOf(rows: readonly Row[], purchases: ReadonlyMap<string, Row>): readonly string[] {
+  const sums = new Map<string, { rows: number; total: number }>()
+  for (const row of rows) {
+    const { price, currency } = row.price === undefined ? (purchases.get(row.id) ?? row) : row
+    const key = `${row.status} ${price === undefined ? '' : currency}`
+    const { rows: count, total } = sums.get(key) ?? { rows: 0, total: 0 }
+    sums.set(key, { rows: count + 1, total: total + (price ?? 0) })
+  }
+  return Array.from(sums, ([key, { rows, total }]) => `${key} ${rows} ${total}`).sort()
 }

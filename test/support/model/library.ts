@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {
   type Account,
   type AuditPage,
+  type ImportTotal,
   type Item,
   type Project,
   type Store,
@@ -131,7 +132,10 @@ export function createLibraryRunner(till: Till): Runner {
     listItems,
     async import({ rows, ...input }) {
       const file = fileOf(HEADER, ...rows.map(lineOf))
-      return shownImport(await till.purchases.import(who, { ...input, file }))
+      const result = await till.purchases.import(who, { ...input, file })
+      const keyOf = ({ status, currency }: ImportTotal) => `${status} ${currency}`
+      const totals = [...result.totals].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+      return { ...shownImport(result), totals }
     },
     listPurchases: ({ filter, ...query }) =>
       pagesOf(

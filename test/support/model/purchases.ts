@@ -107,7 +107,8 @@ export function importRows(
       }),
     ),
   }
-  const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
+  const totals = totalsOf(good, new Map(purchases.map((each) => [each.transaction_id, each])))
+  const summary = { ...about, rows: good.length, ...counts, totals }
   return { purchases, lines, summary }
 }
 
@@ -148,11 +149,19 @@ function contradicts(stored: Purchase, sent: Purchase): boolean {
   return isOther || (areFinal && stored.status !== sent.status)
 }
 
-/** Totals per status and currency, in the order of the file. Rows without a price have none. */
-function totalsOf(rows: readonly Purchase[]) {
-  const keyOf = ({ status, price, currency = '' }: Purchase) =>
+/**
+ * Totals per status and currency, sorted. A row without a price has that of its purchase, and no
+ * currency if the purchase has no price.
+ */
+function totalsOf(sent: readonly Purchase[], purchases: ReadonlyMap<string, Purchase>) {
+  const rows = sent.map((row) => {
+    const { price, currency } =
+      row.price === undefined ? (purchases.get(row.transaction_id) ?? row) : row
+    return { status: row.status, price, currency }
+  })
+  const keyOf = ({ status, price, currency = '' }: (typeof rows)[number]) =>
     `${status} ${price === undefined ? '' : currency}`
-  return [...new Set(rows.map(keyOf))].map((key) => {
+  return [...new Set(rows.map(keyOf))].sort().map((key) => {
     const group = rows.filter((row) => keyOf(row) === key)
     const [status, currency] = key.split(' ')
     const total = group.reduce((sum, { price = 0 }) => sum + BigInt(price), 0n)

@@ -6,6 +6,7 @@ import {
   isLater,
   MAX_ORDER_PURCHASES,
   NO_FILLS,
+  PURCHASE_STATUSES,
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
@@ -16,7 +17,7 @@ import {
 import { int32, integer, numberOf, type Row } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
-import type { AdvancedRows, RepeatedRow, RowOutcomes, StatusRow } from '../records.ts'
+import type { AdvancedRows, RepeatedRow, RowAmount, RowOutcomes, StatusRow } from '../records.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import { filledOf, type PurchaseChange } from './fills.ts'
 import type { Lease } from './imports.ts'
@@ -90,6 +91,7 @@ export function* compareRows<T extends Sent>(
   const changes = new Set<Known>()
   const conflicts: { line: number; field: PurchaseField }[] = []
   const repeated: RepeatedRow[] = []
+  const priced: RowAmount[] = []
   const counts = { skipped: 0, updated: 0 }
   const overlaps = new Map<number, number>()
   const unequal: UnequalField[] = []
@@ -105,6 +107,11 @@ export function* compareRows<T extends Sent>(
   const addSeen = (stored: Known, status: PurchaseStatus, time: number) => {
     seen.set(seenKey(stored.seq, status), time === stored.purchased_at ? 'stored' : time)
   }
+  /** The earlier rows of the file with this purchase. They had no price until this row. */
+  const pricedBefore = (stored: Known, row: T): readonly RowAmount[] =>
+    PURCHASE_STATUSES.filter((status) => timeBefore(stored, status) !== undefined).map(
+      (status) => ({ ...amountOf(row), status }),
+    )
   const change = (stored: Known, { status, fills }: PurchaseChange) => {
     stored.identity = { ...stored.identity, status, ...fills }
     stored.fills = { ...stored.fills, ...fills }
@@ -138,6 +145,7 @@ export function* compareRows<T extends Sent>(
       conflicts.push({ line, field: 'purchased_at' })
       continue
     }
+    if (compared.fills.price !== undefined) priced.push(...pricedBefore(stored, row))
     unequal.push(...compared.unequal)
     if (isOtherSale(stored, row)) unequal.push(OTHER_TIME)
     const isOwn = stored.import === lease.import
@@ -153,6 +161,9 @@ export function* compareRows<T extends Sent>(
       continue
     }
     addSeen(stored, status, purchased_at)
+    if (row.price === undefined && stored.identity.price !== undefined) {
+      priced.push({ ...amountOf(stored.identity), status })
+    }
     counts[compared.outcome]++
     if (!isAdvance) overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
     if (compared.outcome === 'skipped') continue
@@ -165,11 +176,16 @@ export function* compareRows<T extends Sent>(
     ...counts,
     added: fresh.size,
     repeated,
+    priced,
     conflicts,
     unknown: [],
     unequal: countUnequal(unequal),
   }
   return { result, fresh: [...fresh.values()], seen }
+}
+
+function amountOf({ price, currency }: PurchaseIdentity) {
+  return { price, currency }
 }
 
 const OTHER_TIME: UnequalField = { field: 'purchased_at', stored: 'different' }
