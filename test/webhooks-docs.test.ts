@@ -55,13 +55,29 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]))
 }
 
-test('docs/webhooks.md has an example of each event, with the fields of a real one', async () => {
+/** The table of events in the page: each event with the text of its row. */
+function rowsOfPage(): ReadonlyMap<string, string> {
+  const rows = page.matchAll(/^\| ((?:`[a-z]+\.[a-z]+`(?:, )?)+) \| (.*) \|$/gm)
+  const pairs = [...rows].flatMap(([, events = '', fields = '']) =>
+    [...events.matchAll(/`(.+?)`/g)].map(([, event = '']) => [event, fields] as const),
+  )
+  return new Map(pairs)
+}
+
+test('docs/webhooks.md names each event with the fields of a real one, and its examples have them', async () => {
   const bodies = await collectBodies()
+  const rows = rowsOfPage()
   assert.deepEqual([...bodies.keys()].sort(), [...WEBHOOK_EVENTS].sort())
+  assert.deepEqual([...rows.keys()].sort(), [...WEBHOOK_EVENTS].sort())
+  for (const [event, body] of bodies) {
+    const { data } = body as { data: object }
+    const missing = Object.keys(data).filter((name) => !rows.get(event)?.includes(`\`${name}\``))
+    assert.deepEqual(missing, [], event)
+  }
   const examples = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
     JSON.parse(json),
   )
-  assert.deepEqual(examples.map(({ type }) => type).sort(), [...WEBHOOK_EVENTS].sort())
+  assert.ok(examples.length > 5)
   for (const example of examples) {
     assert.deepEqual(shapeOf(example), shapeOf(bodies.get(example.type)), example.type)
   }
