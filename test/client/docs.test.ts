@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createClient } from '../../client/index.ts'
+import { createManageClient } from '../../client/manage.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { listenOn } from '../support/listen.ts'
 import { runPage } from '../support/pages.ts'
@@ -56,4 +57,14 @@ test('docs/client.md names every option and every call', () => {
     names.filter((name) => !page.includes(name)),
     [],
   )
+})
+
+test('docs/client.md names every call of the management client', () => {
+  const calls = createManageClient({ url: 'http://localhost', accountKey: 'ak_1' })
+  const missing = Object.entries(calls).flatMap(([noun, methods]) => {
+    const [, row = ''] = new RegExp(`^\\| \`${noun}\` \\| (.*) \\|$`, 'm').exec(page) ?? []
+    const names = typeof methods === 'function' ? [`${noun}()`] : Object.keys(methods)
+    return names.filter((name) => !row.includes(`\`${name}\``)).map((name) => `${noun}.${name}`)
+  })
+  assert.deepEqual(missing, [])
 })
