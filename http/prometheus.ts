@@ -1,46 +1,56 @@
-/** All metrics, with their help texts. Names that end with `_total` are counters. */
-const HELP = {
-  tillkit_http_requests_total: 'Requests answered; 499 when the client hung up first.',
-  tillkit_http_request_duration_seconds: 'Time from the end of the request headers to the answer.',
-  tillkit_http_requests_in_flight: 'Requests being answered.',
-  tillkit_http_overloaded_total: 'Requests refused with 503 by a concurrency or memory limit.',
-  tillkit_http_rate_limited_total: 'Requests refused by a rate limit.',
+/**
+ * All metrics, with their help texts, which name the labels and their values. Names that end with
+ * `_total` are counters. `npm run docs` writes them into docs/metrics.md.
+ */
+export const METRICS = {
+  tillkit_http_requests_total:
+    'Answered requests by method, route and status. The route is the pattern of the path, or none. The status 499 means that the client closed the connection before it got the answer.',
+  tillkit_http_request_duration_seconds:
+    'Time from the headers of a request to its answer, by route.',
+  tillkit_http_requests_in_flight:
+    'Requests in flight by kind: reads, writes, uploads, reports or verifications.',
+  tillkit_http_overloaded_total:
+    'Requests refused with 503 because of load, by kind: as above, or memory.',
+  tillkit_http_rate_limited_total: 'Requests refused by a rate limit: by key, address or project.',
   tillkit_http_connections: 'Open connections.',
-  tillkit_http_connections_dropped_total: 'Connections closed over the limit.',
-  tillkit_storage_up: 'Whether the storage answers.',
+  tillkit_http_connections_dropped_total: 'Connections closed because too many were open.',
+  tillkit_storage_up: '1 if the storage answers, else 0.',
   tillkit_storage_answer_seconds: 'Duration of the readiness check of this scrape.',
-  tillkit_clock_offset_seconds: 'Clock of this server minus that of the database server.',
+  tillkit_clock_offset_seconds: 'Clock of this server minus that of PostgreSQL.',
   tillkit_database_bytes: 'Size of the database.',
-  tillkit_database_wal_bytes: 'Size of its write-ahead log.',
-  tillkit_database_free_bytes: 'Free bytes in its file system.',
+  tillkit_database_wal_bytes: 'Size of the write-ahead log of a SQLite file.',
+  tillkit_database_free_bytes: 'Free space of the file system of a SQLite file.',
   tillkit_open_transaction_seconds:
-    'Age of the oldest open transaction that has written to the database.',
-  tillkit_pool_connections_max: 'Database connections allowed.',
-  tillkit_pool_connections_open: 'Database connections open.',
-  tillkit_pool_connections_in_use: 'Database connections in use.',
-  tillkit_pool_waiting: 'Statements and transactions that wait for a connection.',
+    'Age of the oldest open transaction that has written to the PostgreSQL database. Webhooks wait for it.',
+  tillkit_pool_connections_max: 'Connections to PostgreSQL that the server may open.',
+  tillkit_pool_connections_open: 'Open connections to PostgreSQL.',
+  tillkit_pool_connections_in_use: 'Connections to PostgreSQL in use.',
+  tillkit_pool_waiting: 'Statements and transactions that wait for a connection to PostgreSQL.',
   tillkit_imports_total: 'Successful imports, without dry runs.',
-  tillkit_imports_failed_total: 'Failed imports, including dry runs.',
-  tillkit_import_rows_total: 'Rows of successful imports.',
-  tillkit_accounts_near_quota: 'Accounts that added rows and use at least 80 % of their quota.',
-  tillkit_webhook_requests_total: 'Requests of the webhook sender.',
-  tillkit_webhook_endpoints: 'Webhook endpoints by state.',
+  tillkit_imports_failed_total: 'Failed imports and dry runs by cause: client or server.',
+  tillkit_import_rows_total: 'Rows of successful imports by result: added, skipped or updated.',
+  tillkit_accounts_near_quota:
+    'Accounts that use at least 80 % of their quota of items or purchases, of those that have added some since the start.',
+  tillkit_webhook_requests_total:
+    'Requests that deliver webhooks, by result: 2xx to 5xx, other, refused (a forbidden URL or address), dns, connection, tls, timeout, protocol or stopped.',
+  tillkit_webhook_endpoints: 'Webhook endpoints by state: active, unconfirmed, paused or disabled.',
   tillkit_webhook_endpoints_failing: 'Active endpoints whose last request failed.',
-  tillkit_webhook_lag_events: 'Events that active endpoints have not received yet.',
+  tillkit_webhook_lag_events:
+    'Events that active endpoints have not received, up to about 100,000.',
   tillkit_webhook_lag_seconds: 'Age of the oldest of these events.',
-  tillkit_event_loop_seconds_total: 'Time of the event loop by state.',
+  tillkit_event_loop_seconds_total: 'Time of the event loop by state: active or idle.',
   tillkit_event_loop_delay_seconds:
-    'Delay of the event loop since the last scrape; percentile 100 is the longest.',
-  tillkit_worker_restarts_total: 'Workers that died.',
+    'Delay of the event loop since the last scrape, by percentile: 50, 99 or 100.',
+  tillkit_worker_restarts_total: 'Workers that died or were frozen, and were replaced.',
   tillkit_build_info: 'Versions of tillkit and Node, as labels; always 1.',
   process_start_time_seconds: 'Unix time of the process start.',
   process_cpu_seconds_total: 'User and system CPU time.',
   process_resident_memory_bytes: 'Resident memory.',
-  process_open_fds: 'Open file descriptors.',
-  process_max_fds: 'Limit of open file descriptors.',
+  process_open_fds: 'Open file descriptors, on Linux.',
+  process_max_fds: 'Limit of open file descriptors, on Linux.',
 } as const
 
-type Name = keyof typeof HELP
+type Name = keyof typeof METRICS
 
 const HISTOGRAM: Name = 'tillkit_http_request_duration_seconds'
 
@@ -73,14 +83,14 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Formats Prometheus text, version 0.0.4. Escapes nothing, because names and labels are fixed. */
 export function formatMetrics(values: MetricValues): string {
-  const names = Object.keys(HELP) as Name[]
+  const names = Object.keys(METRICS) as Name[]
   return names.map((name) => formatMetric(name, samplesOf(values[name]))).join('')
 }
 
 function formatMetric(name: Name, samples: Samples): string {
   const lines = Object.entries(samples).map(([labels, value]) => `${name}${labels} ${value}\n`)
   if (lines.length === 0) return ''
-  return `# HELP ${name} ${HELP[name]}\n# TYPE ${name} ${typeOf(name)}\n${lines.join('')}`
+  return `# HELP ${name} ${METRICS[name]}\n# TYPE ${name} ${typeOf(name)}\n${lines.join('')}`
 }
 
 function typeOf(name: Name): 'histogram' | 'counter' | 'gauge' {

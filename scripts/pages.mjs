@@ -30,6 +30,7 @@ const GROUPS = {
     'library.md': 'look up a function or a type of the library',
     'specification.md': 'call the HTTP API from another language',
     'api.md': 'look up a field of the HTTP API',
+    'metrics.md': 'look up a metric of the server',
     'errors.md': 'know what to do about an error',
     'glossary.md': 'look up a word',
     '../CHANGELOG.md': 'know what a version has changed',

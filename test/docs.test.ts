@@ -8,6 +8,7 @@ import { VARIABLES } from '../cli/config.ts'
 import { COMMON_OPTIONS } from '../cli/options.ts'
 import { faults } from '../http/faults.ts'
 import { limits } from '../http/limits.ts'
+import { METRICS } from '../http/prometheus.ts'
 
 const written = readdirSync('docs').filter((name) => name.endsWith('.md'))
 const pages = [
@@ -49,6 +50,12 @@ test('docs/commands.md is up to date; npm run docs writes it', async () => {
   const { formatCommandsPage } = await import(href)
   const page = formatCommandsPage(groups, COMMON_OPTIONS, VARIABLES)
   assert.equal(texts.get('docs/commands.md'), page)
+})
+
+test('docs/metrics.md is up to date; npm run docs writes it', async () => {
+  const { href } = pathToFileURL(resolve('scripts/metrics-page.mjs'))
+  const { formatMetricsPage } = await import(href)
+  assert.equal(texts.get('docs/metrics.md'), formatMetricsPage(METRICS))
 })
 
 test('every link between the pages leads to a file and a heading', () => {
@@ -104,7 +111,7 @@ test('every file that a page names in code exists', () => {
   assert.deepEqual(missing, [])
 })
 
-const generated = ['docs/api.md', 'docs/commands.md', 'docs/library.md']
+const generated = ['docs/api.md', 'docs/commands.md', 'docs/library.md', 'docs/metrics.md']
 const byHand = [...texts].filter(([page]) => !generated.includes(page))
 
 test('no sentence has more than 32 words', () => {
