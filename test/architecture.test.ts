@@ -40,7 +40,8 @@ const rooms: { readonly [room: string]: string } = {
   'client/':
     'http/answers.ts http/faults.ts lib/bounded-map.ts lib/domain/ lib/errors.ts lib/operations.ts',
   // The build bundles the two packages.
-  'console/': 'client/index.ts client/manage.ts client/random.ts lib/domain/ preact',
+  'console/':
+    'client/index.ts client/manage.ts client/random.ts lib/csv/parser.ts lib/domain/ preact',
 }
 const roomOf = (file: string) => Object.keys(rooms).find((room) => file.startsWith(room))
 
