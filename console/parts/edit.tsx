@@ -4,7 +4,6 @@ import type { FieldInfo } from './fields.tsx'
 import { Form, type Parsed, type Values } from './form.tsx'
 import { Notice } from './notice.tsx'
 import { withSettings } from './rules.ts'
-import { Table } from './table.tsx'
 
 interface EditProps<R> {
   readonly label: string
@@ -24,8 +23,8 @@ interface EditProps<R> {
 const CONFLICTS: readonly string[] = ['version_conflict', 'etag_mismatch']
 
 /**
- * A form that changes a record. If somebody else has changed it since it was read, the server saves
- * nothing, and the form shows both versions.
+ * A form that changes a record. If somebody else has changed its fields since it was read, the
+ * server saves nothing, and the form says what changed. It keeps what was typed.
  */
 export function Edit<R extends object>(props: EditProps<R>) {
   const { label, fields, inputOf = (record) => record, load, check, save, onDone } = props
@@ -34,7 +33,6 @@ export function Edit<R extends object>(props: EditProps<R>) {
   /** The record that the changes are based on. */
   const [base, setBase] = useState(props.record)
   const [values, setValues] = useState(() => textsOf(base))
-  const [newest, setNewest] = useState<R>()
   const [isSaved, setSaved] = useState(false)
   const before = textsOf(base)
   const changed = (now: Values) => fields.filter(({ name }) => before[name] !== now[name])
@@ -42,33 +40,32 @@ export function Edit<R extends object>(props: EditProps<R>) {
     const entries = changed(values).map(({ name }) => [name, parsed[name]])
     return withSettings(Object.fromEntries(entries), base)
   }
-  /** Saves the changes, unless another form has changed the same fields since `read`. */
-  const saveOver = async (read: R, parsed: Parsed, isRepeated = false): Promise<R | undefined> => {
+  const rebase = (now: R, typed: Values = {}) => {
+    setBase(now)
+    setValues({ ...textsOf(now), ...typed })
+  }
+  const saveOver = async (read: R, parsed: Parsed, isRepeated = false): Promise<R> => {
     try {
       return await save(changesOf(parsed, read), read)
     } catch (error) {
       if (!(error instanceof TillError && CONFLICTS.includes(error.code))) throw error
       const now = await load()
-      const isSame = changed(textsOf(now)).length === 0
-      if (isSame && isRepeated) throw error
-      if (isSame) return saveOver(now, parsed, true)
-      setNewest(now)
-      return undefined
+      const theirs = textsOf(now)
+      const details = changed(theirs).map(({ name }) => {
+        const message = `was ${before[name] || 'empty'} and is now ${theirs[name] || 'empty'}`
+        return { field: name, code: 'changed', message }
+      })
+      if (details.length === 0 && isRepeated) throw error
+      if (details.length === 0) return saveOver(now, parsed, true)
+      rebase(now, Object.fromEntries(changed(values).map(({ name }) => [name, values[name] ?? ''])))
+      throw new TillError(error.code, 'Somebody else changed this. Nothing was saved', { details })
     }
-  }
-  const rebase = (now: R, values: Values) => {
-    setBase(now)
-    setValues(values)
-    setNewest(undefined)
   }
   const send = async (parsed: Parsed) => {
     setSaved(false)
-    const saved = await saveOver(base, parsed)
-    if (!saved) return false
-    rebase(saved, textsOf(saved))
+    rebase(await saveOver(base, parsed))
     setSaved(true)
     onDone?.()
-    return true
   }
   const change = (values: Values) => {
     setSaved(false)
@@ -84,15 +81,6 @@ export function Edit<R extends object>(props: EditProps<R>) {
       onChange={change}
       onCancel={onDone}
     >
-      {newest && (
-        <Conflict
-          before={before}
-          theirs={textsOf(newest)}
-          yours={values}
-          changed={changed}
-          onResolve={(values) => rebase(newest, values)}
-        />
-      )}
       {isSaved && (
         <Notice
           tone="good"
@@ -100,42 +88,6 @@ export function Edit<R extends object>(props: EditProps<R>) {
         />
       )}
     </Form>
-  )
-}
-
-interface ConflictProps {
-  readonly before: Values
-  readonly theirs: Values
-  readonly yours: Values
-  readonly changed: (now: Values) => readonly FieldInfo[]
-  readonly onResolve: (values: Values) => void
-}
-
-/** Shows what somebody else changed meanwhile. Nothing that was typed is lost. */
-function Conflict({ before, theirs, yours, changed, onResolve }: ConflictProps) {
-  const mine = Object.fromEntries(changed(yours).map(({ name }) => [name, yours[name] ?? '']))
-  return (
-    <Notice tone="warning" title="Somebody else changed this meanwhile">
-      <p>Nothing was saved. Compare both versions:</p>
-      <Table
-        label="Both versions"
-        rows={[...new Set([...changed(theirs), ...changed(yours)])]}
-        columns={[
-          ['Field', ({ label }) => label],
-          ['Before', ({ name }) => before[name] || 'empty'],
-          ['Theirs', ({ name }) => theirs[name] || 'empty'],
-          ['Yours', ({ name }) => yours[name] || 'empty'],
-        ]}
-      />
-      <div class="actions">
-        <button type="button" class="primary" onClick={() => onResolve({ ...theirs, ...mine })}>
-          Take their changes, keep mine
-        </button>
-        <button type="button" onClick={() => onResolve(theirs)}>
-          Discard my changes
-        </button>
-      </div>
-    </Notice>
   )
 }
 
