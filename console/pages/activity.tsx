@@ -82,9 +82,8 @@ async function listEntries(
   return { entries: entries.map(withItem), ...next }
 }
 
-/** The audit log of the account as sentences. */
-export function Activity() {
-  const { subject, day } = usePlace().query
+/** Returns a function that shows an entry as `Ann changed the price of Sword from $4.99 to $5.99`. */
+export function useSentences() {
   const { projects = [], stores = [] } = useScope().value ?? {}
   const { value: keys } = useLoad(async (signal) => {
     const { keys } = await client.keys.list({ limit: 1000 }, { signal })
@@ -113,8 +112,7 @@ export function Activity() {
     },
     webhook: ({ subject }) => byId(subject, 'a webhook', 'webhooks'),
   }
-  /** `changed the price of Sword from $4.99 to $5.99` */
-  const sentence = (entry: Entry) => {
+  return (entry: Entry) => {
     const { action, actor, data, item } = entry
     const [verb, kind] = SENTENCES[action] ?? [action, 'account']
     const who = actor.startsWith('token:')
@@ -136,6 +134,12 @@ export function Activity() {
       </p>
     )
   }
+}
+
+/** The audit log of the account as sentences. */
+export function Activity() {
+  const { subject, day } = usePlace().query
+  const sentence = useSentences()
   return (
     <Page title="Activity" lead="Who changed what in the account, newest first">
       <Filters fields={FILTERS} />

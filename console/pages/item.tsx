@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import type { AuditEntry, Item, Store } from '../../client/manage.ts'
+import type { Item, Store } from '../../client/manage.ts'
 import { exponentOf } from '../../lib/domain/currency.ts'
 import { itemChangeFields, type newItemFields, parseItemChange } from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
@@ -14,6 +14,7 @@ import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
+import { useSentences } from './activity.tsx'
 
 /** The fields of a form for a new item, or for a change of one. */
 export function itemFields(
@@ -43,6 +44,7 @@ export function itemFields(
 export function ItemPage({ store, id }: { readonly store: Store; readonly id: string }) {
   const loaded = useLoad((signal) => client.items.get(id, { signal }), [id])
   const item = loaded.value
+  const sentence = useSentences()
   // The currency of the price is that of the item's own store.
   const own = item?.store_id
   const isElsewhere = own !== undefined && own !== store.store_id
@@ -57,14 +59,11 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
       parent={['Items', linkTo('items')]}
       badge={item && (item.archived_at ? 'archived' : 'for sale')}
       actions={
-        item &&
-        (item.archived_at ? (
-          <ArchiveButton item={item} />
-        ) : (
+        item && (
           <More>
             <ArchiveButton item={item} />
           </More>
-        ))
+        )
       }
     >
       <Await loaded={loaded}>
@@ -90,7 +89,18 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
                 currency={currency}
               />
             </Section>
-            <History item={item} currency={currency} />
+            <Section title="History">
+              <List
+                label="History"
+                list={client.items.history}
+                query={{ id }}
+                columns={[
+                  ['Change', (entry) => sentence({ ...entry, item })],
+                  ['at', 'end'],
+                ]}
+                empty={['No changes are recorded', 'The next change of this item appears here.']}
+              />
+            </Section>
           </>
         )}
       </Await>
@@ -105,7 +115,7 @@ interface ItemEditProps {
   readonly onDone?: () => void
 }
 
-/** A form for some fields of an item; `archived` is one of them. */
+/** A form for some fields of an item. */
 export function ItemEdit({ item, fields, currency, onDone }: ItemEditProps) {
   const { id } = item
   return (
@@ -113,30 +123,21 @@ export function ItemEdit({ item, fields, currency, onDone }: ItemEditProps) {
       label={`Edit ${item.display_name}`}
       record={item}
       fields={fields}
-      inputOf={({ metadata: meta, price, archived_at, ...rest }) => ({
+      inputOf={({ metadata: meta, price, ...rest }) => ({
         ...rest,
         meta,
-        archived: archived_at !== undefined,
         price: currency ? toDecimal(String(price), currency) : price,
       })}
       load={() => client.items.get(id)}
-      check={({ archived: _, ...changes }) =>
-        hasAny(changes) && parseItemChange({ id, ...changes })
-      }
-      save={async ({ archived, ...changes }, { version }) => {
-        const saved = hasAny(changes) ? client.items.update({ id, ...changes, version }) : item
-        if (archived === undefined) return saved
-        await saved
-        return archived ? client.items.archive(id) : client.items.restore(id)
-      }}
+      check={(changes) => parseItemChange({ id, ...changes })}
+      save={(changes, { version }) => client.items.update({ id, ...changes, version })}
       {...(onDone && { onDone })}
     />
   )
 }
 
-const hasAny = (changes: object) => Object.keys(changes).length > 0
-
-function ArchiveButton({ item }: { readonly item: Item }) {
+/** Archives an item after a question, or restores it. */
+export function ArchiveButton({ item }: { readonly item: Item }) {
   const { id, name, display_name, archived_at } = item
   const verb = archived_at ? 'Restore' : 'Archive'
   return (
@@ -152,40 +153,5 @@ function ArchiveButton({ item }: { readonly item: Item }) {
           : `Clients no longer list ${name}. Past purchases stay, players keep what they own, and imports still accept the SKU. You can restore it.`}
       </p>
     </FormButton>
-  )
-}
-
-/** The changes of an item with its old and new prices, newest first. */
-function History({ item: { id }, currency }: { readonly item: Item; readonly currency: string }) {
-  return (
-    <Section title="History">
-      <List
-        label="History"
-        list={client.items.history}
-        query={{ id }}
-        columns={[
-          ['Change', describe],
-          'at',
-          ['Price', ({ data }) => priceChange(data, currency), 'number end'],
-          'actor',
-        ]}
-        empty={['No changes are recorded', 'The next change of this item appears here.']}
-      />
-    </Section>
-  )
-}
-
-function describe({ action, data }: AuditEntry): string {
-  const changed = Array.isArray(data?.changed) ? `: ${data.changed.join(', ')}` : ''
-  return `${action.replace('item.', '')}${changed}`
-}
-
-function priceChange(data: AuditEntry['data'], currency: string) {
-  const { old, new: now } = (data?.price ?? {}) as { old?: number; new?: number }
-  if (old === undefined || now === undefined) return '–'
-  return (
-    <>
-      <s>{formatMoney(old, currency)}</s> → {formatMoney(now, currency)}
-    </>
   )
 }

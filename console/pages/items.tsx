@@ -4,12 +4,12 @@ import { itemChangeFields, newItemFields, parseNewItem } from '../../lib/domain/
 import { currencyOf, formatMoney } from '../format.ts'
 import { useDropped } from '../parts/dropped.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
-import { Page, Text } from '../parts/page.tsx'
+import { More, Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, useListeners, usePlace } from '../place.ts'
 import { client } from '../session.ts'
 import { FileChoice } from './import-file.tsx'
-import { ItemEdit, itemFields } from './item.tsx'
+import { ArchiveButton, ItemEdit, itemFields } from './item.tsx'
 import { CatalogFile } from './items-file.tsx'
 
 const FILTERS = [
@@ -70,6 +70,15 @@ export function Items({ store }: { readonly store: Store }) {
           ['SKU', ({ name }) => <Text text={name} />],
           'type',
           ['Price', (item) => <Price item={item} currency={currency} />, 'number end'],
+          [
+            'Action',
+            (item) => (
+              <More>
+                <ArchiveButton item={item} />
+              </More>
+            ),
+            'hidden',
+          ],
         ]}
         keyOf={({ id }) => id}
         empty={
@@ -91,7 +100,7 @@ export function Items({ store }: { readonly store: Store }) {
   )
 }
 
-/** The price of an item in the list. A click edits it, and whether the item is for sale. */
+/** The price of an item in the list. A click edits it. */
 function Price({ item, currency }: { readonly item: Item; readonly currency: string }) {
   const [isOpen, setOpen] = useState<boolean>()
   const place = useRef<HTMLDivElement>(null)
@@ -110,10 +119,7 @@ function Price({ item, currency }: { readonly item: Item; readonly currency: str
       {isOpen ? (
         <ItemEdit
           item={item}
-          fields={[
-            ...itemFields(itemChangeFields, currency).filter(({ name }) => name === 'price'),
-            { label: 'Archived', name: 'archived', kind: 'check' },
-          ]}
+          fields={itemFields(itemChangeFields, currency).filter(({ name }) => name === 'price')}
           currency={currency}
           onDone={close}
         />

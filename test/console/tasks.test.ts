@@ -132,7 +132,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await fill('Price in USD', '5.99')
     await press('Save')
     await page.getByText('Saved as version 2').waitFor()
-    await row(page, 'History', /update: price.*\$4\.99 → \$5\.99/).waitFor()
+    await row(page, 'History', /First key changed the price .*from \$4\.99 to \$5\.99/).waitFor()
   })
 
   await t.test('two tabs that edit one item lose nothing', async () => {
@@ -163,7 +163,7 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.getByText('This store has no items yet').waitFor()
     await page.getByLabel('State').selectOption('Archived')
     await follow('100 Gold')
-    await press('Restore')
+    await pressMore('Restore')
     await use(page.getByRole('dialog').getByRole('button', { name: 'Restore' }))
     await page.getByText('for sale', { exact: true }).waitFor()
   })
