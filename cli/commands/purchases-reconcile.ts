@@ -102,17 +102,11 @@ function printReconciliation(output: Output, found: Reconciliation): void {
   const { differences, passed_over, passed_over_reasons, ...others } = found
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   output.record(others)
-  if (others.judged === 0) {
-    output.line(
-      'No stored purchase lies more than two days within the period: none was looked for.',
-    )
-  }
-  output.line(differences.length === 0 ? '\nNothing differs.' : '')
+  for (const line of describeLimits(others)) output.line(line)
+  output.line(differences.length === 0 ? '\nNothing differs in what was compared.' : '')
   if (differences.length === 0) return
   for (const { kind, purchases } of differences) {
-    const counted =
-      purchases === 1 ? '1 purchase' : `${purchases.toLocaleString('en-US')} purchases`
-    output.line(`${kind}: ${counted} ${DIFFERENCES[kind]}`)
+    output.line(`${kind}: ${counted(purchases)} ${DIFFERENCES[kind]}`)
   }
   output.line('')
   const rows = differences.flatMap(({ kind, totals }) =>
@@ -125,6 +119,23 @@ function printReconciliation(output: Output, found: Reconciliation): void {
     })),
   )
   output.table(rows, ['difference', 'currency', 'purchases', 'stored', 'file'])
+}
+
+type Counts = Omit<Reconciliation, 'differences' | 'passed_over' | 'passed_over_reasons'>
+
+/** What was not compared, as texts. */
+function* describeLimits(found: Counts): Generator<string> {
+  const { judged, unjudged, near_ends, compared, compared_amounts, compared_users } = found
+  if (judged === 0) yield 'No stored purchase was looked for in the file.'
+  if (unjudged > 0) {
+    const others = unjudged - near_ends
+    yield `Not judged: ${counted(unjudged)} that the file lacks`
+    if (near_ends > 0) yield `  within two days of the ends of the period: ${near_ends}`
+    if (others > 0) yield `  pending, refunded, cancelled, free, or gifts: ${others}`
+  }
+  if (compared === 0) yield 'No row was compared with a stored purchase.'
+  else if (compared_amounts === 0) yield 'No amount was compared.'
+  if (compared > 0 && compared_users === 0) yield 'No user was compared.'
 }
 
 function counted(purchases: number): string {

@@ -175,7 +175,25 @@ export function createManagedSchemas() {
       from: time,
       to: time,
       judged: { ...count, description: 'The stored purchases that were looked for in the file.' },
+      unjudged: {
+        ...count,
+        description:
+          'The stored purchases that the file lacks and that may be right: near the ends of the period, not purchased, free, or gifts.',
+      },
+      near_ends: {
+        ...count,
+        description: 'The part of `unjudged` that is only too near the ends of the period.',
+      },
       rows: count,
+      compared: { ...count, description: 'The rows that were compared with a stored purchase.' },
+      compared_amounts: {
+        ...count,
+        description: 'The compared rows for which both sides have an amount.',
+      },
+      compared_users: {
+        ...count,
+        description: 'The compared rows for which both sides have a user.',
+      },
       passed_over: count,
       passed_over_reasons: listOf('PassedOver'),
       differences: { ...listOf('DifferenceGroup'), description: 'Empty if nothing differs.' },

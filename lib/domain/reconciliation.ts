@@ -3,7 +3,7 @@ import type { NewPurchase } from './purchase.ts'
 
 /** How a stored purchase and a vendor's file may differ, as texts for people. */
 export const DIFFERENCES = {
-  missing_in_file: 'that the file lacks: the vendor never charged them',
+  missing_in_file: 'that the file lacks',
   missing_in_store: 'that the store lacks',
   cancelled: 'cancelled here, charged in the file',
   status: 'with another status',
@@ -63,8 +63,21 @@ export interface Reconciliation {
   readonly to: string
   /** The number of stored purchases of the period that were looked for in the file. */
   readonly judged: number
+  /**
+   * The number of stored purchases of the period that the file lacks too, and that may be right: they
+   * are near its ends, pending, refunded, cancelled, free, or gifts.
+   */
+  readonly unjudged: number
+  /** The part of `unjudged` that would be judged if it were more than two days from the ends. */
+  readonly near_ends: number
   /** The number of rows of the file that were read, without those that were passed over. */
   readonly rows: number
+  /** The number of rows that were compared with a stored purchase. */
+  readonly compared: number
+  /** The number of compared rows for which both sides have an amount. */
+  readonly compared_amounts: number
+  /** The number of compared rows for which both sides have a user. */
+  readonly compared_users: number
   readonly passed_over: number
   readonly passed_over_reasons: readonly PassedOverCount[]
   /** The kinds of differences that were found. Empty if nothing differs. */

@@ -113,5 +113,19 @@ test('random stores and files differ as the documentation says', async (t) => {
     const shownSums = [total('purchases'), total('stored_total'), total('file_total')]
     assert.deepEqual(shownSums, sums, kind)
   }
+  const missing = [...stored].flatMap(([id, sale]) => (rows.has(id) ? [] : [sale]))
+  const inPeriod = missing.filter(({ at }) => at >= FROM && at < TO)
+  const unjudged = inPeriod.filter((sale) => expectedKinds(sale, undefined).length === 0)
+  assert.equal(found.unjudged, unjudged.length)
+  const compared = [...rows].flatMap(([id, row]) => {
+    const sale = stored.get(id)
+    return sale && row.at >= FROM && row.at < TO ? [[sale, row] as const] : []
+  })
+  assert.equal(found.compared, compared.length)
+  const isOther = ([sale, row]: (typeof compared)[number]) =>
+    sale.status !== row.status && PROGRESS[sale.status] === PROGRESS[row.status]
+  const both = (field: 'price' | 'user') =>
+    compared.filter((pair) => !isOther(pair) && pair.every((each) => each[field] !== '')).length
+  assert.deepEqual([found.compared_amounts, found.compared_users], [both('price'), both('user')])
   t.diagnostic(`${expected.length} differences`)
 })

@@ -97,13 +97,19 @@ test('a month of Google Play is compared over its own period, and changes nothin
     'status 2: GPA.3/gold GPA.5/gold: USD 998 998',
     'amount 1: GPA.2/gold: USD 399 499',
   ])
-  const { from, to, judged, layout, passed_over } = found
+  const { from, to, judged, unjudged, near_ends, layout, passed_over } = found
+  const { rows: read, compared, compared_amounts, compared_users } = found
+  // Not compared: GPA.6, which the store lacks, and the refund of GPA.8. The refund of GPA.3 is
+  // compared by status only.
+  assert.deepEqual([read, compared, compared_amounts, compared_users], [10, 8, 7, 0])
   assert.deepEqual(
-    { from, to, judged, layout, passed_over },
+    { from, to, judged, unjudged, near_ends, layout, passed_over },
     {
       from: '2026-07-01T10:00:00.000Z',
       to: '2026-07-31T10:00:00.001Z',
       judged: 5, // GPA.1 to GPA.3, and both fakes
+      unjudged: 0,
+      near_ends: 0,
       layout: 'google_play_sales',
       passed_over: 1,
     },
@@ -142,7 +148,10 @@ test('gifts, free and pending purchases and those near the ends are not judged',
   await record('LATE', day(29), { purchased_at: '2026-07-29T10:00:01Z' })
   await record('JUNE', day(15, '06'))
   const rows = [...ENDS, play('GPA.T', day(9), 'Charged', '0.00')]
-  assert.deepEqual(shown(await reconcile(rows)), ['missing_in_file 1: EARLY: USD 499 0'])
+  const found = await reconcile(rows)
+  assert.deepEqual(shown(found), ['missing_in_file 1: EARLY: USD 499 0'])
+  // Gifts, FREE, WAITS, REFUNDED, and LATE. The file has GPA.0; GPA.99 is after its end.
+  assert.deepEqual([found.judged, found.unjudged, found.near_ends], [1, 5, 1])
   const narrow = await reconcile(ENDS, { from: day(1), to: day(2) })
   assert.deepEqual([narrow.judged, narrow.to, shown(narrow)], [0, `${day(2)}T00:00:00.000Z`, []])
   const { purchases } = await till.purchases.list(account, { store_id: 'play' })

@@ -74,7 +74,7 @@ export async function compare(task: Task, onMissing?: (purchase: Purchase) => Pr
   const read = await loadFile(loader, file, onProgress)
   const summary = await loader.end()
   const period = comparer.period()
-  const judged = await findMissing(task, period, ids, async (purchase) => {
+  const looked = await findMissing(task, period, ids, async (purchase) => {
     differences.add('missing_in_file', purchase)
     await onMissing?.(purchase)
   })
@@ -83,8 +83,9 @@ export async function compare(task: Task, onMissing?: (purchase: Purchase) => Pr
     layout: summary.layout,
     from: formatInstant(period.from),
     to: formatInstant(period.to),
-    judged,
+    ...looked,
     rows,
+    ...comparer.counts,
     passed_over,
     passed_over_reasons,
     differences: differences.list(),
@@ -111,6 +112,7 @@ function createComparer(
   let first = Number.POSITIVE_INFINITY
   let last = Number.NEGATIVE_INFINITY
   let hasSale = false
+  const counts = { compared: 0, compared_amounts: 0, compared_users: 0 }
 
   const isInPeriod = ({ purchased_at }: NewPurchase) => purchased_at >= from && purchased_at < to
 
@@ -127,6 +129,11 @@ function createComparer(
     if (!isInPeriod(row)) return false
     if (occurrence === 'repeated' || is_deleted) return false
     if (stored) {
+      counts.compared++
+      if (areValuesCompared(matched, occurrence === 'new', layout)) {
+        if (row.price !== undefined && stored.price !== undefined) counts.compared_amounts++
+        if (row.user_id !== undefined && stored.user_id !== undefined) counts.compared_users++
+      }
       for (const kind of kindsOf(matched, occurrence === 'new', layout)) {
         differences.add(kind, stored, row)
       }
@@ -137,6 +144,7 @@ function createComparer(
   }
 
   return {
+    counts: counts as Readonly<typeof counts>,
     onLayout(found: Layout) {
       layout = found
       if (!found.setsPeriod) assertPeriod(request, found.name)
@@ -175,15 +183,21 @@ function assertPeriod({ from, to }: Partial<Period>, format: string): void {
   )
 }
 
+/** Whether the amount and the user of a row are compared, if both sides have them. */
+function areValuesCompared(
+  { repeat }: MatchedRow,
+  isFirst: boolean,
+  layout: Layout | undefined,
+): boolean {
+  return isFirst && repeat?.outcome !== 'conflict' && layout?.comparison !== 'product'
+}
+
 /**
  * How a row differs from the stored purchase with its id. A further row of the file with the same id
  * can only have another status.
  */
-function kindsOf(
-  { row, stored, repeat }: MatchedRow,
-  isFirst: boolean,
-  layout: Layout | undefined,
-) {
+function kindsOf(matched: MatchedRow, isFirst: boolean, layout: Layout | undefined) {
+  const { row, stored, repeat } = matched
   if (!stored || !repeat) return []
   const kinds: DifferenceKind[] = []
   const isSettled = stored.status === 'pending' || stored.status === 'cancelled'
@@ -192,9 +206,9 @@ function kindsOf(
     else if (repeat.outcome === 'conflict' && repeat.field === 'status') kinds.push('status')
     else if (stored.status === 'cancelled' && row.status === 'purchased') kinds.push('cancelled')
   }
-  if (!isFirst) return kinds
-  if (repeat.outcome === 'conflict') return repeat.field === 'status' ? kinds : ['item' as const]
-  if (layout?.comparison === 'product') return kinds
+  const isOther = repeat.outcome === 'conflict' && repeat.field !== 'status'
+  if (isFirst && isOther) return ['item' as const]
+  if (repeat.outcome === 'conflict' || !areValuesCompared(matched, isFirst, layout)) return kinds
   const fields = repeat.unequal.filter(({ stored }) => stored === 'different')
   if (fields.some(({ field }) => field === 'price' || field === 'currency')) kinds.push('amount')
   if (fields.some(({ field }) => field === 'user_id')) kinds.push('user')
@@ -217,28 +231,35 @@ const MARGIN_MS = 2 * 86_400_000
 /** Purchases to examine at once. Reading such a page blocks the event loop for some 5 ms. */
 const PAGE = 250
 
-/** Calls `onMissing` with each purchase that the file lacks. Returns how many were looked for. */
+/** Calls `onMissing` with each judged purchase that the file lacks. Counts all of the period. */
 async function findMissing(
   { context, account, store, request: { signal } }: Task,
   period: Period,
   ids: FileIds,
   onMissing: (purchase: Purchase) => Promise<void>,
-): Promise<number> {
-  const [from, to] = [period.from + MARGIN_MS, period.to - MARGIN_MS]
-  if (from >= to) return 0
+): Promise<Pick<Reconciliation, 'judged' | 'unjudged' | 'near_ends'>> {
+  const counts = { judged: 0, unjudged: 0, near_ends: 0 }
+  const [first, last] = [period.from + MARGIN_MS, period.to - MARGIN_MS]
   const { storage, longCalls } = context
   const read = verified(context, account, 'purchases', (page: Page) =>
-    storage.listPurchases(store, { from, to }, { ...page, examine: PAGE }),
+    storage.listPurchases(store, period, { ...page, examine: PAGE }),
   )
-  let judged = 0
   for await (const page of longCalls.each(account.account_id, pagesOf(read, PAGE))) {
     signal?.throwIfAborted()
-    for (const purchase of page.records.filter(isJudged)) {
-      judged++
-      if (!ids.has(purchase.transaction_id)) await onMissing(purchase)
+    for (const purchase of page.records) {
+      const at = Date.parse(purchase.purchased_at)
+      const isNearEnd = at < first || at >= last
+      const isMissing = !ids.has(purchase.transaction_id)
+      if (isJudged(purchase) && !isNearEnd) {
+        counts.judged++
+        if (isMissing) await onMissing(purchase)
+      } else if (isMissing) {
+        counts.unjudged++
+        if (isJudged(purchase)) counts.near_ends++
+      }
     }
   }
-  return judged
+  return counts
 }
 
 function isJudged({ status, price, is_grant }: Purchase): boolean {
