@@ -125,15 +125,15 @@ export function WithStore({ title, children }: WithStoreProps) {
 function NoStore({ missing, project }: Scope) {
   const next = project ? 'store' : 'project'
   return missing ? (
-    <Empty title={`There is no such ${missing}`}>
-      <p>The account does not have the {missing} in the address. Choose another one above.</p>
-    </Empty>
+    <Empty
+      title={`There is no such ${missing}`}
+      text={`The account does not have the ${missing} in the address. Choose another one above.`}
+    />
   ) : (
-    <Empty title={`There is no ${next} yet`}>
-      <p>Items and purchases belong to a store, and a store belongs to a project.</p>
-      <a class="button primary" href={linkTo('projects', project?.id)}>
-        Create a {next}
-      </a>
-    </Empty>
+    <Empty
+      title={`There is no ${next} yet`}
+      text="Items and purchases belong to a store, and a store belongs to a project."
+      next={[`Create a ${next}`, linkTo('projects', project?.id)]}
+    />
   )
 }

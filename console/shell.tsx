@@ -17,8 +17,8 @@ import { Purchases } from './pages/purchases.tsx'
 import { StorePage } from './pages/store.tsx'
 import { WebhookPage } from './pages/webhook.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
+import { Button, Icon } from './parts/button.tsx'
 import { importDropped } from './parts/dropped.ts'
-import { Icon } from './parts/icon.tsx'
 import { Empty } from './parts/notice.tsx'
 import { Page, Text, Utc } from './parts/page.tsx'
 import { goTo, linkTo, useListeners, usePlace } from './place.ts'
@@ -75,9 +75,11 @@ export function Shell() {
   return (
     <ScopeProvider>
       <div class={isOver ? 'shell over' : 'shell'}>
-        <button type="button" class="skip" onClick={() => document.querySelector('h1')?.focus()}>
-          Skip to the content
-        </button>
+        <Button
+          label="Skip to the content"
+          class="skip"
+          onClick={() => document.querySelector('h1')?.focus()}
+        />
         <header class="top">
           <a class="brand" href={linkTo('overview')}>
             tillkit
@@ -86,15 +88,13 @@ export function Shell() {
             <ScopeChoice hasStore={page in STORE_PAGES} />
           )}
           <Search />
-          <button
-            type="button"
+          <Button
+            label="Menu"
             class="menu"
             aria-expanded={isMenuOpen}
             aria-controls="menu"
             onClick={() => setMenuOpen(!isMenuOpen)}
-          >
-            Menu
-          </button>
+          />
         </header>
         <div id="menu" class={isMenuOpen ? 'side open' : 'side'}>
           <div>
@@ -112,12 +112,13 @@ export function Shell() {
             </nav>
             <section class="foot" aria-label="Account">
               <Account />
-              <button type="button" class="quiet" aria-pressed={isUtc} onClick={switchZone}>
-                Show times in UTC
-              </button>
-              <button type="button" class="quiet" onClick={signOut}>
-                Sign out
-              </button>
+              <Button
+                label="Show times in UTC"
+                class="quiet"
+                aria-pressed={isUtc}
+                onClick={switchZone}
+              />
+              <Button label="Sign out" class="quiet" onClick={signOut} />
             </section>
           </div>
         </div>
@@ -215,11 +216,10 @@ function Account() {
 function Unknown() {
   return (
     <Page title="Not found">
-      <Empty title="The console has no such page">
-        <a class="button primary" href={linkTo('overview')}>
-          Go to the overview
-        </a>
-      </Empty>
+      <Empty
+        title="The console has no such page"
+        next={['Go to the overview', linkTo('overview')]}
+      />
     </Page>
   )
 }

@@ -54,9 +54,10 @@ function Exchange({ delivery }: { readonly delivery: WebhookDelivery }) {
       <Await loaded={loaded}>{(request) => <pre>{formatRequest(request)}</pre>}</Await>
       <p class="hint">As an attempt would send it now, without its signature.</p>
       <div class="actions">
-        <ActionButton act={() => client.webhooks.resend({ endpoint_id, webhook_id })}>
-          Resend
-        </ActionButton>
+        <ActionButton
+          label="Resend"
+          act={() => client.webhooks.resend({ endpoint_id, webhook_id })}
+        />
       </div>
       <h3>Answer</h3>
       <pre>

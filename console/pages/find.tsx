@@ -49,9 +49,10 @@ export function Find() {
             purchases.length > 0 ? (
               <Table label="Purchases" rows={purchases} columns={purchaseColumns(new Map())} />
             ) : (
-              <Empty title="Nothing has this id">
-                <p>Type the whole id of an order, a transaction or a player.</p>
-              </Empty>
+              <Empty
+                title="Nothing has this id"
+                text="Type the whole id of an order, a transaction or a player."
+              />
             )
           }
         </Await>

@@ -1,6 +1,7 @@
 import { TillError } from '../../client/manage.ts'
 import { createCsvParser } from '../../lib/csv/parser.ts'
 import { useLoad } from '../data.ts'
+import { Button } from '../parts/button.tsx'
 import { downloadCsv } from '../parts/download.ts'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Table } from '../parts/table.tsx'
@@ -27,9 +28,10 @@ export function BadRows({ error, file }: { readonly error: TillError; readonly f
               Correct these rows in the file, and choose it again. The report has all mistakes that
               the server named, the table the first {SHOWN}.
             </p>
-            <button type="button" onClick={() => downloadCsv(report, COLUMNS, mistakes)}>
-              Download the report
-            </button>
+            <Button
+              label="Download the report"
+              onClick={() => downloadCsv(report, COLUMNS, mistakes)}
+            />
           </Notice>
           <Table
             label="Mistakes"

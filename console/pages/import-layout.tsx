@@ -7,6 +7,7 @@ import {
 } from '../../lib/domain/purchase.ts'
 import { useLoad } from '../data.ts'
 import { labelOf } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { type FieldInfo, Select } from '../parts/fields.tsx'
 import { Fields, type Values } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
@@ -109,9 +110,7 @@ function Columns({ found, name, onCheck }: ColumnsProps) {
         <Fields fields={fields} values={values} onChange={setValues} />
       </div>
       <div class="actions">
-        <button type="button" class="primary" onClick={check}>
-          Check with these columns
-        </button>
+        <Button label="Check with these columns" class="primary" onClick={check} />
       </div>
     </>
   )

@@ -3,6 +3,7 @@ import type { ErrorDetail, Item, NewItem, Store } from '../../client/manage.ts'
 import { newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney, toDecimal } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { formatCell } from '../parts/download.ts'
 import { Select } from '../parts/fields.tsx'
 import { FormButton, type Values } from '../parts/form.tsx'
@@ -116,9 +117,12 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
               ]}
             />
             <div class="actions">
-              <button type="button" class="primary" disabled={chosen.length === 0} onClick={apply}>
-                Use these items and check again
-              </button>
+              <Button
+                label="Use these items and check again"
+                class="primary"
+                disabled={chosen.length === 0}
+                onClick={apply}
+              />
             </div>
           </>
         )

@@ -3,6 +3,7 @@ import { type ImportFile, type ImportResult, type Store, TillError } from '../..
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { download } from '../parts/download.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
@@ -126,12 +127,11 @@ export function Import({ store }: { readonly store: Store }) {
             <Fields fields={SETTINGS} values={settings} onChange={setSettings} />
             {map && (
               <div class="actions">
-                <button type="button" onClick={() => download('skus.csv', 'text/csv', map)}>
-                  Download the SKU map
-                </button>
-                <button type="button" onClick={() => changeMap('')}>
-                  Forget the SKU map
-                </button>
+                <Button
+                  label="Download the SKU map"
+                  onClick={() => download('skus.csv', 'text/csv', map)}
+                />
+                <Button label="Forget the SKU map" onClick={() => changeMap('')} />
               </div>
             )}
           </details>
@@ -152,9 +152,11 @@ export function Import({ store }: { readonly store: Store }) {
           title="Check it, then import it"
           actions={
             <div class="actions">
-              <button type="button" disabled={send.isRunning} onClick={() => choose(undefined)}>
-                Choose another file
-              </button>
+              <Button
+                label="Choose another file"
+                disabled={send.isRunning}
+                onClick={() => choose(undefined)}
+              />
             </div>
           }
         >
@@ -202,9 +204,7 @@ function Sending({ progress: { step, sent }, file: { size }, onStop }: SendingPr
         aria-label={isCheck ? 'Check' : 'Import'}
         {...(sent < size && { value: sent, max: size })}
       />
-      <button type="button" onClick={onStop}>
-        Stop
-      </button>
+      <Button label="Stop" onClick={onStop} />
     </>
   )
 }
@@ -242,9 +242,11 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
       <>
         <Notice tone="good" title={`No mistake in ${formatCount(checked.rows, 'row')}`}>
           <p>Nothing is stored yet.</p>
-          <button type="button" class="primary" onClick={() => run(file, 'import')}>
-            Import {formatCount(checked.rows, 'row')} into {store_id}
-          </button>
+          <Button
+            label={`Import ${formatCount(checked.rows, 'row')} into ${store_id}`}
+            class="primary"
+            onClick={() => run(file, 'import')}
+          />
         </Notice>
         <ImportCounts result={checked} />
       </>
@@ -261,9 +263,7 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
           </p>
         </Notice>
       )}
-      <button type="button" onClick={() => run(file, step)}>
-        Try again
-      </button>
+      <Button label="Try again" onClick={() => run(file, step)} />
     </>
   )
 }

@@ -3,6 +3,7 @@ import { type CatalogChange, type Store, TillError } from '../../client/manage.t
 import { ITEM_TYPES } from '../../lib/domain/item.ts'
 import { reloadAll, useAction, useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney, labelOf } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { openImport } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Fields, type Values } from '../parts/form.tsx'
@@ -58,12 +59,8 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
       title={`What ${file.name} changes`}
       actions={
         <div class="actions">
-          <button type="button" onClick={() => openImport(file)}>
-            It is a file of purchases
-          </button>
-          <button type="button" onClick={onClose}>
-            Close
-          </button>
+          <Button label="It is a file of purchases" onClick={() => openImport(file)} />
+          <Button label="Close" onClick={onClose} />
         </div>
       }
     >
@@ -94,15 +91,13 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
             )}
             {changes.length > SHOWN && <p>And {formatCount(changes.length - SHOWN)} more.</p>}
             <div class="actions">
-              <button
-                type="button"
+              <Button
+                label={changes.length > 0 ? 'Make these changes' : 'The file changes nothing'}
                 class="primary"
                 disabled={changes.length === 0}
                 aria-busy={apply.isRunning}
                 onClick={() => apply.run(digest)}
-              >
-                {changes.length > 0 ? 'Make these changes' : 'The file changes nothing'}
-              </button>
+              />
             </div>
           </>
         )}

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Item, NewItem, Store } from '../../client/manage.ts'
 import { itemChangeFields, newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { currencyOf, formatMoney } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { useDropped } from '../parts/dropped.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
 import { More, Page, Text } from '../parts/page.tsx'
@@ -86,9 +87,7 @@ export function Items({ store }: { readonly store: Store }) {
             ? [
                 'No item matches',
                 'Search for a part of the SKU or of the name.',
-                <a key="next" class="button" href={linkTo('items')}>
-                  Show all items
-                </a>,
+                ['Show all items', linkTo('items')],
               ]
             : [
                 'This store has no items yet',
@@ -124,14 +123,12 @@ function Price({ item, currency }: { readonly item: Item; readonly currency: str
           onDone={close}
         />
       ) : (
-        <button
-          type="button"
+        <Button
+          label={price}
           class="quiet"
           title={`Edit the price of ${item.display_name}`}
           onClick={() => setOpen(true)}
-        >
-          {price}
-        </button>
+        />
       )}
     </div>
   )

@@ -164,18 +164,19 @@ function periodOf({ day, week, month }: PurchaseTotal): string {
 
 function NoFigures({ latest }: Pick<FiguresProps, 'latest'>) {
   return latest ? (
-    <Empty title="No purchases in this period">
-      <p>The latest purchases are of {formatMonth(Date.parse(latest))}.</p>
-      <a class="button primary" href={linkTo('overview', '', queryOfMonth(latest))}>
-        Show {formatMonth(Date.parse(latest))}
-      </a>
-    </Empty>
+    <Empty
+      title="No purchases in this period"
+      text={`The latest purchases are of ${formatMonth(Date.parse(latest))}.`}
+      next={[
+        `Show ${formatMonth(Date.parse(latest))}`,
+        linkTo('overview', '', queryOfMonth(latest)),
+      ]}
+    />
   ) : (
-    <Empty title="There are no purchases yet">
-      <p>Purchases come from an imported file, or from your server.</p>
-      <a class="button primary" href={linkTo('import')}>
-        Import a file
-      </a>
-    </Empty>
+    <Empty
+      title="There are no purchases yet"
+      text="Purchases come from an imported file, or from your server."
+      next={['Import a file', linkTo('import')]}
+    />
   )
 }

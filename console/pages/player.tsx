@@ -77,7 +77,7 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
           <More>
             <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
           </More>
-          <ActionButton act={save}>Export</ActionButton>
+          <ActionButton label="Export" act={save} />
           <GrantButton store={store} user_id={user_id} names={names} />
         </>
       }
@@ -106,9 +106,10 @@ function Records({
 }: Found & { names: ReadonlyMap<string, string> }) {
   if (purchases.length === 0) {
     return (
-      <Empty title="The player has no purchases in this project">
-        <p>Check the user id and the project.</p>
-      </Empty>
+      <Empty
+        title="The player has no purchases in this project"
+        text="Check the user id and the project."
+      />
     )
   }
   return (

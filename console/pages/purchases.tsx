@@ -45,9 +45,7 @@ export function Purchases({ store: { store_id } }: { readonly store: Store }) {
             : [
                 'There are no purchases',
                 'Purchases come from an imported file, or from your server.',
-                <a key="next" class="button primary" href={linkTo('import')}>
-                  Import a file
-                </a>,
+                ['Import a file', linkTo('import')],
               ]
         }
       />
@@ -119,7 +117,7 @@ function Export({ selection, name }: { readonly selection: PurchaseQuery; readon
           {formatCount(count, 'row')}
         </span>
       )}
-      <ActionButton act={save}>Export as CSV</ActionButton>
+      <ActionButton label="Export as CSV" act={save} />
     </>
   )
 }

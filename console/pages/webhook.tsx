@@ -30,9 +30,7 @@ export function WebhookPage({ id }: { readonly id: string }) {
           <>
             <Actions endpoint={endpoint} />
             {endpoint.url && (
-              <ActionButton act={test} isPrimary={!endpoint.unconfirmed_url}>
-                Send a test
-              </ActionButton>
+              <ActionButton label="Send a test" act={test} isPrimary={!endpoint.unconfirmed_url} />
             )}
           </>
         )
@@ -108,7 +106,7 @@ function Actions({ endpoint }: EndpointProps) {
           </p>
         </FormButton>
       </More>
-      {url && <ActionButton act={() => client.webhooks[verb](id)}>{labelOf(verb)}</ActionButton>}
+      {url && <ActionButton label={labelOf(verb)} act={() => client.webhooks[verb](id)} />}
       <WebhookForm label="Change" endpoint={endpoint} />
     </>
   )
@@ -158,9 +156,7 @@ function Unconfirmed({ endpoint }: EndpointProps) {
         {unconfirmed_url === endpoint.url ? 'Same URL' : 'New URL'},{' '}
         {unconfirmed_is_signed ? 'new secret' : 'no secret'}: <Text text={unconfirmed_url} />
       </p>
-      <ActionButton act={() => client.webhooks.confirm(seen)} isPrimary>
-        Confirm this URL
-      </ActionButton>
+      <ActionButton label="Confirm this URL" act={() => client.webhooks.confirm(seen)} isPrimary />
     </Notice>
   )
 }

@@ -4,6 +4,7 @@ import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { randomHex } from '../../client/random.ts'
 import { useAction } from '../data.ts'
 import { goTo, linkTo, setUnsaved, usePlace } from '../place.ts'
+import { Button } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 import { Field, type FieldInfo } from './fields.tsx'
 import { detailsOf, Failure, fieldAmong, Slow } from './notice.tsx'
@@ -110,11 +111,7 @@ export function Form({ children, ...props }: FormProps) {
         >
           {submit}
         </button>
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button label="Cancel" onClick={onCancel} />}
         {action.isRunning && <Slow />}
       </div>
     </form>
@@ -181,13 +178,11 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
   }
   return (
     <>
-      <button
-        type="button"
+      <Button
+        label={label}
         class={isDangerous ? 'danger' : isPrimary ? 'primary' : ''}
         onClick={() => setValues(first)}
-      >
-        {label}
-      </button>
+      />
       {values && (
         <Dialog title={title} onClose={close}>
           <Form
@@ -206,25 +201,21 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
   )
 }
 
-interface ActionButtonProps {
+interface ActionButtonProps extends Pick<FormButtonProps, 'label' | 'isPrimary'> {
   readonly act: () => Promise<unknown>
-  readonly isPrimary?: boolean
-  readonly children: ComponentChildren
 }
 
 /** A button that does something at once. */
-export function ActionButton({ act, isPrimary, children }: ActionButtonProps) {
+export function ActionButton({ label, act, isPrimary }: ActionButtonProps) {
   const action = useAction(act)
   return (
     <>
-      <button
-        type="button"
+      <Button
+        label={label}
         class={isPrimary ? 'primary' : ''}
         aria-busy={action.isRunning}
         onClick={() => action.run()}
-      >
-        {children}
-      </button>
+      />
       {action.isRunning && <Slow />}
       <Failure error={action.error} />
     </>

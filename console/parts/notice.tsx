@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { type ErrorDetail, TillError } from '../../client/manage.ts'
 import { type Loaded, reloadAll } from '../data.ts'
 import { secondsToWait } from '../session.ts'
+import { Button } from './button.tsx'
 
 type Tone = 'info' | 'good' | 'warning' | 'bad'
 
@@ -59,11 +60,7 @@ export function Failure({ error, onRetry, shown = [] }: FailureProps) {
           The server’s log has the cause under the request id <code>{error.requestId}</code>.
         </p>
       )}
-      {onRetry && (
-        <button type="button" onClick={onRetry}>
-          Try again
-        </button>
-      )}
+      {onRetry && <Button label="Try again" onClick={onRetry} />}
     </Notice>
   )
 }
@@ -88,12 +85,24 @@ export function detailsOf(error: unknown): readonly ErrorDetail[] {
   return (error as Partial<TillError> | undefined)?.details ?? []
 }
 
-/** Shown instead of an empty list. The children name the next step. */
-export function Empty({ title, children }: Omit<NoticeProps, 'tone'>) {
+interface EmptyProps {
+  readonly title: string
+  readonly text?: string
+  /** A link to the next step. */
+  readonly next?: readonly [label: string, href: string] | undefined
+}
+
+/** Shown instead of an empty list. */
+export function Empty({ title, text, next }: EmptyProps) {
   return (
     <div class="empty">
       <p class="title">{title}</p>
-      {children}
+      {text && <p>{text}</p>}
+      {next && (
+        <a class="button primary" href={next[1]}>
+          {next[0]}
+        </a>
+      )}
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatCount, formatExactTime, formatTime, labelOf } from '../format.ts'
-import { Copyable } from './copy.tsx'
+import { Copyable } from './button.tsx'
 
 interface PageProps {
   readonly title: string

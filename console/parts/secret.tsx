@@ -1,4 +1,4 @@
-import { Copyable } from './copy.tsx'
+import { Button, Copyable } from './button.tsx'
 import { Dialog } from './dialog.tsx'
 
 interface SecretProps {
@@ -14,9 +14,7 @@ export function Secret({ title, text, onClose }: SecretProps) {
       <p>Copy it now: it is shown only this once.</p>
       <Copyable label="the secret" text={text} />
       <div class="actions">
-        <button type="button" class="primary" onClick={onClose}>
-          I have stored it
-        </button>
+        <Button label="I have stored it" class="primary" onClick={onClose} />
       </div>
     </Dialog>
   )

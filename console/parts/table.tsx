@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Page } from '../../client/manage.ts'
 import { fillPage, type PageRequest, useLoad } from '../data.ts'
 import { goTo, linkTo, usePlace } from '../place.ts'
+import { Button } from './button.tsx'
 import { Await, Empty } from './notice.tsx'
 import { type Column, parseColumn } from './page.tsx'
 
@@ -56,8 +56,12 @@ interface ListProps<Q, N extends string, R> extends Omit<TableProps<R>, 'rows'> 
   readonly interval?: number
   /** The parameter of the URL with the page, if the page of the console has several lists. */
   readonly at?: string
-  /** Shown when the list has no rows at all: a title, a text and the next step. */
-  readonly empty: readonly [title: string, text: ComponentChildren, next?: ComponentChildren]
+  /** Shown when the list has no rows at all: a title, a text and a link to the next step. */
+  readonly empty: readonly [
+    title: string,
+    text: string,
+    next?: readonly [label: string, href: string],
+  ]
 }
 
 /** Milliseconds between the keys of a person who types. */
@@ -88,9 +92,7 @@ export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
   }
   /** A button that keeps the focus when there is no further page. */
   const turn = (label: string, to: readonly string[] | undefined) => (
-    <button type="button" aria-disabled={!to} onClick={() => to && show(to)}>
-      {label}
-    </button>
+    <Button label={label} aria-disabled={!to} onClick={() => to && show(to)} />
   )
   return (
     <div class="loaded" ref={top}>
@@ -99,10 +101,7 @@ export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
           rows.length > 0 ? (
             <Table {...table} rows={rows} />
           ) : (
-            <Empty title={title}>
-              <p>{text}</p>
-              {step}
-            </Empty>
+            <Empty title={title} text={text} next={step} />
           )
         }
       </Await>
