@@ -32,7 +32,6 @@ const GROUPS = {
     'api.md': 'look up a field of the HTTP API',
     'metrics.md': 'look up a metric of the server',
     'errors.md': 'know what to do about an error',
-    'glossary.md': 'look up a word',
     '../CHANGELOG.md': 'know what a version has changed',
   },
   Explanation: {
