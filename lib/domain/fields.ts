@@ -376,8 +376,9 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
 
 /**
  * A rule for a free-form object. Checks the values of the given keys and allows other keys, but not a
- * given key in another spelling: a secret would be stored as a value that others may read. Leaves out
- * a given key that is null, unless its rule is one of `orNull`.
+ * given key in another spelling or with a typing mistake: a setting would be lost, and a secret would
+ * be stored as a value that others may read. Leaves out a given key that is null, unless its rule is
+ * one of `orNull`.
  */
 export function config(keys: Fields): Rule<JsonObject> {
   const schema = { ...freeForm.schema, ...objectSchema(keys) }
@@ -387,9 +388,12 @@ export function config(keys: Fields): Rule<JsonObject> {
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
     for (const key of Object.keys(object)) {
-      const meant = Object.hasOwn(keys, key) ? undefined : spellings.get(lettersOf(key))
-      if (!meant) continue
-      problems.push({ field: `${field}.${key}`, code: 'unknown', message: spelled(meant) })
+      if (Object.hasOwn(keys, key)) continue
+      const meant = spellings.get(lettersOf(key))
+      const typo = meant ? undefined : Object.keys(keys).find((each) => isMistyped(key, each))
+      if (!meant && !typo) continue
+      const message = meant ? spelled(meant) : `is unknown: did you mean ${typo}?`
+      problems.push({ field: `${field}.${key}`, code: 'unknown', message })
     }
     const nulls: string[] = []
     for (const [key, check] of Object.entries(keys)) {
@@ -400,6 +404,22 @@ export function config(keys: Fields): Rule<JsonObject> {
     if (nulls.length === 0) return object
     return Object.fromEntries(Object.entries(object).filter(([key]) => !nulls.includes(key)))
   })
+}
+
+/** Whether two words differ by one letter, or by two neighbouring letters that are swapped. */
+function isMistyped(word: string, known: string): boolean {
+  if (Math.abs(word.length - known.length) > 1) return false
+  const shorter = Math.min(word.length, known.length)
+  let start = 0
+  while (start < shorter && word[start] === known[start]) start++
+  let end = 0
+  while (end < shorter - start && word.at(-1 - end) === known.at(-1 - end)) end++
+  const [one, other] = [
+    word.slice(start, word.length - end),
+    known.slice(start, known.length - end),
+  ]
+  const isSwapped = one.length === 2 && one === `${other[1]}${other[0]}`
+  return isSwapped || (one.length <= 1 && other.length <= 1)
 }
 
 function isNullable({ schema: { type } }: Rule<unknown>): boolean {

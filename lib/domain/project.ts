@@ -102,7 +102,12 @@ export const projectChangeFields = {
    * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
    * there is a new `webhook_url`. If it is `null`, the stored one is removed.
    */
-  config: optional(config(changedConfigKeys)),
+  config: optional(
+    note(
+      'Replaces the stored object. A stored `webhook_secret` stays, but a new `webhook_url` removes it: without a new secret, messages are not signed.',
+      config(changedConfigKeys),
+    ),
+  ),
 }
 
 /** The field that only an account may change. */

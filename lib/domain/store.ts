@@ -149,7 +149,7 @@ export const storeChangeFields = {
   ...fieldsOfChange('custom'),
   store_config: optional(
     note(
-      'Replaces the stored object. Secrets that are not in the new object stay, but a new `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
+      'Replaces the stored object. Secrets that are not in the new object stay, but a new `webhook_url` removes the stored `webhook_secret`: without a new one, messages are not signed. `null` removes a secret.',
       freeForm,
     ),
   ),

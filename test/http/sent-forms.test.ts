@@ -205,3 +205,42 @@ test('a secret of a configuration in another spelling is refused, because others
   const own = { id, config: { custom_settings: { webhookSecret: 1 }, other: 2 } }
   assert.equal((await send('PUT /api/v1/projects', { token, json: own })).status, 200)
 })
+
+test('a mistyped key of a configuration is refused: it was stored, and the webhook was gone', async (t) => {
+  const {
+    send,
+    account_key,
+    token,
+    project_id: id,
+  } = await serveShop(t, {
+    options: { manage: true },
+  })
+  const webhook_url = 'https://game.example/hook'
+  const put = (config: object) => send('PUT /api/v1/projects', { token, json: { id, config } })
+  const problemsOf = async (config: object) => {
+    const { errors = [] } = assertProblem(await put(config), 400, 'invalid_request')
+    return errors.map(({ field, message }) => `${field} ${message}`)
+  }
+  for (const [typed, meant] of [
+    ['webhook_ulr', 'webhook_url'],
+    ['webhok_url', 'webhook_url'],
+    ['webhook_uri', 'webhook_url'],
+    ['webhook_urls', 'webhook_url'],
+    ['webhook_secert', 'webhook_secret'],
+  ] as const) {
+    const expected = `config.${typed} is unknown: did you mean ${meant}?`
+    assert.deepEqual(await problemsOf({ [typed]: webhook_url }), [expected])
+  }
+  const patch = { account_key, json: { store_config: { webhook_url, webhook_enabeld: true } } }
+  const reply = await send('PATCH /manage/v1/stores/main', patch)
+  const { errors } = assertProblem(reply, 400, 'invalid_request')
+  assert.equal(errors?.[0]?.field, 'store_config.webhook_enabeld')
+  const others = {
+    webhook_url,
+    webhook_id: 'x',
+    webhook_retries: 3,
+    webhook_ttl: 60,
+    theme: 'dark',
+  }
+  assert.equal((await put(others)).status, 200)
+})
