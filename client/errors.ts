@@ -1,5 +1,5 @@
 import type { HttpErrorCode } from '../http/faults.ts'
-import type { JsonObject } from '../lib/domain/fields.ts'
+import type { JsonObject } from '../lib/domain/json.ts'
 import type { ErrorCode, ErrorDetail } from '../lib/errors.ts'
 import type { Answer } from './message.ts'
 

@@ -7,8 +7,8 @@ import type {
 } from '../lib/domain/account.ts'
 import type { PlanOptions } from '../lib/domain/catalog.ts'
 import type { ExplainedFile } from '../lib/domain/explanation.ts'
-import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportSummary } from '../lib/domain/import.ts'
+import type { JsonObject } from '../lib/domain/json.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
 import type { PurchaseFile } from './types.ts'
@@ -16,7 +16,6 @@ import type { PurchaseFile } from './types.ts'
 export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { CatalogPlan, PlannedChange as CatalogChange } from '../lib/domain/catalog.ts'
 export type { ExplainedColumn, Question } from '../lib/domain/explanation.ts'
-export type { JsonObject } from '../lib/domain/fields.ts'
 export type {
   ImportRecord,
   ImportTotal,
@@ -24,6 +23,7 @@ export type {
   PassedOverCount,
 } from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
+export type { JsonObject } from '../lib/domain/json.ts'
 export type { Delivered, Deliveries, OrderKey, Refunded, Refunds } from '../lib/domain/order.ts'
 export type {
   Buyers,

@@ -15,8 +15,8 @@ export type {
   SessionAnswer as Session,
   StoreAnswer as Store,
 } from '../http/answers.ts'
-export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ItemType, NewItem } from '../lib/domain/item.ts'
+export type { JsonObject } from '../lib/domain/json.ts'
 export type { OwnedItem, OwnedPage } from '../lib/domain/purchase.ts'
 export type { DeviceInfo } from '../lib/domain/session.ts'
 export type { NewStore, StoreType } from '../lib/domain/store.ts'

@@ -28,7 +28,7 @@ export {
 export { formatAmount } from './domain/currency.ts'
 export { WEBHOOK_EVENTS, type WebhookEventType } from './domain/event.ts'
 export type { ExplainedColumn, Question } from './domain/explanation.ts'
-export { assertSpelling, type JsonObject, type JsonSchema } from './domain/fields.ts'
+export { assertSpelling } from './domain/fields.ts'
 export type {
   ImportDetails,
   ImportRecord,
@@ -48,6 +48,7 @@ export {
   type ItemValues,
   type NewItem,
 } from './domain/item.ts'
+export type { JsonObject } from './domain/json.ts'
 export type { Delivered, Deliveries, OrderKey, Refunded, Refunds } from './domain/order.ts'
 export type {
   BuyerCount,
@@ -109,6 +110,7 @@ export {
   type Reconciliation,
 } from './domain/reconciliation.ts'
 export type { AttemptResult } from './domain/retry.ts'
+export type { JsonSchema } from './domain/rules.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'
 export type {
   DeviceInfo,

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../lib/domain/fields.ts'
+import type { JsonSchema } from '../../lib/domain/rules.ts'
 import { INACTIVE } from '../../lib/domain/status.ts'
 import { labelOf } from '../format.ts'
 import type { FieldInfo } from './fields.tsx'

@@ -1,7 +1,7 @@
 import type { CatalogFileItem } from '../domain/catalog.ts'
 import { exponentOf } from '../domain/currency.ts'
-import { parseJson } from '../domain/fields.ts'
 import { ITEM_NAMES } from '../domain/item.ts'
+import { parseJson } from '../domain/json.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { copyText, normalize } from './text.ts'
 

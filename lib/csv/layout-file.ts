@@ -1,24 +1,21 @@
 import { trimBlanks } from '../domain/blanks.ts'
+import { type InputOf, object, type ParsedOf, parseAt } from '../domain/fields.ts'
+import type { PassedOver } from '../domain/import.ts'
+import { isObject } from '../domain/json.ts'
+import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseField } from '../domain/purchase.ts'
 import {
   boolean,
   currency,
   freeForm,
-  type InputOf,
-  isObject,
   list,
-  object,
   oneOf,
   optional,
-  type ParsedOf,
-  parseAt,
   type Rule,
   required,
   rule,
   text,
   withSchema,
-} from '../domain/fields.ts'
-import type { PassedOver } from '../domain/import.ts'
-import { PURCHASE_FIELDS, PURCHASE_STATUSES, type PurchaseField } from '../domain/purchase.ts'
+} from '../domain/rules.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { parseDateFormat } from './date-format.ts'
 import type { Cell, Format } from './format.ts'

@@ -1,15 +1,8 @@
-import {
-  boolean,
-  invalidField,
-  invalidFields,
-  isObject,
-  oneOf,
-  optional,
-  type ParsedOf,
-  withSchema,
-} from '../domain/fields.ts'
+import { invalidField, invalidFields, type ParsedOf } from '../domain/fields.ts'
+import { isObject } from '../domain/json.ts'
 import { PRESET_NAMES } from '../domain/preset.ts'
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
+import { boolean, oneOf, optional, withSchema } from '../domain/rules.ts'
 import { layoutFile } from './layout-file.ts'
 import { parseSkus, type SkuMap } from './skus.ts'
 

@@ -1,17 +1,6 @@
-import {
-  type InputOf,
-  list,
-  note,
-  object,
-  oneOf,
-  optional,
-  type ParsedOf,
-  parseObject,
-  required,
-  text,
-  withSchema,
-} from './fields.ts'
+import { type InputOf, object, type ParsedOf, parseObject } from './fields.ts'
 import { newProjectFields } from './project.ts'
+import { list, note, oneOf, optional, required, text, withSchema } from './rules.ts'
 
 /** An account, which owns projects. */
 export interface Account {

@@ -1,5 +1,5 @@
 import type { KeyScope } from './account.ts'
-import type { JsonObject } from './fields.ts'
+import type { JsonObject } from './json.ts'
 
 /** The effect of a change on the records that a cache may hold. */
 export type Effect =

@@ -1,28 +1,23 @@
 import type { ErrorDetail } from '../errors.ts'
 import type { Differences } from './differences.ts'
+import { type InputOf, object, optionalFields, type ParsedOf, parseAt } from './fields.ts'
+import { ITEM, ITEM_TYPES } from './item.ts'
+import { isObject, type JsonObject } from './json.ts'
+import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
 import {
   boolean,
   currency,
   freeForm,
-  type InputOf,
-  isObject,
-  type JsonObject,
   type JsonSchema,
   note,
-  object,
   oneOf,
   optional,
-  optionalFields,
-  type ParsedOf,
-  parseAt,
   type Rule,
   required,
   rule,
   text,
   withSchema,
-} from './fields.ts'
-import { ITEM, ITEM_TYPES } from './item.ts'
-import { PLATFORMS, PROJECT_SECRETS } from './project.ts'
+} from './rules.ts'
 import { status } from './status.ts'
 import { STORE_TYPES, storeId } from './store.ts'
 import { hasOtherUrl } from './webhook-settings.ts'

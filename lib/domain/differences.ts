@@ -1,4 +1,4 @@
-import { isSameJson, type JsonObject } from './fields.ts'
+import { isSameJson, type JsonObject } from './json.ts'
 
 /** The old and new values of fields. `from` is missing if the old value is left out. */
 export interface Differences {

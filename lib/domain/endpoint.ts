@@ -1,6 +1,6 @@
 import type { Authority } from './authority.ts'
 import type { WebhookEventType } from './event.ts'
-import { isObject, isSameJson } from './fields.ts'
+import { isObject, isSameJson } from './json.ts'
 import type { Project } from './project.ts'
 import type { Store } from './store.ts'
 import type { WebhookFailure, WebhookState } from './webhook.ts'

@@ -1,26 +1,6 @@
 import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
-
-/** A JSON Schema, draft 2020-12. */
-export type JsonSchema = { readonly [keyword: string]: unknown }
-
-/**
- * Validates a value and returns it as a `T`. For an invalid value, adds a mistake to `problems`;
- * the caller must then ignore the result. `field` is the path of the value: `config.webhook_url`.
- */
-type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
-
-/**
- * A function that validates a value, with the schema of the values that it accepts. `I` is the type
- * of the value in an input, if it is not that of the result.
- */
-export interface Rule<T, I = T> extends Check<T> {
-  /** The schema may accept values that the rule rejects: JSON Schema cannot limit bytes. */
-  readonly schema: JsonSchema
-  /** Whether an object must have the field. */
-  readonly isRequired?: true
-  /** Is never set: `InputOf` uses its type. */
-  readonly input?: I
-}
+import { isObject, type JsonObject } from './json.ts'
+import { freeForm, isNullable, type JsonSchema, optional, type Rule, withSchema } from './rules.ts'
 
 /** A rule for each field of an object. */
 export type Fields = { readonly [field: string]: Rule<unknown> }
@@ -59,8 +39,6 @@ export type ParsedOf<F> = {
 }
 
 type ValueOf<R> = R extends Rule<infer T, unknown> ? T : never
-
-export type JsonObject = { [key: string]: unknown }
 
 /**
  * Parses an object by a rule for each field. Throws an `invalid_request` that names every bad
@@ -185,64 +163,12 @@ function invalid(message: string): TillError {
   return new TillError('invalid_request', message)
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Creates a rule from a check and its schema. */
-export function withSchema<T, I = T>(schema: JsonSchema, check: Check<T>): Rule<T, I> {
-  const rule: Check<T> = (value, field, problems) => check(value, field, problems)
-  return Object.assign(rule, { schema })
-}
-
-/** A rule for a value that a program passes on, such as a function. */
-export function unchecked<T>(): Rule<T> {
-  return withSchema({}, (value) => value as T)
-}
-
-/** Returns the rule with a description in its schema. */
-export function note<T, I>(description: string, rule: Rule<T, I>): Rule<T, I> {
-  return withSchema({ ...rule.schema, description }, rule)
-}
-
 /** The schema of an object with the given fields. Further fields are allowed. */
 export function objectSchema(fields: Fields): JsonSchema {
   const entries = Object.entries(fields)
   const required = entries.filter(([, rule]) => rule.isRequired).map(([field]) => field)
   const properties = Object.fromEntries(entries.map(([field, { schema }]) => [field, schema]))
   return { type: 'object', properties, ...(required.length > 0 && { required }) }
-}
-
-export function required<T, I>(rule: Rule<T, I>): Rule<T, I> & { readonly isRequired: true } {
-  const check: Check<T> = (value, field, problems) => {
-    if (value !== undefined) return rule(value, field, problems)
-    problems.push({ field, code: 'required', message: 'is required' })
-    return undefined as T
-  }
-  return Object.assign(withSchema<T, I>(rule.schema, check), { isRequired: true as const })
-}
-
-export function optional<T, I>(rule: Rule<T, I>): Rule<T | undefined, I | undefined>
-export function optional<T, I>(rule: Rule<T, I>, fallback: () => NoInfer<T>): Rule<T, I | undefined>
-export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefined> {
-  const schema = fallback ? { ...rule.schema, default: fallback() } : rule.schema
-  // Serializers write `null` for a field without a value.
-  return withSchema(schema, (value, field, problems) =>
-    value === undefined || (value === null && !isNullable(rule))
-      ? fallback?.()
-      : rule(value, field, problems),
-  )
-}
-
-/** A rule for an optional field that some serializers, such as Unity's, send empty. */
-export function optionalOrEmpty<T, I>(rule: Rule<T, I>): Rule<T | undefined, I | undefined> {
-  const { enum: values, ...schema } = rule.schema
-  const listed = Array.isArray(values) ? { ...schema, enum: [...values, ''] } : schema
-  return optional(
-    withSchema(listed, (value, field, problems) =>
-      value === '' ? (undefined as T) : rule(value, field, problems),
-    ),
-  )
 }
 
 /** The fields of a change: an input may lack each of them, and they have no defaults. */
@@ -258,98 +184,6 @@ export function optionalFields<F extends Fields>(fields: F) {
   }
 }
 
-/** Creates a rule from a test, a message that describes the expected value, and its schema. */
-export function rule<T>(
-  test: (value: unknown) => value is T,
-  expected: string,
-  schema: JsonSchema,
-): Rule<T> {
-  return withSchema(schema, (value, field, problems) => {
-    if (!test(value)) problems.push({ field, code: 'invalid', message: expected })
-    return value as T
-  })
-}
-
-const CONTROL_CHARACTER = /\p{Cc}/u
-/**
- * Matches text without control characters, also in JSON Schema validators that do not know
- * `\p{Cc}`.
- */
-const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
-const NO_NUL = '^[^\\u0000]*$'
-
-/** A rule for text: `min` to `max` code points of well-formed Unicode without U+0000. */
-export function text(min: number, max: number, options: { control?: boolean } = {}): Rule<string> {
-  const control = options.control ?? true
-  const kind = control ? '' : ' without control characters'
-  return rule(
-    (value): value is string =>
-      isText(value) && isLength(value, min, max) && (control || !CONTROL_CHARACTER.test(value)),
-    `must be a string of ${min} to ${max} characters${kind}`,
-    {
-      type: 'string',
-      ...(min > 0 && { minLength: min }),
-      maxLength: max,
-      pattern: control ? NO_NUL : NO_CONTROL_CHARACTERS,
-    },
-  )
-}
-
-/** A rule for strings that match `regexp` and have at most `max` code units. */
-export function pattern(regexp: RegExp, expected: string, max?: number): Rule<string> {
-  return rule(
-    (value): value is string =>
-      typeof value === 'string' && !(max && value.length > max) && regexp.test(value),
-    expected,
-    { type: 'string', ...(max && { maxLength: max }), pattern: regexp.source },
-  )
-}
-
-export function oneOf<const T extends string>(values: readonly T[]): Rule<T> {
-  return rule(
-    (value): value is T => (values as readonly unknown[]).includes(value),
-    `must be one of ${values.join(', ')}`,
-    { type: 'string', enum: values },
-  )
-}
-
-export const boolean = rule(
-  (value): value is boolean => typeof value === 'boolean',
-  'must be true or false',
-  { type: 'boolean' },
-)
-
-export function wholeNumber(min: number, max: number): Rule<number> {
-  return rule(
-    (value): value is number =>
-      Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-    `must be a whole number from ${min} to ${max}`,
-    { type: 'integer', minimum: min, maximum: max },
-  )
-}
-
-/** A rule for any absolute URL (`https:`, `myapp:`) that cannot run as a script. */
-export const linkUrl = rule(
-  (value): value is string =>
-    isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
-  'must be an absolute URL',
-  { type: 'string', format: 'uri', description: 'An absolute URL, such as `myapp:paid`.' },
-)
-
-export const currency = pattern(/^[A-Z]{3}$/, 'must be a currency code of three capitals: USD')
-
-export const bundleId = pattern(
-  /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/,
-  'must be in reverse-domain form, at least two labels of letters, digits, _ and -: com.example.game',
-  155,
-)
-
-/** A rule for a URI scheme (RFC 3986 section 3.1), with or without `://`, or '' for none. */
-export const deepLinkScheme = pattern(
-  /^([A-Za-z][A-Za-z0-9+.-]{0,254}(:\/\/)?)?$/,
-  'must be a URI scheme: mygame or mygame://',
-)
-
 /** A rule for an object that has no other fields. `I` is a name of its type in an input. */
 export function object<F extends Fields, I = InputOf<F>>(fields: F): Rule<ParsedOf<F>, I> {
   const schema = { ...objectSchema(fields), additionalProperties: false }
@@ -357,21 +191,6 @@ export function object<F extends Fields, I = InputOf<F>>(fields: F): Rule<Parsed
     schema,
     (value, field, problems) => parseAt(value, fields, field, problems) as ParsedOf<F>,
   )
-}
-
-export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
-  const schema = { type: 'array', items: entry.schema, maxItems: max }
-  return withSchema(schema, (value, field, problems) => {
-    if (!Array.isArray(value) || value.length > max) {
-      problems.push({
-        field,
-        code: 'invalid',
-        message: `must be an array of at most ${max} entries`,
-      })
-      return []
-    }
-    return value.map((each, index) => entry(each, `${field}[${index}]`, problems))
-  })
 }
 
 /**
@@ -420,116 +239,4 @@ function isMistyped(word: string, known: string): boolean {
   ]
   const isSwapped = one.length === 2 && one === `${other[1]}${other[0]}`
   return isSwapped || (one.length <= 1 && other.length <= 1)
-}
-
-function isNullable({ schema: { type } }: Rule<unknown>): boolean {
-  return Array.isArray(type) && type.includes('null')
-}
-
-/** A rule that allows `null`, and all values that the given rule allows. */
-export function orNull<T>(rule: Rule<T>): Rule<T | null> {
-  const schema = { ...rule.schema, type: [rule.schema.type, 'null'] }
-  return withSchema(schema, (value, field, problems) =>
-    value === null ? null : rule(value, field, problems),
-  )
-}
-
-/** Whether two JSON values are equal, regardless of the order of members. */
-export function isSameJson(a: unknown, b: unknown): boolean {
-  if (a === b) return true
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((member, i) => isSameJson(member, b[i]))
-  }
-  if (!isObject(a) || !isObject(b)) return false
-  const names = Object.keys(a)
-  if (names.length !== Object.keys(b).length) return false
-  return names.every((name) => Object.hasOwn(b, name) && isSameJson(a[name], b[name]))
-}
-
-/** Parses JSON. Returns undefined for malformed text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-const MAX_DEPTH = 32
-/** The maximum number of bytes of a free-form object as JSON. */
-export const MAX_BYTES = 64 * 1024
-
-/**
- * A rule for a JSON object of at most 32 levels and 64 KiB. Allows only values that every storage
- * keeps unchanged.
- */
-export const freeForm: Rule<JsonObject> = withSchema(
-  {
-    type: 'object',
-    additionalProperties: true, // code generators take an object without properties to be empty
-    description: `Up to ${MAX_BYTES / 1024} KiB and ${MAX_DEPTH} nested levels.`,
-  },
-  (value, field, problems) => {
-    const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
-    if (message) problems.push({ field, code: 'invalid', message })
-    return value as JsonObject
-  },
-)
-
-function freeFormProblem(root: JsonObject): string | undefined {
-  let visited = 0
-  // The limits of depth and number also end the walk of an object with cycles.
-  const check = (value: unknown, depth: number): string | undefined => {
-    if (++visited > MAX_BYTES) return TOO_LARGE
-    if (typeof value !== 'object' || value === null) return scalarProblem(value)
-    if (depth > MAX_DEPTH) return `must not nest more than ${MAX_DEPTH} deep`
-    if (!isPlain(value)) return 'must hold JSON values only'
-    if (!Array.isArray(value) && !Object.keys(value).every(isText)) return MALFORMED_TEXT
-    for (const each of Array.isArray(value) ? value : Object.values(value)) {
-      const problem = check(each, depth + 1)
-      if (problem) return problem
-    }
-    return undefined
-  }
-  const problem = check(root, 1)
-  if (problem) return problem
-  const json = JSON.stringify(root)
-  // A code unit takes at most 3 bytes in UTF-8, so a short text is never too large. Counting its
-  // bytes would double the time for a small object.
-  if (json.length <= MAX_BYTES / 3) return undefined
-  return new TextEncoder().encode(json).length > MAX_BYTES ? TOO_LARGE : undefined
-}
-
-export const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSON`
-const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
-
-function scalarProblem(value: unknown): string | undefined {
-  if (value === null || typeof value === 'boolean') return undefined
-  if (typeof value === 'string') return isText(value) ? undefined : MALFORMED_TEXT
-  if (typeof value !== 'number') return 'must hold JSON values only'
-  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
-    return 'must hold finite numbers, integers within ±(2^53−1): send larger ones as strings'
-  }
-  return undefined
-}
-
-function isPlain(value: object): boolean {
-  if (Array.isArray(value)) return true
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
-}
-
-/** Whether every storage can store the string: no lone surrogates, no U+0000. */
-export function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
-}
-
-/** Whether a text has `min` to `max` code points. */
-export function isLength(value: string, min: number, max: number): boolean {
-  if (value.length < min || value.length > 2 * max) return false
-  return value.length <= max || [...value].length <= max
-}
-
-function protocolOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).protocol : undefined
 }

@@ -1,5 +1,6 @@
-import { boolean, type InputOf, note, optional, required, text, withSchema } from './fields.ts'
+import type { InputOf } from './fields.ts'
 import type { PurchaseStatus, UnequalCount } from './purchase.ts'
+import { boolean, note, optional, required, text, withSchema } from './rules.ts'
 
 /**
  * The number of a file's rows with the same status and currency, and the sum of their prices. A

@@ -1,24 +1,19 @@
 import { TillError } from '../errors.ts'
 import { differences } from './differences.ts'
+import { type InputOf, invalidField, optionalFields, type ParsedOf, parseObject } from './fields.ts'
+import { digits } from './instant.ts'
+import { isSameJson, type JsonObject } from './json.ts'
 import {
   freeForm,
-  type InputOf,
-  invalidField,
-  isSameJson,
-  type JsonObject,
   note,
   oneOf,
   optional,
-  optionalFields,
-  type ParsedOf,
-  parseObject,
   pattern,
   required,
   text,
   wholeNumber,
   withSchema,
-} from './fields.ts'
-import { digits } from './instant.ts'
+} from './rules.ts'
 import { storeId } from './store.ts'
 
 /** The types of items. */

@@ -1,5 +1,6 @@
-import { type InputOf, note, required, text } from './fields.ts'
+import type { InputOf } from './fields.ts'
 import { MAX_ORDER_MS, MAX_ORDER_PURCHASES } from './purchase.ts'
+import { note, required, text } from './rules.ts'
 import { storeId } from './store.ts'
 
 export const orderFields = {

@@ -1,5 +1,6 @@
-import { currency, type InputOf, note, oneOf, optional, required, withSchema } from './fields.ts'
+import type { InputOf } from './fields.ts'
 import { selectionFields } from './query.ts'
+import { currency, note, oneOf, optional, required, withSchema } from './rules.ts'
 import { storeId } from './store.ts'
 import { PERIODS, type PurchaseSummary } from './summary.ts'
 

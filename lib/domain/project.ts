@@ -1,23 +1,20 @@
+import { config, type InputOf, type ParsedOf, parseObject } from './fields.ts'
+import type { JsonObject } from './json.ts'
 import {
   boolean,
   bundleId,
-  config,
   currency,
   deepLinkScheme,
   freeForm,
-  type InputOf,
-  type JsonObject,
   list,
   note,
   oneOf,
   optional,
   orNull,
-  type ParsedOf,
-  parseObject,
   required,
   text,
   wholeNumber,
-} from './fields.ts'
+} from './rules.ts'
 import { status } from './status.ts'
 import { replaceConfig, storedWebhookUrl, webhookSecret, webhookUrl } from './webhook-settings.ts'
 

@@ -1,18 +1,6 @@
 import type { ErrorDetail } from '../errors.ts'
 import { hasOuterBlank } from './blanks.ts'
-import {
-  boolean,
-  freeForm,
-  type InputOf,
-  invalidFields,
-  note,
-  optional,
-  parseObject,
-  type Rule,
-  required,
-  rule,
-  withSchema,
-} from './fields.ts'
+import { type InputOf, invalidFields, parseObject } from './fields.ts'
 import {
   PURCHASE_FIELDS,
   type PurchaseCells,
@@ -22,6 +10,16 @@ import {
   type PurchaseToRecord,
   parsePurchase,
 } from './purchase.ts'
+import {
+  boolean,
+  freeForm,
+  note,
+  optional,
+  type Rule,
+  required,
+  rule,
+  withSchema,
+} from './rules.ts'
 import { storeId } from './store.ts'
 
 const textCell = rule((value): value is string => typeof value === 'string', 'must be a string', {

@@ -1,6 +1,7 @@
 import type { ErrorDetail } from '../errors.ts'
+import { ISO_8601, parseInstant } from './instant.ts'
+import { type ItemType, parseMinorUnits } from './item.ts'
 import {
-  freeForm,
   isLength,
   isObject,
   isText,
@@ -8,9 +9,8 @@ import {
   MAX_BYTES,
   parseJson,
   TOO_LARGE,
-} from './fields.ts'
-import { ISO_8601, parseInstant } from './instant.ts'
-import { type ItemType, parseMinorUnits } from './item.ts'
+} from './json.ts'
+import { freeForm } from './rules.ts'
 
 /** A parsed row of a purchase file. */
 export interface NewPurchase {

@@ -1,22 +1,19 @@
 import { WEBHOOK_EVENTS, type WebhookEventType } from './event.ts'
+import { type InputOf, invalidField, type ParsedOf, parseObject } from './fields.ts'
+import { parseInstant } from './instant.ts'
+import { PURCHASE_STATUSES } from './purchase.ts'
 import {
   boolean,
-  type InputOf,
-  invalidField,
   list,
   note,
   oneOf,
   optional,
-  type ParsedOf,
-  parseObject,
   pattern,
   required,
   text,
   wholeNumber,
   withSchema,
-} from './fields.ts'
-import { parseInstant } from './instant.ts'
-import { PURCHASE_STATUSES } from './purchase.ts'
+} from './rules.ts'
 import { storeId } from './store.ts'
 import { WEBHOOK_DELIVERY_STATES } from './webhook.ts'
 

@@ -1,6 +1,6 @@
 import { keyChangeFields, newKeyFields } from './account.ts'
 import { planFields } from './catalog.ts'
-import { freeForm, type JsonSchema, note, objectSchema, optional, wholeNumber } from './fields.ts'
+import { objectSchema } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, metadataAlias, newItemFields, newItemInput } from './item.ts'
 import { orderFields } from './order.ts'
@@ -24,6 +24,7 @@ import {
   webhookChangeFields,
   webhookListFields,
 } from './query.ts'
+import { freeForm, type JsonSchema, note, optional, wholeNumber } from './rules.ts'
 import { newTokenFields, revocationFields, sessionFields, tokenCheckFields } from './session.ts'
 import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'

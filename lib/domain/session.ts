@@ -1,20 +1,18 @@
 import type { KeyScope } from './account.ts'
+import { type InputOf, objectSchema, parseObject } from './fields.ts'
+import { isObject } from './json.ts'
 import {
-  type InputOf,
-  isObject,
   list,
   note,
-  objectSchema,
   oneOf,
   optional,
   optionalOrEmpty,
-  parseObject,
   type Rule,
   required,
   text,
   wholeNumber,
   withSchema,
-} from './fields.ts'
+} from './rules.ts'
 
 /** The permissions of a token. */
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const

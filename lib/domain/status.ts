@@ -1,4 +1,4 @@
-import { text } from './fields.ts'
+import { text } from './rules.ts'
 
 /** The statuses that have an effect. */
 export const INACTIVE: readonly string[] = ['disabled', 'inactive', 'suspended', 'archived']

@@ -1,27 +1,22 @@
+import { config, type Fields, type InputOf, type ParsedOf, parseObject } from './fields.ts'
+import { isObject, type JsonObject } from './json.ts'
 import {
   boolean,
   bundleId,
-  config,
   currency,
-  type Fields,
   freeForm,
-  type InputOf,
-  isObject,
-  type JsonObject,
   linkUrl,
   list,
   note,
   oneOf,
   optional,
   orNull,
-  type ParsedOf,
-  parseObject,
   pattern,
   type Rule,
   required,
   text,
   withSchema,
-} from './fields.ts'
+} from './rules.ts'
 import { status } from './status.ts'
 import { replaceConfig, storedWebhookUrl, webhookSecret, webhookUrl } from './webhook-settings.ts'
 

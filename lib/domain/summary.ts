@@ -1,5 +1,6 @@
-import { boolean, type InputOf, note, oneOf, optional, wholeNumber, withSchema } from './fields.ts'
+import type { InputOf } from './fields.ts'
 import { limit, selectionFields } from './query.ts'
+import { boolean, note, oneOf, optional, wholeNumber, withSchema } from './rules.ts'
 import { storeId } from './store.ts'
 
 /** The periods of a summary. All are in UTC. */

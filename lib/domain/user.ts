@@ -1,4 +1,5 @@
-import { boolean, type InputOf, note, optional, required, text } from './fields.ts'
+import type { InputOf } from './fields.ts'
+import { boolean, note, optional, required, text } from './rules.ts'
 
 /** The result of an erasure. */
 export interface ErasedUser {

@@ -1,13 +1,7 @@
 import type { ErrorDetail } from '../errors.ts'
-import {
-  invalidFields,
-  isText,
-  type JsonObject,
-  optional,
-  rule,
-  text,
-  withSchema,
-} from './fields.ts'
+import { invalidFields } from './fields.ts'
+import { isText, type JsonObject } from './json.ts'
+import { optional, rule, text, withSchema } from './rules.ts'
 
 /** A rule for a `webhook_url` that may be stored already. Older versions stored any http URL. */
 export const storedWebhookUrl = rule(

@@ -1,5 +1,5 @@
 import type { WebhookEventType } from './event.ts'
-import type { JsonObject } from './fields.ts'
+import type { JsonObject } from './json.ts'
 
 /** The body of a webhook message. As JSON it has at most 64 KiB. */
 export interface WebhookBody {

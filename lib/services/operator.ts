@@ -1,8 +1,9 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
-import { invalidField, isSameJson, parseObject } from '../domain/fields.ts'
+import { invalidField, parseObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { isSameJson } from '../domain/json.ts'
 import {
   type AuditArchive,
   type AuditQuery,

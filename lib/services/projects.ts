@@ -1,6 +1,7 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField, isObject, parseObject, sentFields } from '../domain/fields.ts'
+import { invalidField, parseObject, sentFields } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { isObject } from '../domain/json.ts'
 import {
   changeProject,
   type NewProject,

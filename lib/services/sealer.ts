@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
-import { isObject } from '../domain/fields.ts'
+import { isObject } from '../domain/json.ts'
 import { hashText } from './ids.ts'
 
 /** A secret that is encrypted with a master key. An unencrypted one is stored as a string. */

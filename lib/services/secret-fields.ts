@@ -1,5 +1,5 @@
 import type { EndpointOwner } from '../domain/endpoint.ts'
-import { isSameJson, type JsonObject } from '../domain/fields.ts'
+import { isSameJson, type JsonObject } from '../domain/json.ts'
 import { PROJECT_SECRETS, type Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
 import type { KeyCheck } from '../storage/port.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { config, parseObject } from '../../lib/domain/fields.ts'
 import {
   bundleId,
-  config,
   currency,
   deepLinkScheme,
   freeForm,
@@ -10,11 +10,10 @@ import {
   list,
   oneOf,
   optional,
-  parseObject,
   type Rule,
   required,
   text,
-} from '../../lib/domain/fields.ts'
+} from '../../lib/domain/rules.ts'
 import {
   isPrivateUrl,
   replaceConfig,

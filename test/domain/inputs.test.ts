@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import {
-  type JsonObject,
-  type JsonSchema,
-  objectSchema,
-  parseObject,
-} from '../../lib/domain/fields.ts'
+import { objectSchema, parseObject } from '../../lib/domain/fields.ts'
 import {
   itemChangeFields,
   newItemFields,
   parseItemChange,
   parseNewItem,
 } from '../../lib/domain/item.ts'
+import type { JsonObject } from '../../lib/domain/json.ts'
 import {
   changeProject,
   newProjectFields,
@@ -23,6 +19,7 @@ import {
   statusFields,
 } from '../../lib/domain/project.ts'
 import { listFields } from '../../lib/domain/query.ts'
+import type { JsonSchema } from '../../lib/domain/rules.ts'
 import { parseSessionRequest, sessionFields } from '../../lib/domain/session.ts'
 import { isActive } from '../../lib/domain/status.ts'
 import {

@@ -1,6 +1,6 @@
 // run: runtime
 import assert from 'node:assert/strict'
-import type { JsonObject } from '../../lib/domain/fields.ts'
+import type { JsonObject } from '../../lib/domain/json.ts'
 import type { Page, RecordPage, Storage } from '../../lib/storage/port.ts'
 import { pagesOf } from '../../lib/storage/sql/lists.ts'
 import { all, collect } from '../support/collect.ts'

@@ -6,8 +6,9 @@ import {
   secretReference,
 } from '../../domain/catalog.ts'
 import { endpointIdOf } from '../../domain/endpoint.ts'
-import { invalidField, type JsonObject } from '../../domain/fields.ts'
+import { invalidField } from '../../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../../domain/item.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { PROJECT_SECRETS } from '../../domain/project.ts'
 import { STORE_SECRETS } from '../../domain/store.ts'
 import { catalogPages, type ItemPage, type Page, recordsOf } from '../../storage/port.ts'

@@ -8,7 +8,8 @@ import {
   type ParsedItem,
   parseCatalog,
 } from '../../domain/catalog.ts'
-import { type InputOf, optional, unchecked } from '../../domain/fields.ts'
+import type { InputOf } from '../../domain/fields.ts'
+import { optional, unchecked } from '../../domain/rules.ts'
 import { type ErrorDetail, TillError } from '../../errors.ts'
 import { parseItems } from './items.ts'
 import { assertNoMistakes } from './mistakes.ts'

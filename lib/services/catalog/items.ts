@@ -9,7 +9,7 @@ import {
 } from '../../domain/catalog.ts'
 import { type Differences, differences } from '../../domain/differences.ts'
 import type { EndpointWrite } from '../../domain/endpoint.ts'
-import { type JsonObject, parseAt, type Rule } from '../../domain/fields.ts'
+import { parseAt } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import {
   archiveItem,
@@ -19,6 +19,8 @@ import {
   type ItemType,
   restoreItem,
 } from '../../domain/item.ts'
+import type { JsonObject } from '../../domain/json.ts'
+import type { Rule } from '../../domain/rules.ts'
 import type { Store } from '../../domain/store.ts'
 import type { ErrorDetail } from '../../errors.ts'
 import {

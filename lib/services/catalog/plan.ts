@@ -9,18 +9,11 @@ import {
 } from '../../domain/catalog.ts'
 import { assertCurrency } from '../../domain/currency.ts'
 import { differences, differencesIn } from '../../domain/differences.ts'
-import {
-  type InputOf,
-  invalidField,
-  type JsonObject,
-  optional,
-  type ParsedOf,
-  parseObject,
-  text,
-  unchecked,
-} from '../../domain/fields.ts'
+import { type InputOf, invalidField, type ParsedOf, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { changeProject, type Project, parseProjectChange } from '../../domain/project.ts'
+import { optional, text, unchecked } from '../../domain/rules.ts'
 import {
   changeStore,
   parseNewStore,

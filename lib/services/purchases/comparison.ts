@@ -1,16 +1,11 @@
 import type { Layout } from '../../csv/layout.ts'
 import type { Account } from '../../domain/account.ts'
-import {
-  type InputOf,
-  invalidField,
-  optional,
-  type ParsedOf,
-  wholeNumber,
-} from '../../domain/fields.ts'
+import { type InputOf, invalidField, type ParsedOf } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { NewPurchase, Purchase } from '../../domain/purchase.ts'
 import { selectionFields } from '../../domain/query.ts'
 import type { DifferenceKind, Reconciliation } from '../../domain/reconciliation.ts'
+import { optional, wholeNumber } from '../../domain/rules.ts'
 import type { Store } from '../../domain/store.ts'
 import { type MatchedRow, type Page, pagesOf } from '../../storage/port.ts'
 import { verified } from '../access.ts'

@@ -7,7 +7,8 @@ import {
   endpointIdOf,
   type StoredEndpoint,
 } from '../../domain/endpoint.ts'
-import { invalidField, isSameJson } from '../../domain/fields.ts'
+import { invalidField } from '../../domain/fields.ts'
+import { isSameJson } from '../../domain/json.ts'
 import type { Storage } from '../../storage/port.ts'
 import { authorityOf, type Caller, mayActivateWebhooks } from '../access.ts'
 import type { Context } from '../context.ts'

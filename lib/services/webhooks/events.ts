@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../../domain/audit.ts'
 import { eventOf, type WebhookEventType } from '../../domain/event.ts'
-import { isObject, type JsonObject } from '../../domain/fields.ts'
+import { isObject, type JsonObject } from '../../domain/json.ts'
 import type { MessageKey, NewMessage } from '../../domain/message.ts'
 import type { WebhookBody } from '../../domain/webhook.ts'
 import type { Refund, Storage } from '../../storage/port.ts'

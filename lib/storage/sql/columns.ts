@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../domain/fields.ts'
+import type { JsonObject } from '../../domain/json.ts'
 
 /** A row as a driver returns it. */
 export type Row = { readonly [column: string]: unknown }
