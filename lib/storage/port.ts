@@ -3,7 +3,9 @@ import type { OpenTransaction, PoolState, StorageSize } from './sql/records.ts'
 
 export { catalogPages, listAll, pagesOf, recordsOf } from './sql/lists.ts'
 export { isAbout, namesOf, pseudonymOf } from './sql/pseudonym.ts'
+export type * from './sql/purchases/records.ts'
 export type * from './sql/records.ts'
+export type * from './sql/webhooks/records.ts'
 
 type SqlMethods = ReturnType<typeof sqlMethods>['methods']
 

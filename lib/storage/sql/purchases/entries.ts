@@ -1,8 +1,8 @@
 import type { NewPurchase } from '../../../domain/purchase.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program } from '../program.ts'
-import type { RowOutcomes } from '../records.ts'
 import { metadataText } from './recorded.ts'
+import type { RowOutcomes } from './records.ts'
 
 /** A row to write. `sku` holds the `seq` of the item, which identifies it within a store. */
 export interface Entry extends Omit<NewPurchase, 'sku' | 'metadata'> {

@@ -3,9 +3,10 @@ import { createPause } from '../cleanup.ts'
 import { text } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
-import type { Erasure, StoreKey } from '../records.ts'
+import type { StoreKey } from '../records.ts'
 import { assertOwned, type importLeases, type Lease } from './imports.ts'
 import { ALL, type PurchaseDialect } from './purchases.ts'
+import type { Erasure } from './records.ts'
 
 /** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
 const BATCH = 500

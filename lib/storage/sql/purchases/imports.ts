@@ -5,7 +5,8 @@ import type { Pause } from '../cleanup.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Dialect, Sql } from '../dialect.ts'
 import { all, find, type Program, run } from '../program.ts'
-import type { PurchaseImport, StoreKey } from '../records.ts'
+import type { StoreKey } from '../records.ts'
+import type { PurchaseImport } from './records.ts'
 
 /** The right to write into a running import or undo. */
 export interface Lease {

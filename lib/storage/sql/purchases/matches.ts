@@ -1,10 +1,11 @@
 import { compareRepeat, type NewPurchase } from '../../../domain/purchase.ts'
 import type { Sql } from '../dialect.ts'
 import { all, find, type Program } from '../program.ts'
-import type { MatchedRow, MatchedRows, StoreKey } from '../records.ts'
+import type { StoreKey } from '../records.ts'
 import { PURCHASE_IDENTITIES, PURCHASES, purchaseColumns } from '../tables.ts'
 import { createEntries } from './entries.ts'
 import type { CurrentColumns } from './fills.ts'
+import type { MatchedRow, MatchedRows } from './records.ts'
 
 /** Values that differ are no conflicts, and those that the stored purchase lacks are not filled. */
 const COMPARISON = { comparison: 'product', mayFill: false } as const

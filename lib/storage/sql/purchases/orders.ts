@@ -3,12 +3,13 @@ import { isLater, NO_FILLS, type Purchase, type PurchaseStatus } from '../../../
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
-import type { OrderChange, StoreKey, WriteOptions } from '../records.ts'
+import type { StoreKey, WriteOptions } from '../records.ts'
 import { PURCHASES } from '../tables.ts'
 import { recordWrite } from '../write.ts'
 import { orderValues } from './dialect.ts'
 import type { ImportDialect } from './imports.ts'
 import { importInsertion, NOTE_UPDATE, type RecordDialect, repeatNote } from './record.ts'
+import type { OrderChange } from './records.ts'
 
 /** A purchase, and the row that it was read from. */
 interface Found {

@@ -13,19 +13,13 @@ import type { Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
 import { EXAMINED, findRecord, lengthOf, listBySeq, recordPage } from '../pages.ts'
 import { all, find, type Program, type Query, some } from '../program.ts'
-import type {
-  FilteredPage,
-  MostGroups,
-  Page,
-  RecordPage,
-  StoreKey,
-  StoresOfAccount,
-} from '../records.ts'
+import type { FilteredPage, Page, RecordPage, StoreKey, StoresOfAccount } from '../records.ts'
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import { MOST_OF_ORDER, orderValues } from './dialect.ts'
 import type { CurrentColumns } from './fills.ts'
 import { matchProgram } from './matches.ts'
 import { IS_LISTED } from './recorded.ts'
+import type { MostGroups } from './records.ts'
 import {
   buyersStatement,
   type SummaryDialect,

@@ -3,12 +3,13 @@ import { compareRepeat, type NewPurchase, type PurchaseToRecord } from '../../..
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
-import type { RecordedRow, StoreKey, WriteOptions } from '../records.ts'
+import type { StoreKey, WriteOptions } from '../records.ts'
 import { IMPORT_DETAILS, PURCHASE_IDENTITIES, PURCHASES } from '../tables.ts'
 import { recordWrite } from '../write.ts'
 import type { PurchaseChange } from './fills.ts'
 import type { ImportDialect } from './imports.ts'
 import { IS_LISTED, recordedDetails, storedFills, storedPurchase } from './recorded.ts'
+import type { RecordedRow } from './records.ts'
 
 /** The steps of `recordPurchase` that differ between the databases. */
 export interface RecordDialect {

@@ -17,10 +17,10 @@ import {
 import { int32, integer, numberOf, type Row } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'
-import type { AdvancedRows, RepeatedRow, RowAmount, RowOutcomes, StatusRow } from '../records.ts'
 import { PURCHASE_IDENTITIES } from '../tables.ts'
 import { filledOf, type PurchaseChange } from './fills.ts'
 import type { Lease } from './imports.ts'
+import type { AdvancedRows, RepeatedRow, RowAmount, RowOutcomes, StatusRow } from './records.ts'
 import { type Seen, type SeenRows, seenKey } from './seen-rows.ts'
 
 /** The parts of the comparison with stored purchases that differ between the databases. */

@@ -1,5 +1,5 @@
 import { countUnequal } from '../../../domain/purchase.ts'
-import type { AdvancedRows, RowOutcomes } from '../records.ts'
+import type { AdvancedRows, RowOutcomes } from './records.ts'
 
 export const NO_ROWS: RowOutcomes = {
   added: 0,

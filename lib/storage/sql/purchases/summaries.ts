@@ -12,8 +12,9 @@ import { SUMMARY_KEYS, type SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import { conditionsAfter } from '../filter.ts'
 import type { Query } from '../program.ts'
-import type { MostGroups, StoresOfAccount } from '../records.ts'
+import type { StoresOfAccount } from '../records.ts'
 import type { CurrentColumns } from './fills.ts'
+import type { MostGroups } from './records.ts'
 
 /** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {

@@ -4,10 +4,11 @@ import { createPause, type Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'
-import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../records.ts'
+import type { StoreKey, WriteOptions } from '../records.ts'
 import { recordWrite } from '../write.ts'
 import type { StatusChangeDialect } from './dialect.ts'
 import { assertOwned, type ImportDialect, type importLeases, type Lease } from './imports.ts'
+import type { ImportUndo, UndoOutcome } from './records.ts'
 
 /**
  * The rows that one statement of the check before an undo compares. SQLite compares them in 10 ms;

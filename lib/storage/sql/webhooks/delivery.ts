@@ -3,13 +3,6 @@ import { int32, integer, numberOf, omit, pick, type Row, text } from '../columns
 import type { Sql } from '../dialect.ts'
 import { findRecord } from '../pages.ts'
 import { all, type Program, run } from '../program.ts'
-import type {
-  EndpointReading,
-  ReadyEndpoint,
-  ReadyRequest,
-  SenderLease,
-  SettleMessages,
-} from '../records.ts'
 import { ENDPOINTS, MESSAGES, numberedEntry } from '../tables.ts'
 import {
   COUNT_WAITING,
@@ -22,6 +15,13 @@ import {
   MESSAGE_COLUMNS,
 } from './dialect.ts'
 import { moveEndpoint, writeEndpoint } from './endpoints.ts'
+import type {
+  EndpointReading,
+  ReadyEndpoint,
+  ReadyRequest,
+  SenderLease,
+  SettleMessages,
+} from './records.ts'
 
 /**
  * If an endpoint has at least this many unread entries, and all are foreign, that is, about other

@@ -6,7 +6,7 @@ import { numberOf } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { findRecord, recordPage } from '../pages.ts'
 import { all, find, insert, type Program, run } from '../program.ts'
-import type { EndpointLag, EndpointMove, EndpointsOf, Page } from '../records.ts'
+import type { Page } from '../records.ts'
 import { ENDPOINTS } from '../tables.ts'
 import {
   COUNT_WAITING,
@@ -16,6 +16,7 @@ import {
   IS_WAITING,
   isUnread,
 } from './dialect.ts'
+import type { EndpointLag, EndpointMove, EndpointsOf } from './records.ts'
 
 const LAG = 10_000
 

@@ -1,6 +1,6 @@
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../../../domain/purchase.ts'
 import { numberOf, type Row } from '../columns.ts'
-import type { Refund } from '../records.ts'
+import type { Refund } from './records.ts'
 
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))

@@ -5,21 +5,14 @@ import { numberOf } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { findRecord, recordPage } from '../pages.ts'
 import { all, find, type Program } from '../program.ts'
-import type {
-  EndpointMove,
-  EndpointsOf,
-  Page,
-  RecordPage,
-  Refund,
-  StoreKey,
-  WriteOptions,
-} from '../records.ts'
+import type { Page, RecordPage, StoreKey, WriteOptions } from '../records.ts'
 import { ENDPOINTS } from '../tables.ts'
 import { recordWrite, shareOf } from '../write.ts'
 import { deliveryMethods } from './delivery.ts'
 import { FIND_ENDPOINT } from './dialect.ts'
 import { listEndpoints, measureLag, moveEndpoint, writeEndpoint } from './endpoints.ts'
 import { logMethods } from './log.ts'
+import type { EndpointMove, EndpointsOf, Refund } from './records.ts'
 import { EXAMINED_REFUNDS, IS_REFUND, refundOf } from './refunds.ts'
 
 /**

@@ -9,9 +9,9 @@ import {
   type NewImport,
 } from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
+import type { AdvancedRows, PurchaseImport, RowOutcomes } from '../../sql/purchases/records.ts'
 import { advanceStatuses } from '../../sql/purchases/repeats.ts'
 import { NO_ROWS, sumAdvanced, sumOutcomes } from '../../sql/purchases/row-outcomes.ts'
-import type { AdvancedRows, PurchaseImport, RowOutcomes } from '../../sql/records.ts'
 import { IMPORT_DETAILS } from '../../sql/tables.ts'
 import { recordWrite } from '../../sql/write.ts'
 import type { Connection } from '../connection.ts'
