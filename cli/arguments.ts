@@ -8,6 +8,8 @@ import { suggest } from './suggestion.ts'
 export interface ParsedArguments {
   readonly options: { readonly [name: string]: unknown }
   readonly operand: string
+  /** The paths of the files that the command reads, besides the database. */
+  readonly inputs: readonly string[]
   /** Warnings of the secrets that the arguments show to other users. */
   readonly exposed: readonly string[]
 }
@@ -20,7 +22,7 @@ export function parseArguments(
 ): ParsedArguments {
   const specs = optionsOf(command)
   const { values: given, positionals } = parseStrictly(args, specs)
-  if (given.help === true) return { options: given, operand: '', exposed: [] }
+  if (given.help === true) return { options: given, operand: '', inputs: [], exposed: [] }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
     // Rejects an empty id, which usually comes from a shell variable that is not set.
@@ -38,8 +40,24 @@ export function parseArguments(
   return {
     options: parseValues(values, given, specs),
     operand,
+    inputs: [...(readsFile(command.operand) ? [operand] : []), ...inputsOf(values, specs)],
     exposed: findExposed(given, specs),
   }
+}
+
+/** Whether an operand names a file to read. Only such a file may be standard input. */
+function readsFile(operand: string | undefined): boolean {
+  return operand?.includes('FILE|-') === true
+}
+
+/** The files that options name: their values, or what follows `@` in a value that may be a file. */
+function inputsOf(values: Given, specs: OptionSpecs): string[] {
+  return Object.entries(values).flatMap(([name, path]) => {
+    const { value = '', parse } = specs[name] ?? {}
+    if (typeof path !== 'string' || !parse) return []
+    if (value === 'FILE') return [path]
+    return value.includes('@FILE') && path.startsWith('@') ? [path.slice(1)] : []
+  })
 }
 
 function findExposed(given: Given, specs: OptionSpecs): string[] {

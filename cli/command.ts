@@ -88,6 +88,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly input: Input<O>
   /** The operand; '' for a command without one. */
   readonly operand: string
+  /** The paths of the files that the command reads, besides the database. */
+  readonly inputs: readonly string[]
   /** Warnings of the secrets in the command line. `serve` logs them; else they are printed. */
   readonly exposed: readonly string[]
   /** The whole command line, as words. */

@@ -1,19 +1,18 @@
 import { createReadStream } from 'node:fs'
 import type { ErrorDetail, LayoutFile } from '../lib/index.ts'
+import type { Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
-import type { Io } from './io.ts'
-import { createOutputFile, databaseFiles } from './output-file.ts'
+import { createOutputFile } from './output-file.ts'
 
 /** Collects the mistakes of an import for `--report`. */
 export function createErrorReport(
-  io: Io,
+  writing: Pick<Invocation, 'io' | 'inputs'>,
   file: string,
   report: string,
-  db: string,
   layout: LayoutFile | undefined,
 ) {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
-  const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
+  const output = createOutputFile(writing, '--report', report)
   const mistakes = new Map<number, readonly ErrorDetail[]>()
   // Lines with equal mistakes share one array of them: a million arrays would take 470 MiB.
   const shared = new Map<string, readonly ErrorDetail[]>()
@@ -31,7 +30,7 @@ export function createErrorReport(
       if (mistakes.size === 0) return
       const { formatErrorReport } = await import('./file-formats.ts')
       await output.write(formatErrorReport(createReadStream(file), mistakes, layout))
-      io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
+      writing.io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },
   }
 }

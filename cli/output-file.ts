@@ -1,24 +1,36 @@
-import { accessSync, constants, lstatSync, realpathSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import type { Invocation } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { printFile } from './output.ts'
 import { interruptible } from './signals.ts'
 import { describeSystemError } from './system-errors.ts'
 
+/** What an output file is checked with. */
+type Writing = Pick<Invocation, 'io' | 'inputs'>
+
 /**
  * Checks an output file before any other work. Its directory must be writable. The file must not be
- * one of `inputs`, nor a link to one. The returned `write` replaces the file atomically and durably.
+ * one of `inputs`, nor a link to one, nor belong to a SQLite database. The returned `write` replaces the file atomically and durably.
  * When it rejects, also after Ctrl-C, the old file is unchanged. Writes to a device or a pipe in
  * chunks.
  */
 export function createOutputFile(
-  io: Io,
+  { io, inputs }: Writing,
   option: string,
   path: string,
-  inputs: readonly string[],
 ): { write(text: AsyncIterable<string>): Promise<void> } {
   if (inputs.some((input) => isSameFile(path, input))) {
     throw new UsageError(`${option} ${path} would overwrite what this command reads`)
@@ -26,6 +38,7 @@ export function createOutputFile(
   if (/(^|[/\\])$/.test(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`${option}: '${path}' is a directory, not a file`)
   }
+  let isDatabase: boolean
   try {
     const descriptors = isInDevices(path)
     const stat = lstatSync(path, { throwIfNoEntry: false })
@@ -34,20 +47,21 @@ export function createOutputFile(
       return { write: (text) => appendTo(text, path, descriptors) }
     }
     accessSync(dirname(path), constants.W_OK)
+    isDatabase = isOfDatabase(path)
   } catch (error) {
     throw new UsageError(`${option}: ${describeSystemError(error)}`)
   }
+  if (isDatabase) throw new UsageError(`${option} ${path} would overwrite a database`)
   return { write: (text) => replaceFile(io, text, path) }
 }
 
 /**
  * Creates the function that writes an export to the file of `--out`, and says so, or else to
- * standard output. `name` says what was exported. `input` is a file that the command reads besides the
- * database.
+ * standard output. `name` says what was exported.
  */
-export function createExport(io: Io, out: string | undefined, db: string, input = '') {
-  const inputs = [...databaseFiles(db), input]
-  const file = out === undefined ? undefined : createOutputFile(io, '--out', out, inputs)
+export function createExport(writing: Writing, out: string | undefined) {
+  const { io } = writing
+  const file = out === undefined ? undefined : createOutputFile(writing, '--out', out)
   return async (text: AsyncIterable<string>, name = () => 'all'): Promise<void> => {
     if (!file) return printFile(text, io.stdout)
     await file.write(text)
@@ -55,9 +69,32 @@ export function createExport(io: Io, out: string | undefined, db: string, input 
   }
 }
 
+const OF_DATABASE = ['', '-wal', '-shm', '-journal']
+
 /** The files that SQLite uses for a database. */
 export function databaseFiles(db: string): string[] {
-  return [db, `${db}-wal`, `${db}-shm`]
+  return OF_DATABASE.map((end) => db + end)
+}
+
+/** Whether a path is that of a SQLite database, or of a file that SQLite has or makes beside one. */
+function isOfDatabase(path: string): boolean {
+  return OF_DATABASE.some(
+    (end) => path.endsWith(end) && isDatabase(path.slice(0, -end.length || undefined)),
+  )
+}
+
+const SQLITE = 'SQLite format 3\0'
+
+function isDatabase(path: string): boolean {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
+  const file = openSync(path, 'r')
+  try {
+    const head = Buffer.alloc(SQLITE.length)
+    readSync(file, head)
+    return head.toString('latin1') === SQLITE
+  } finally {
+    closeSync(file)
+  }
 }
 
 function isSameFile(path: string, other: string): boolean {

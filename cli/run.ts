@@ -36,7 +36,7 @@ const NO_ROW_QUOTAS = { items: Number.POSITIVE_INFINITY, purchases: Number.POSIT
 
 async function runCommand(command: Command, args: readonly string[], io: Io, env: Environment) {
   const words = command.name.split(' ').length
-  const { options, operand, exposed } = parseArguments(command, args.slice(words), env)
+  const { options, operand, inputs, exposed } = parseArguments(command, args.slice(words), env)
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
   const { needsDatabaseFor } = command
@@ -48,7 +48,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   const quotas = command.hasRowQuotas ? set.quotas : { ...set.quotas, ...NO_ROW_QUOTAS }
   const config = { ...set, quotas, ...(options.lockdown ? { lockdown: true } : {}) }
   const output = createOutput(io, options.json === true)
-  const given = { operand, args, config, env, io, output, db, exposed }
+  const given = { operand, inputs, args, config, env, io, output, db, exposed }
   if (!command.logsWarnings) for (const each of exposed) io.stderr.write(`warning: ${each}\n`)
   if (command.needsNoDatabase) {
     return void (await command.run({ ...given, options } as unknown as Invocation))

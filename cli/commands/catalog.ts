@@ -15,9 +15,9 @@ export const catalogCommands = [
     summary: 'Write a project with its stores and items as a catalog file',
     example: 'tillkit catalog export --project prj_1 --out catalog.json',
     options: { ...PROJECT_OPTION, ...OUT_OPTION },
-    async run({ till, options, output, db, io }) {
+    async run({ till, options, inputs, output, io }) {
       if (output.json) throw new UsageError('catalog export writes JSON already: leave out --json')
-      const write = createExport(io, options.out, db)
+      const write = createExport({ io, inputs }, options.out)
       const project_id = options.project
       const account = await till.accounts.ownerOf(project_id)
       await write(till.catalog.export(account, { project_id }), () => 'the catalog')
@@ -81,11 +81,11 @@ export const catalogCommands = [
       check: { help: 'change nothing; exit with 1 when the file of --out is stale' },
     },
     async run(invocation) {
-      const { options, operand, output, db, io } = invocation
+      const { options, output } = invocation
       const { out = '', check } = options
       if (output.json) throw new UsageError('catalog types writes TypeScript: leave out --json')
       if (check && out === '') throw new UsageError('--check needs --out FILE')
-      const write = createExport(io, check ? undefined : options.out, db, operand)
+      const write = createExport(invocation, check ? undefined : options.out)
       const types = await formatCatalogTypes(readStores(invocation))
       if (!check) return write(Readable.from([types]), () => 'the types')
       const isThere = existsSync(out)

@@ -49,8 +49,8 @@ export const databaseCommands = [
       before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
       out: { value: 'FILE', required: true, help: 'a new file' },
     },
-    async run({ till, options: { before, out }, db, io }) {
-      createOutputFile(io, '--out', out, databaseFiles(db))
+    async run({ till, options: { before, out }, inputs, io }) {
+      createOutputFile({ io, inputs }, '--out', out)
       const line = createStatusLine(io.stderr)
       const onProgress = (archived: number) =>
         line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
@@ -68,8 +68,8 @@ export const databaseCommands = [
     example: 'tillkit backup till-backup.db',
     operand: 'FILE',
     options: {},
-    async run({ till, operand, output, db, io }) {
-      createOutputFile(io, 'FILE', operand, databaseFiles(db))
+    async run({ till, operand, inputs, output, db, io }) {
+      createOutputFile({ io, inputs }, 'FILE', operand)
       await withElapsed(io.stderr, 'Copying', () => till.operator.backup(operand))
       output.record({ backup: operand })
       const files = databaseFiles(db).map(formatValue).join(', ')

@@ -17,12 +17,12 @@ export const openapi = command({
     },
     ...OUT_OPTION,
   },
-  async run({ options, io }) {
+  async run({ options, io, inputs }) {
     const { url, out } = options
     const { createOpenApi } = await import('../../http/index.ts')
     const document = createOpenApi(url === undefined ? {} : { url })
     const text = `${JSON.stringify(document, null, 2)}\n`
     if (out === undefined) io.stdout.write(text)
-    else await createOutputFile(io, '--out', out, []).write(Readable.from([text]))
+    else await createOutputFile({ io, inputs }, '--out', out).write(Readable.from([text]))
   },
 })

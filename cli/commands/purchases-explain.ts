@@ -5,7 +5,7 @@ import { CommandFailure } from '../command-errors.ts'
 import { openInput } from '../input-file.ts'
 import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapLines } from '../output.ts'
-import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createOutputFile } from '../output-file.ts'
 import { hint, wordOf } from '../program.ts'
 import { interruptible } from '../signals.ts'
 import { formatJson } from '../text.ts'
@@ -25,11 +25,10 @@ export const purchasesExplain = command({
     },
     out: { value: 'FILE', help: 'write the layout to this file, for purchases import --layout' },
   },
-  async run({ till, account, operand, input, output, db, io }) {
+  async run({ till, account, operand, input, inputs, output, db, io }) {
     const { stream } = openInput(operand, io)
     const { out, store_id } = input
-    const inputs = [operand, ...databaseFiles(db)]
-    const file = out === undefined ? undefined : createOutputFile(io, '--out', out, inputs)
+    const file = out === undefined ? undefined : createOutputFile({ io, inputs }, '--out', out)
     const explanation = await interruptible(io, 'nothing was written', async (signal) => {
       addAbortSignal(signal, stream)
       return till.purchases.explain(account, { store_id, file: stream })

@@ -39,14 +39,15 @@ export const purchasesImport = command({
     },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, account, operand, input, output, db, io }) {
+  async run({ till, account, operand, input, inputs, output, io }) {
     const { stream, size } = openInput(operand, io)
     const { report: reportPath, skus_template: path, map, ...request } = input
     const { dryRun, store_id } = request
     const layout = input.layout as LayoutFile | undefined // validated by the library
+    const writing = { io, inputs }
     const report =
-      reportPath === undefined ? undefined : createErrorReport(io, operand, reportPath, db, layout)
-    const template = path === undefined ? undefined : createSkusTemplate(io, path)
+      reportPath === undefined ? undefined : createErrorReport(writing, operand, reportPath, layout)
+    const template = path === undefined ? undefined : createSkusTemplate(writing, path)
     // Text output names each unknown SKU once, JSON output for each row.
     const unknown = !output.json || template ? createUnknownSkus() : undefined
     let skus: readonly string[] = []

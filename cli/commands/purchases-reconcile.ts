@@ -14,7 +14,7 @@ import { formatTotal } from '../import-totals.ts'
 import { openInput } from '../input-file.ts'
 import { READING_OPTIONS, STORE_OPTIONS } from '../options.ts'
 import type { Output } from '../output.ts'
-import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createOutputFile } from '../output-file.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 import { createUnknownSkus } from '../unknown-skus.ts'
@@ -40,13 +40,13 @@ export const purchasesReconcile = command({
     },
     yes: { help: 'do not ask; required without a terminal' },
   },
-  async run({ till, account, operand, input, output, db, io }) {
+  async run({ till, account, operand, input, inputs, output, io }) {
     const { report: path, cancel_missing: cancels, yes, map, ...request } = input
     const { store_id } = request
     if (cancels && operand === '-') {
       throw new UsageError('--cancel-missing needs a file: standard input is read only once')
     }
-    const report = path && createOutputFile(io, '--report', path, [operand, ...databaseFiles(db)])
+    const report = path && createOutputFile({ io, inputs }, '--report', path)
     const reconcile = (cancel_missing?: number) =>
       interruptible(io, 'nothing was changed', async (signal) => {
         const { stream, size } = openInput(operand, io)

@@ -136,11 +136,11 @@ export const purchaseCommands = [
     summary: 'Export the purchases of a store as CSV, which can be imported',
     example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
     options: { ...STORE_OPTIONS, ...SELECTION_OPTIONS, ...OUT_OPTION },
-    async run({ till, account, input: { out, ...selection }, output, db, io }) {
+    async run({ till, account, input: { out, ...selection }, inputs, output, io }) {
       if (output.json) {
         throw new UsageError('purchases export writes CSV: use purchases list for --json')
       }
-      const write = createExport(io, out, db)
+      const write = createExport({ io, inputs }, out)
       const csv = till.purchases.export(account, selection)
       if (out === undefined) return write(csv)
       const line = createStatusLine(io.stderr)

@@ -11,8 +11,8 @@ export const userCommands = [
     example: 'tillkit users export player-1 --project prj_1 --out player-1.json',
     operand: 'USER',
     options: { ...PROJECT_OPTIONS, ...OUT_OPTION },
-    async run({ till, account, operand, options, db, io }) {
-      const write = createExport(io, options.out, db)
+    async run({ till, account, operand, options, inputs, io }) {
+      const write = createExport({ io, inputs }, options.out)
       const user = { project_id: options.project, user_id: operand }
       await write(till.users.export(account, user), () => 'the user')
     },

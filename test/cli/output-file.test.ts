@@ -19,6 +19,7 @@ import { test } from 'node:test'
 import { createOutputFile } from '../../cli/output-file.ts'
 import { createIo, mayRun, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { createShopFile } from '../support/served.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
@@ -106,7 +107,7 @@ test('the temporary file is private, has a new name and is deleted after an erro
   const folder = temporaryFolder(t)
   const out = join(folder, 'out.csv')
   writeFileSync(out, 'before')
-  const target = createOutputFile(createIo(), '--out', out, [])
+  const target = createOutputFile({ io: createIo(), inputs: [] }, '--out', out)
   const names = new Set<string>()
   for (const _ of [1, 2]) {
     async function* failing() {
@@ -131,4 +132,49 @@ test('no database is created through a dangling symbolic link', { skip: windows 
   assert.equal(code, 1)
   assert.match(stderr, /symbolic link to a file that is not there/)
   assert.deepEqual(readdirSync(folder), ['till.db'])
+})
+
+test('no command overwrites a database, the files beside it, or a file that it reads', async (t) => {
+  const { folder, db, ofStore, ofProject } = await createShopFile(t)
+  const other = join(folder, 'other.db')
+  assert.equal((await tillkit(['account', 'create', '--name', 'Other', '--db', other])).code, 0)
+  const files = {
+    'sales.csv': 'transaction_id,sku,purchased_at\nT-1,gold,2024-01-15T10:00:00Z\n',
+    'skus.csv': 'vendor_sku,item\ngold,gold\n',
+    'shop.json': '{}',
+    'catalog.json': '{"stores":[]}',
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const at = (name: keyof typeof files) => join(folder, name)
+  const [sales, skus, layout] = [at('sales.csv'), at('skus.csv'), at('shop.json')]
+  const catalog = at('catalog.json')
+  const inDb = ['--db', db]
+  const period = ['--from', '2024-01-01', '--to', '2024-02-01']
+  const rows: readonly (readonly [words: readonly string[], option: string, own?: string])[] = [
+    [['openapi'], '--out'],
+    [['catalog', 'types', catalog], '--out', catalog],
+    [['catalog', 'export', ...ofProject, ...inDb], '--out'],
+    [['purchases', 'export', ...ofStore, ...inDb], '--out'],
+    [['users', 'export', 'ann', ...ofProject, ...inDb], '--out'],
+    [['audit', 'archive', '--before', '2024-01-01', ...inDb], '--out'],
+    [['purchases', 'explain', sales], '--out', sales],
+    [['purchases', 'import', sales, ...ofStore, ...inDb], '--report', sales],
+    [['purchases', 'import', sales, '--skus', skus, ...ofStore, ...inDb], '--report', skus],
+    [['purchases', 'import', sales, '--layout', layout, ...ofStore, ...inDb], '--report', layout],
+    [['purchases', 'reconcile', sales, ...period, ...ofStore, ...inDb], '--report', sales],
+  ]
+  const before = readFileSync(other)
+  for (const [words, option, own] of rows) {
+    const refused = [db, other, ...['-wal', '-shm', '-journal'].map((end) => other + end)]
+    for (const path of own ? [...refused, own] : refused) {
+      const { code, stderr } = await tillkit([...words, `${option}=${path}`])
+      const reason = path === own ? 'what this command reads' : 'a database'
+      assert.equal(code, 2, `${words} ${path} ${stderr}`)
+      assert.ok(stderr.includes(`${option} ${path} would overwrite ${reason}\n`), stderr)
+    }
+  }
+  assert.deepEqual(readFileSync(other), before)
+  for (const [name, text] of Object.entries(files)) {
+    assert.equal(readFileSync(join(folder, name), 'utf8'), text)
+  }
 })

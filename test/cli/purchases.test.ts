@@ -272,9 +272,9 @@ test('a report or an export that would overwrite its source, or cannot be writte
   const nowhere = join(folder, 'nowhere', 'errors.csv')
   for (const [[command, ...args], message] of [
     [['import', file, '--report', join(folder, '.', 'good.csv')], /would overwrite what this comm/],
-    [['import', file, '--report', db], /would overwrite what this command reads/],
-    [['export', '--out', db], /would overwrite what this command reads/],
-    [['export', '--out', `${db}-wal`], /would overwrite what this command reads/],
+    [['import', file, '--report', db], /would overwrite a database/],
+    [['export', '--out', db], /would overwrite a database/],
+    [['export', '--out', `${db}-wal`], /would overwrite a database/],
     [['import', file, '--report', nowhere], /--report: .*nowhere: there is no such/],
     [['export', '--out', nowhere], /nowhere: there is no such file/],
   ] as const) {
@@ -315,7 +315,7 @@ test('Ctrl-C while a file is written leaves no part of it', async (t) => {
       yield await setTimeout(1, 'T-1')
     }
   }
-  const written = createOutputFile(io, '--out', out, []).write(endless())
+  const written = createOutputFile({ io, inputs: [] }, '--out', out).write(endless())
   await assert.rejects(written, new Interrupted(`${out} was not written`))
   assert.deepEqual(readdirSync(folder), [])
 })
