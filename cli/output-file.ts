@@ -69,7 +69,7 @@ export function createExport(writing: Writing, out: string | undefined) {
   }
 }
 
-const OF_DATABASE = ['', '-wal', '-shm', '-journal']
+const OF_DATABASE = ['', '-wal', '-shm']
 
 /** The files that SQLite uses for a database. */
 export function databaseFiles(db: string): string[] {

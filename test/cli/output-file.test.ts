@@ -165,7 +165,7 @@ test('no command overwrites a database, the files beside it, or a file that it r
   ]
   const before = readFileSync(other)
   for (const [words, option, own] of rows) {
-    const refused = [db, other, ...['-wal', '-shm', '-journal'].map((end) => other + end)]
+    const refused = [db, other, ...['-wal', '-shm'].map((end) => other + end)]
     for (const path of own ? [...refused, own] : refused) {
       const { code, stderr } = await tillkit([...words, `${option}=${path}`])
       const reason = path === own ? 'what this command reads' : 'a database'
