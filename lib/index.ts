@@ -77,8 +77,6 @@ export {
   type PurchaseStatus,
   type RecordedPurchase,
   type StatusChange,
-  UNEQUAL_FIELDS,
-  type UnequalCount,
 } from './domain/purchase.ts'
 export type { PurchaseInput } from './domain/purchase-input.ts'
 export {
@@ -109,6 +107,7 @@ export {
   type PurchaseSide,
   type Reconciliation,
 } from './domain/reconciliation.ts'
+export { UNEQUAL_FIELDS, type UnequalCount } from './domain/repeat.ts'
 export type { AttemptResult } from './domain/retry.ts'
 export type { JsonSchema } from './domain/rules.ts'
 export { createManageSchemas, createSchemas } from './domain/schemas.ts'

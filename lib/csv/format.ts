@@ -1,10 +1,6 @@
 import type { PassedOver } from '../domain/import.ts'
-import {
-  type Comparison,
-  PURCHASE_FIELDS,
-  type PurchaseField,
-  type PurchaseStatus,
-} from '../domain/purchase.ts'
+import { PURCHASE_FIELDS, type PurchaseField, type PurchaseStatus } from '../domain/purchase.ts'
+import type { Comparison } from '../domain/repeat.ts'
 import type { TimeFormat } from './times.ts'
 
 /** Returns the row's cell in a column of the format, or '' if the file lacks the column. */

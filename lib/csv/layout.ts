@@ -1,12 +1,12 @@
 import { hasOuterBlank, trimBlanks } from '../domain/blanks.ts'
 import type { PassedOver } from '../domain/import.ts'
 import {
-  type Comparison,
   PURCHASE_FIELDS,
   type PurchaseCells,
   type PurchaseField,
   type PurchaseStatus,
 } from '../domain/purchase.ts'
+import type { Comparison } from '../domain/repeat.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
 import { createPriceReader, isNegative, isRefund, readQuantity } from './amounts.ts'
 import { type AppChoice, createAppFilter } from './apps.ts'

@@ -1,5 +1,5 @@
 import { type PassedOverCount, REASONS } from './import.ts'
-import type { UnequalCount } from './purchase.ts'
+import type { UnequalCount } from './repeat.ts'
 
 /** Formats why rows were passed over: `104 rows passed over: 97 of other apps, 7 without a SKU`. */
 export function formatPassedOver(total: number, counts: readonly PassedOverCount[]): string {

@@ -1,5 +1,6 @@
 import type { InputOf } from './fields.ts'
-import type { PurchaseStatus, UnequalCount } from './purchase.ts'
+import type { PurchaseStatus } from './purchase.ts'
+import type { UnequalCount } from './repeat.ts'
 import { boolean, note, optional, required, text, withSchema } from './rules.ts'
 
 /**

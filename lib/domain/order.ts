@@ -1,5 +1,4 @@
 import type { InputOf } from './fields.ts'
-import { MAX_ORDER_MS, MAX_ORDER_PURCHASES } from './purchase.ts'
 import { note, required, text } from './rules.ts'
 import { storeId } from './store.ts'
 
@@ -56,6 +55,10 @@ export interface Delivered {
 export function orderRange(order: string): readonly [first: string, end: string] {
   return [`${order}/`, `${order}0`] // "0" follows "/"
 }
+
+/** The most purchases that an order may have, and how far apart their times may be. */
+export const MAX_ORDER_PURCHASES = 100
+const MAX_ORDER_MS = 48 * 3_600_000
 
 /**
  * Whether purchases may be those of one order, by their times. An id like `2024` may be the year of

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  compareRepeat,
   type NewPurchase,
   PURCHASE_FIELDS,
   PURCHASE_STATUSES,
@@ -10,6 +9,7 @@ import {
   type PurchaseStatus,
   parsePurchase,
 } from '../../lib/domain/purchase.ts'
+import { compareRepeat } from '../../lib/domain/repeat.ts'
 
 const AT = Date.UTC(2024, 2, 1, 12, 34, 56)
 const ANY: PurchaseRules = {}

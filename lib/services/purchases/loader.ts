@@ -10,14 +10,13 @@ import {
   type PassedOver,
 } from '../../domain/import.ts'
 import { ambiguousOrder } from '../../domain/order.ts'
-import {
-  countUnequal,
-  type NewPurchase,
-  type PurchaseField,
-  type PurchaseRules,
-  type PurchaseStatus,
-  type UnequalCount,
+import type {
+  NewPurchase,
+  PurchaseField,
+  PurchaseRules,
+  PurchaseStatus,
 } from '../../domain/purchase.ts'
+import { countUnequal, type UnequalCount } from '../../domain/repeat.ts'
 import type { PurchaseImport, RowOutcomes } from '../../storage/port.ts'
 import { fileTurns } from '../../turns.ts'
 import { createMistakes, type OnMistake } from './mistakes.ts'

@@ -18,9 +18,9 @@ import {
   type OwnedItem,
   PURCHASE_STATUSES,
   type Purchase,
-  type PurchaseIdentity,
   type PurchaseStatus,
 } from '../../domain/purchase.ts'
+import type { PurchaseIdentity } from '../../domain/repeat.ts'
 import type { Store, StoreType } from '../../domain/store.ts'
 import type { WebhookDeliveryState, WebhookFailure, WebhookState } from '../../domain/webhook.ts'
 

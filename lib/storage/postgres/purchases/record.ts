@@ -1,4 +1,5 @@
-import { MAX_ORDER_PURCHASES, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
+import { PURCHASE_STATUSES } from '../../../domain/purchase.ts'
 import { lockAuthority, lockOf, verifyAuthority } from '../../sql/authority.ts'
 import { numberOf } from '../../sql/columns.ts'
 import { find, run, type Value } from '../../sql/program.ts'

@@ -1,4 +1,5 @@
-import { FILLABLE_FIELDS, MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
+import { FILLABLE_FIELDS } from '../../../domain/repeat.ts'
 import { run } from '../../sql/program.ts'
 import { CHANGE_COLUMNS, columnAfter, valuesOf } from '../../sql/purchases/fills.ts'
 import type { RepeatDialect } from '../../sql/purchases/repeats.ts'

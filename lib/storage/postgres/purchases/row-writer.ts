@@ -1,4 +1,5 @@
-import { type NewPurchase, PURCHASE_STATUSES, type RepeatRules } from '../../../domain/purchase.ts'
+import { type NewPurchase, PURCHASE_STATUSES } from '../../../domain/purchase.ts'
+import type { RepeatRules } from '../../../domain/repeat.ts'
 import { createEntries, type Entry } from '../../sql/purchases/entries.ts'
 import { assertOwned, type Lease } from '../../sql/purchases/imports.ts'
 import type { AdvancedRows, RowOutcomes, StatusRow } from '../../sql/purchases/records.ts'

@@ -1,10 +1,5 @@
-import {
-  FILLABLE_FIELDS,
-  type Fills,
-  PURCHASE_STATUSES,
-  type PurchaseStatus,
-  pickFills,
-} from '../../../domain/purchase.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../../../domain/purchase.ts'
+import { FILLABLE_FIELDS, type Fills, pickFills } from '../../../domain/repeat.ts'
 
 /** A change of a purchase: its status after the change, and the values that the change fills. */
 export interface PurchaseChange {

@@ -1,4 +1,5 @@
-import { compareRepeat, type NewPurchase } from '../../../domain/purchase.ts'
+import type { NewPurchase } from '../../../domain/purchase.ts'
+import { compareRepeat } from '../../../domain/repeat.ts'
 import type { Sql } from '../dialect.ts'
 import { all, find, type Program } from '../program.ts'
 import type { StoreKey } from '../records.ts'

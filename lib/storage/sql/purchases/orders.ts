@@ -1,5 +1,6 @@
 import { type Delivered, isOneOrder } from '../../../domain/order.ts'
-import { isLater, NO_FILLS, type Purchase, type PurchaseStatus } from '../../../domain/purchase.ts'
+import type { Purchase, PurchaseStatus } from '../../../domain/purchase.ts'
+import { isLater, NO_FILLS } from '../../../domain/repeat.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'

@@ -1,5 +1,6 @@
 import type { Authority } from '../../../domain/authority.ts'
-import { compareRepeat, type NewPurchase, type PurchaseToRecord } from '../../../domain/purchase.ts'
+import type { NewPurchase, PurchaseToRecord } from '../../../domain/purchase.ts'
+import { compareRepeat } from '../../../domain/repeat.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { find, type Program, run } from '../program.ts'

@@ -1,6 +1,7 @@
 import { GRANT, type ImportDetails, type ImportTotal } from '../../../domain/import.ts'
 import { formatInstant } from '../../../domain/instant.ts'
-import type { Fills, NewPurchase, Purchase, PurchaseToRecord } from '../../../domain/purchase.ts'
+import type { NewPurchase, Purchase, PurchaseToRecord } from '../../../domain/purchase.ts'
+import type { Fills } from '../../../domain/repeat.ts'
 import type { WriteOptions } from '../records.ts'
 
 /**

@@ -6,10 +6,8 @@ import type {
   Purchase,
   PurchaseField,
   RecordedPurchase,
-  Repeat,
-  RepeatRules,
-  UnequalCount,
 } from '../../../domain/purchase.ts'
+import type { Repeat, RepeatRules, UnequalCount } from '../../../domain/repeat.ts'
 import type { WriteOptions } from '../records.ts'
 
 /** Which groups of a summary to return; default all. */

@@ -1,19 +1,20 @@
-import { isOneOrder } from '../../../domain/order.ts'
+import { isOneOrder, MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
+import {
+  PURCHASE_STATUSES,
+  type PurchaseField,
+  type PurchaseStatus,
+} from '../../../domain/purchase.ts'
 import {
   compareRepeat,
   countUnequal,
   type Fills,
   isLater,
-  MAX_ORDER_PURCHASES,
   NO_FILLS,
-  PURCHASE_STATUSES,
-  type PurchaseField,
   type PurchaseIdentity,
-  type PurchaseStatus,
   type RepeatRules,
   type StoredIdentity,
   type UnequalField,
-} from '../../../domain/purchase.ts'
+} from '../../../domain/repeat.ts'
 import { int32, integer, numberOf, type Row } from '../columns.ts'
 import type { Dialect } from '../dialect.ts'
 import { all, type Program, run } from '../program.ts'

@@ -1,4 +1,4 @@
-import { countUnequal } from '../../../domain/purchase.ts'
+import { countUnequal } from '../../../domain/repeat.ts'
 import type { AdvancedRows, RowOutcomes } from './records.ts'
 
 export const NO_ROWS: RowOutcomes = {

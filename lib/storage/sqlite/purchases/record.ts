@@ -1,4 +1,4 @@
-import { MAX_ORDER_PURCHASES } from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { find, type Program, run } from '../../sql/program.ts'
 import { IS_DELIVERABLE, UNLESS_DELIVERED } from '../../sql/purchases/deliveries.ts'

@@ -1,9 +1,6 @@
-import {
-  MAX_ORDER_PURCHASES,
-  PURCHASE_STATUSES,
-  type PurchaseStatus,
-  type RepeatRules,
-} from '../../../domain/purchase.ts'
+import { MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../../../domain/purchase.ts'
+import type { RepeatRules } from '../../../domain/repeat.ts'
 import { TillError } from '../../../errors.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import type { RowOutcomes } from '../../sql/purchases/records.ts'

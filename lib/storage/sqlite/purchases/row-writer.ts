@@ -1,4 +1,4 @@
-import type { RepeatRules } from '../../../domain/purchase.ts'
+import type { RepeatRules } from '../../../domain/repeat.ts'
 import type { Entry } from '../../sql/purchases/entries.ts'
 import type { Lease } from '../../sql/purchases/imports.ts'
 import type { RowOutcomes } from '../../sql/purchases/records.ts'
