@@ -52,12 +52,6 @@ export type {
   PurchaseQuery,
   RecentAuditQuery,
   StoreQuery,
-  WebhookChange,
-  WebhookConfirmation,
-  WebhookDeliveryKey,
-  WebhookLogQuery,
-  WebhookQuery,
-  WebhookReplay,
 } from '../lib/domain/query.ts'
 export type {
   Difference,
@@ -71,9 +65,15 @@ export type { NewStore, StoreChange, StoreType } from '../lib/domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from '../lib/domain/summary.ts'
 export type { ErasedUser, UserErasure, UserQuery } from '../lib/domain/user.ts'
 export type {
+  WebhookChange,
+  WebhookConfirmation,
   WebhookDelivery,
+  WebhookDeliveryKey,
   WebhookDeliveryState,
   WebhookEndpoint,
+  WebhookLogQuery,
+  WebhookQuery,
+  WebhookReplay,
   WebhookRequest,
 } from '../lib/domain/webhook.ts'
 export type { OwnedItem } from './types.ts'

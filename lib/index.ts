@@ -92,11 +92,6 @@ export {
   type PurchaseSelection,
   type RecentAuditQuery,
   type StoreQuery,
-  type WebhookConfirmation,
-  type WebhookDeliveryKey,
-  type WebhookLogQuery,
-  type WebhookQuery,
-  type WebhookReplay,
 } from './domain/query.ts'
 export {
   DIFFERENCES,
@@ -131,6 +126,13 @@ export {
 } from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export type { ErasedUser, UserErasure, UserQuery } from './domain/user.ts'
+export type {
+  WebhookConfirmation,
+  WebhookDeliveryKey,
+  WebhookLogQuery,
+  WebhookQuery,
+  WebhookReplay,
+} from './domain/webhook.ts'
 export {
   WEBHOOK_DELIVERY_STATES,
   type WebhookBody,

@@ -1,21 +1,8 @@
-import { WEBHOOK_EVENTS, type WebhookEventType } from './event.ts'
 import { type InputOf, invalidField, type ParsedOf, parseObject } from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES } from './purchase.ts'
-import {
-  boolean,
-  list,
-  note,
-  oneOf,
-  optional,
-  pattern,
-  required,
-  text,
-  wholeNumber,
-  withSchema,
-} from './rules.ts'
+import { boolean, note, oneOf, optional, pattern, required, text, withSchema } from './rules.ts'
 import { storeId } from './store.ts'
-import { WEBHOOK_DELIVERY_STATES } from './webhook.ts'
 
 /** The maximum number of records on a page. */
 export const MAX_PAGE = 1000
@@ -32,7 +19,7 @@ export const limit = withSchema<number, number | string>(LIMIT_SCHEMA, (value, f
 })
 
 /** A rule for a time. Its result is Unix milliseconds. */
-const instant = withSchema<number, string>({ type: 'string' }, (value, field, problems) => {
+export const instant = withSchema<number, string>({ type: 'string' }, (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
   const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
   const found = parseInstant(isDay ? `${written}T00:00:00Z` : written)
@@ -49,7 +36,7 @@ export interface ListPage {
   readonly next?: string
 }
 
-const limitField = {
+export const limitField = {
   /** The maximum number of records on the page, 1 to 1000; by default 100. */
   limit: optional(limit, () => DEFAULT_PAGE),
 }
@@ -233,95 +220,3 @@ export const ownedListFields = { ...ownPurchasesFields, user_id: required(text(1
 
 /** One page of what a user owns in a store. */
 export interface OwnedQuery extends InputOf<typeof ownedListFields> {}
-
-const endpointId = text(1, 255)
-
-export const webhookListFields = {
-  /** If given, lists only the endpoints of this project and its stores. */
-  project_id: optional(text(1, 64)),
-  ...limitField,
-  /** The `next` of the previous page. If missing, the first page is read. */
-  cursor: optional(endpointId),
-}
-
-export interface WebhookQuery extends InputOf<typeof webhookListFields> {}
-
-export const deliveryListFields = {
-  endpoint_id: required(endpointId),
-  /** If given, lists only the messages in this state. */
-  state: optional(oneOf(WEBHOOK_DELIVERY_STATES)),
-  ...listFields,
-}
-
-export interface WebhookLogQuery extends InputOf<typeof deliveryListFields> {}
-
-export const deliveryFields = {
-  endpoint_id: required(endpointId),
-  webhook_id: required(text(1, 64)),
-}
-
-/** Identifies a message of the delivery log. */
-export interface WebhookDeliveryKey extends InputOf<typeof deliveryFields> {}
-
-export const replayFields = {
-  endpoint_id: required(endpointId),
-  /** The `sequence` of the first event. */
-  from: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-  /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
-  since: optional(instant),
-}
-
-const EVENTS_SCHEMA = {
-  type: ['array', 'null'],
-  items: { enum: WEBHOOK_EVENTS },
-  minItems: 1,
-  description: 'The only events to send. `null` selects all.',
-}
-
-const events = withSchema<readonly WebhookEventType[] | null>(
-  EVENTS_SCHEMA,
-  (value, field, problems) => {
-    if (value === null) return null
-    const given = list(oneOf(WEBHOOK_EVENTS), 100)(value, field, problems)
-    if (Array.isArray(value) && value.length === 0) {
-      problems.push({ field, code: 'invalid', message: 'must name at least one event' })
-    }
-    return WEBHOOK_EVENTS.filter((each) => given.includes(each))
-  },
-)
-
-export const webhookChangeFields = {
-  endpoint_id: required(endpointId),
-  /** The only events that the endpoint receives. `null` selects all. */
-  events: optional(events),
-}
-
-/** The input to change which events an endpoint receives. */
-export interface WebhookChange extends InputOf<typeof webhookChangeFields> {}
-
-export const confirmationFields = {
-  endpoint_id: required(endpointId),
-  /** The URL to confirm. The call fails unless it is the `unconfirmed_url`. */
-  url: optional(
-    note(
-      'The URL to confirm. The request fails unless it is the `unconfirmed_url`.',
-      text(0, 65_536),
-    ),
-  ),
-  /** The `unconfirmed_at` that the account has seen. */
-  unconfirmed_at: optional(
-    note('The request fails if a session has set the URL or the secret since.', text(0, 64)),
-  ),
-}
-
-/** The unconfirmed change that an account has seen. */
-export interface WebhookConfirmation extends InputOf<typeof confirmationFields> {}
-
-/** Give one of `from` and `since`. */
-export interface WebhookReplay extends InputOf<typeof replayFields> {}
-
-export function parseReplay(input: unknown) {
-  const parsed = parseObject(input, replayFields)
-  if ((parsed.from === undefined) !== (parsed.since === undefined)) return parsed
-  throw invalidField('from', 'required', 'or since is required, and not both')
-}

@@ -8,8 +8,6 @@ import { buyersFields, overviewFields } from './overview.ts'
 import { newProjectFields, projectChangeFields, rotationFields, statusFields } from './project.ts'
 import { purchaseFields } from './purchase-input.ts'
 import {
-  confirmationFields,
-  deliveryListFields,
   importListFields,
   itemListFields,
   itemQueryFields,
@@ -19,16 +17,20 @@ import {
   purchaseKeyFields,
   purchaseListFields,
   recentAuditFields,
-  replayFields,
   storeListFields,
-  webhookChangeFields,
-  webhookListFields,
 } from './query.ts'
 import { freeForm, type JsonSchema, note, optional, wholeNumber } from './rules.ts'
 import { newTokenFields, revocationFields, sessionFields, tokenCheckFields } from './session.ts'
 import { newStoreFields, STORE_TYPES, storeChangeFields } from './store.ts'
 import { summaryFields } from './summary.ts'
 import { erasureFields } from './user.ts'
+import {
+  confirmationFields,
+  deliveryListFields,
+  replayFields,
+  webhookChangeFields,
+  webhookListFields,
+} from './webhook.ts'
 
 type Properties = { readonly [field: string]: JsonSchema }
 

@@ -11,12 +11,12 @@ import { actionsOf } from '../../domain/event.ts'
 import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { messageNotFound, type StoredMessage } from '../../domain/message.ts'
+import { type ListPage, pageFor } from '../../domain/query.ts'
+import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../domain/webhook.ts'
 import {
   confirmationFields,
   deliveryFields,
   deliveryListFields,
-  type ListPage,
-  pageFor,
   parseReplay,
   type WebhookChange,
   type WebhookConfirmation,
@@ -26,8 +26,7 @@ import {
   type WebhookReplay,
   webhookChangeFields,
   webhookListFields,
-} from '../../domain/query.ts'
-import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../domain/webhook.ts'
+} from '../../domain/webhook.ts'
 import { isPrivateUrl, showWebhookUrl } from '../../domain/webhook-settings.ts'
 import { TillError } from '../../errors.ts'
 import { type EndpointMove, listAll } from '../../storage/port.ts'
