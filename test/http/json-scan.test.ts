@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countJsonValues } from '../../http/body.ts'
+import { countJsonValues } from '../../http/json-scan.ts'
 import { fc } from '../support/seeds.ts'
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER

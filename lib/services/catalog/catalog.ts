@@ -1,15 +1,11 @@
 import type { Account } from '../../domain/account.ts'
-import {
-  type CatalogPlan,
-  type CatalogProject,
-  type CatalogStore,
-  secretReference,
-} from '../../domain/catalog.ts'
+import type { CatalogPlan, CatalogProject, CatalogStore } from '../../domain/catalog.ts'
 import { endpointIdOf } from '../../domain/endpoint.ts'
 import { invalidField } from '../../domain/fields.ts'
 import { ITEM_NAMES, type Item } from '../../domain/item.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { PROJECT_SECRETS } from '../../domain/project.ts'
+import { secretReference } from '../../domain/secret-reference.ts'
 import { STORE_SECRETS } from '../../domain/store.ts'
 import { catalogPages, type ItemPage, type Page, recordsOf } from '../../storage/port.ts'
 import { assertAccount, getNamedProject, verified } from '../access.ts'

@@ -5,7 +5,6 @@ import {
   type PlannedChange,
   parseCatalog,
   planFields,
-  resolveSecrets,
 } from '../../domain/catalog.ts'
 import { assertCurrency } from '../../domain/currency.ts'
 import { differences, differencesIn } from '../../domain/differences.ts'
@@ -14,6 +13,7 @@ import { formatInstant } from '../../domain/instant.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { changeProject, type Project, parseProjectChange } from '../../domain/project.ts'
 import { optional, text, unchecked } from '../../domain/rules.ts'
+import { resolveSecrets } from '../../domain/secret-reference.ts'
 import {
   changeStore,
   parseNewStore,
