@@ -8,8 +8,9 @@ import {
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { hasNeeded } from './columns.ts'
+import { findLayout } from './find-layout.ts'
 import type { CsvParser } from './interface.ts'
-import { findLayout, type Layout, type LayoutOptions, type LeftOut } from './layout.ts'
+import type { Layout, LayoutOptions, LeftOut } from './layout.ts'
 import { createCsvParser } from './parser.ts'
 
 /** Receives the rows and errors of a purchase file, in the order of its lines. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findLayout, type LayoutOptions } from '../../lib/csv/layout.ts'
+import { findLayout } from '../../lib/csv/find-layout.ts'
+import type { LayoutOptions } from '../../lib/csv/layout.ts'
 import { parseSkus } from '../../lib/csv/skus.ts'
 import { pluck } from '../support/collect.ts'
 import { read, STORE, shortOf } from '../support/purchase-file.ts'

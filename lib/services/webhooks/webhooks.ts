@@ -12,7 +12,6 @@ import { invalidField, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import { messageNotFound, type StoredMessage } from '../../domain/message.ts'
 import { type ListPage, pageFor } from '../../domain/query.ts'
-import type { WebhookDelivery, WebhookEndpoint, WebhookRequest } from '../../domain/webhook.ts'
 import {
   confirmationFields,
   deliveryFields,
@@ -20,10 +19,13 @@ import {
   parseReplay,
   type WebhookChange,
   type WebhookConfirmation,
+  type WebhookDelivery,
   type WebhookDeliveryKey,
+  type WebhookEndpoint,
   type WebhookLogQuery,
   type WebhookQuery,
   type WebhookReplay,
+  type WebhookRequest,
   webhookChangeFields,
   webhookListFields,
 } from '../../domain/webhook.ts'
