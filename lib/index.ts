@@ -38,7 +38,12 @@ export type {
   PassedOver,
   PassedOverCount,
 } from './domain/import.ts'
-export { formatPassedOver, formatRepeated, formatUnequal } from './domain/import-texts.ts'
+export {
+  formatPassedOver,
+  formatRepeated,
+  formatUnequal,
+  formatUnpriced,
+} from './domain/import-texts.ts'
 export { formatInstant } from './domain/instant.ts'
 export {
   ITEM_TYPES,

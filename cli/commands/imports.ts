@@ -29,9 +29,9 @@ export const importCommands = [
     async run({ till, account, operand, output }) {
       const found = await till.imports.get(account, operand)
       if (output.json) return found
-      const { totals = [], others, ...record } = found
+      const { totals: _, others: __, ...record } = found
       output.record(record)
-      return printTotals(output, totals, others)
+      return printTotals(output, found)
     },
   }),
 
@@ -45,10 +45,16 @@ export const importCommands = [
       force: { help: 'undo rows too that later imports or recordings repeat or fill' },
       yes: { help: 'do not ask; required without a terminal' },
     },
-    async run({ till, account, operand: import_id, options, io }) {
+    async run({ till, account, operand: import_id, options, output, io }) {
       const { force, yes } = options
+      const found = await till.imports.get(account, import_id)
+      if (found.undone_at !== undefined) {
+        const { store_id, undone_at } = found
+        output.line('The import is undone already.')
+        return { import_id, store_id, removed: 0, restored: 0, undone_at }
+      }
       if (!yes) {
-        const { store_id, added = 0, updated = 0 } = await till.imports.get(account, import_id)
+        const { store_id, added = 0, updated = 0 } = found
         const counts = `rows to remove: ${added}, purchases to restore: ${updated}`
         const warning = `An undo in the store ${store_id} (${counts})`
         await confirm(io, warning, 'Type yes to continue', 'yes')

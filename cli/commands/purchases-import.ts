@@ -4,6 +4,7 @@ import {
   formatPassedOver,
   formatRepeated,
   formatUnequal,
+  formatUnpriced,
   type ImportResult,
   type LayoutFile,
   TillError,
@@ -96,7 +97,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     return
   }
   const { totals, ignored_columns, passed_over_reasons, unequal, fitting_preset, ...rest } = shown
-  const { repeated_lines, others, ...counts } = rest
+  const { repeated_lines, others: _, ...counts } = rest
   const { repeated, passed_over } = counts
   if (passed_over > 0) output.line(formatPassedOver(passed_over, passed_over_reasons))
   if (fitting_preset) {
@@ -105,7 +106,9 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   if (repeated > 0) output.line(formatRepeated(repeated, repeated_lines))
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
-  printTotals(output, totals, others)
+  printTotals(output, result)
+  const unpriced = formatUnpriced(totals)
+  if (unpriced) output.line(unpriced)
   for (const each of unequal) output.line(formatUnequal(each))
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }

@@ -1,5 +1,10 @@
 import type { ImportResult } from '../../client/manage.ts'
-import { formatPassedOver, formatRepeated, formatUnequal } from '../../lib/domain/import-texts.ts'
+import {
+  formatPassedOver,
+  formatRepeated,
+  formatUnequal,
+  formatUnpriced,
+} from '../../lib/domain/import-texts.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import { formatCount, formatMoney } from '../format.ts'
 import { Notice } from '../parts/notice.tsx'
@@ -14,11 +19,13 @@ function titleOf({ layout }: ImportResult): string {
 export function ImportCounts({ result }: { readonly result: ImportResult }) {
   const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
   const { repeated, repeated_lines, others = 0 } = result
+  const unpriced = formatUnpriced(totals)
   return (
     <>
       <Facts of={result} fields={[['Format', titleOf], 'rows', 'added', 'skipped', 'updated']} />
       {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
       {repeated > 0 && <Notice tone="warning" title={formatRepeated(repeated, repeated_lines)} />}
+      {unpriced && <Notice tone="warning" title={unpriced} />}
       {unequal.length > 0 && (
         <Notice tone="warning" title="The stored purchases keep their values">
           <ul>
@@ -29,7 +36,7 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
         </Notice>
       )}
       <Table
-        label="Totals of the rows in the file"
+        label={passed_over > 0 ? 'Totals of the other rows' : 'Totals of the rows in the file'}
         rows={totals}
         columns={[
           'status',

@@ -102,10 +102,14 @@ function neededColumns({ find }: ColumnNames, { needed = [] }: Format): ErrorDet
   return absent.map(([column, message]) => missingColumn(column, message))
 }
 
-/** The fields for which a file of the format must have a column. */
-const requiredOf = ({ required = [] }: Format): readonly PurchaseField[] => [
+/**
+ * The fields for which a file of the format must have a column. A vendor's prices need a currency:
+ * that of the store would be a guess.
+ */
+const requiredOf = ({ name, required = [] }: Format, found: Found): readonly PurchaseField[] => [
   ...(['transaction_id', 'sku', 'purchased_at'] as const),
   ...required,
+  ...(found.price && name !== CANONICAL.name ? (['currency'] as const) : []),
 ]
 
 /**
@@ -118,13 +122,13 @@ function missingColumns(
   format: Format,
   { refundsOnly, map = {} }: LayoutOptions,
 ): ErrorDetail[] {
-  const required = refundsOnly ? (['transaction_id', 'status'] as const) : requiredOf(format)
+  const required = refundsOnly ? (['transaction_id', 'status'] as const) : requiredOf(format, found)
   const missing = required.filter((field) => !found[field] && map[field] === undefined)
   if (missing.length === 0) return []
   const preset = PRESETS.find(({ name }) => name === format.name)
   const near = preset ?? nearestPreset(names)
   const ofNear = near
-    ? [...near.signature, ...requiredOf(near).map((field) => near.columns[field] ?? [])]
+    ? [...near.signature, ...requiredOf(near, found).map((field) => near.columns[field] ?? [])]
     : []
   const absent = ofNear.filter((columns) => !hasOne(names, columns)).map((each) => [each].flat()[0])
   const message = preset

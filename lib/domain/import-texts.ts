@@ -1,4 +1,4 @@
-import { type PassedOverCount, REASONS } from './import.ts'
+import { type ImportTotal, type PassedOverCount, REASONS } from './import.ts'
 import type { UnequalCount } from './repeat.ts'
 
 /** Formats why rows were passed over: `104 rows passed over: 97 of other apps, 7 without a SKU`. */
@@ -19,6 +19,14 @@ export function formatRepeated(repeated: number, lines: readonly number[]): stri
   const more = repeated > lines.length ? ' and others' : ''
   const named = `${lines.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}${more}`
   return `Warning: ${which} an earlier row of the file, and count once: ${named}`
+}
+
+/** Formats how many rows have no price; undefined if all have one. */
+export function formatUnpriced(totals: readonly ImportTotal[]): string | undefined {
+  const rows = totals.reduce((sum, each) => sum + (each.currency === '' ? each.rows : 0), 0)
+  if (rows === 0) return undefined
+  const have = rows === 1 ? '1 row has' : `${rows.toLocaleString('en-US')} rows have`
+  return `Warning: ${have} no price, and no sum counts them`
 }
 
 const VALUES: Record<UnequalCount['field'], string> = {

@@ -125,6 +125,8 @@ const IMPORTS: readonly Step[] = [
   }),
   [0, 'imports undo IMPORT --force', /^removed +2\nrestored +1\n/m, { typed: 'yes\n' }],
   [0, 'imports show IMPORT', /^undone_at +20/m],
+  // It printed the counts of the first undo again.
+  [0, 'imports undo IMPORT', /^The import is undone already\.\n[\s\S]*^removed +0\nrestored +0\n/m],
   [0, 'purchases import FOLDER/mai.csv --store main', /^added +2$/m],
 
   [0, `${RECORD} --metadata {"a":1}`, /^outcome +added$[\s\S]*^metadata +\{"a":1\}$/m],

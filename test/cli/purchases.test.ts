@@ -188,6 +188,10 @@ test('unknown SKUs are written to a template, and the filled-in map imports the 
     /^3 rows passed over: 2 left out by the SKU map, 1 skipped by the layout\nAll other rows were imported\.\n/,
   )
   assert.match(imported.stdout, /^rows +2$/m)
+  assert.match(
+    imported.stdout,
+    /^Totals of the other rows; a purchase and its refund are two rows:$/m,
+  )
   assert.equal(empty.code, 0)
   assert.equal(readFileSync(join(folder, 'none.csv'), 'utf8'), 'vendor_sku,item\r\n')
 })
@@ -397,4 +401,17 @@ test('without a layout to propose, the reason is given and the exit code is 1', 
     assert.match(stderr, /^tillkit: No layout can be proposed\. transaction_id: no column has ids/)
   }
   assert.ok(!existsSync(out))
+})
+
+test('an import says that rows have no price: an export of RevenueCat may lack the column', async (t) => {
+  const { run, write } = await setUp(t)
+  const header =
+    'rc_original_app_user_id,product_identifier,start_time,store_transaction_id,is_sandbox'
+  const row = (id: string) => `u1,gold,2024-01-15 10:00:00,${id},false\n`
+  const file = write('export.csv', `${header}\n${row('1')}${row('2')}`)
+  const { code, stdout } = await run('import', file)
+  assert.equal(code, 0)
+  assert.match(stdout, /^Warning: 2 rows have no price, and no sum counts them$/m)
+  const priced = write('good.csv', GOOD)
+  assert.doesNotMatch((await run('import', priced, '--dry-run')).stdout, /no price/)
 })

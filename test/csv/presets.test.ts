@@ -279,9 +279,14 @@ const incomplete: { readonly [what: string]: [string[], Partial<LayoutOptions>, 
   'columns of a chosen preset': [
     ['id', 'Amount'],
     { preset: 'stripe_payments' },
-    ['Created date (UTC)', 'Status', 'sku (metadata)'].map(
+    ['Created date (UTC)', 'Status', 'sku (metadata)', 'Currency'].map(
       (column) => `${column} is missing: the preset stripe_payments needs it`,
     ),
+  ],
+  'the currency of prices, for which that of the store would be a guess': [
+    REVENUECAT.split(',').filter((column) => column !== 'purchased_currency'),
+    {},
+    ['purchased_currency is missing: the preset revenuecat_transactions needs it'],
   ],
 }
 test('a file that lacks columns is refused by its header', () => {
