@@ -225,9 +225,12 @@ export function config(keys: Fields): Rule<JsonObject> {
   })
 }
 
-/** Whether two words differ by one letter, or by two neighbouring letters that are swapped. */
+/**
+ * Whether two words differ by one letter, or by two neighbouring letters that are swapped. A letter or
+ * digit at the end, as in `api_key2`, makes a word of its own.
+ */
 function isMistyped(word: string, known: string): boolean {
-  if (Math.abs(word.length - known.length) > 1) return false
+  if (Math.abs(word.length - known.length) > 1 || word.startsWith(known)) return false
   const shorter = Math.min(word.length, known.length)
   let start = 0
   while (start < shorter && word[start] === known[start]) start++

@@ -225,7 +225,7 @@ test('a mistyped key of a configuration is refused: it was stored, and the webho
     ['webhook_ulr', 'webhook_url'],
     ['webhok_url', 'webhook_url'],
     ['webhook_uri', 'webhook_url'],
-    ['webhook_urls', 'webhook_url'],
+    ['webhook_ur', 'webhook_url'],
     ['webhook_secert', 'webhook_secret'],
   ] as const) {
     const expected = `config.${typed} is unknown: did you mean ${meant}?`
@@ -237,6 +237,7 @@ test('a mistyped key of a configuration is refused: it was stored, and the webho
   assert.equal(errors?.[0]?.field, 'store_config.webhook_enabeld')
   const others = {
     webhook_url,
+    webhook_urls: [webhook_url],
     webhook_id: 'x',
     webhook_retries: 3,
     webhook_ttl: 60,
