@@ -14,7 +14,7 @@ export const RANGES = [
 ] as const
 
 type Range = (typeof RANGES)[number][0]
-export type Period = 'day' | 'week' | 'month'
+type Period = 'day' | 'week' | 'month'
 
 const DAY = 86_400_000
 
@@ -32,39 +32,31 @@ export interface Span extends Partial<Days> {
   readonly before?: (Days & { readonly name: string }) | undefined
 }
 
-type Query = { readonly [name: string]: string }
-
 /** The span that the query of the overview names. */
-export function spanOf({ range, from, to }: Query, now: number): Span {
-  const [name] = RANGES.find(([name]) => name === range) ?? RANGES[3]
+export function spanOf(query: { readonly [name: string]: string }, now: number): Span {
+  const [name] = RANGES.find(([name]) => name === query.range) ?? RANGES[3]
   if (name === 'all') return { name, by: 'month' }
+  const [start, end] = daysOf(name, query, now)
+  const count = (end - start) / DAY
+  const by = count <= 92 ? 'day' : count <= 365 && name === 'custom' ? 'week' : 'month'
+  return { name, by, from: dayOf(start), to: dayOf(end), before: before(name, start, end) }
+}
+
+/** The first day of a range, and the day after its last one. */
+function daysOf(
+  name: Exclude<Range, 'all'>,
+  { from, to }: { readonly [name: string]: string },
+  now: number,
+): [start: number, end: number] {
   const tomorrow = floor(now, 'day') + DAY
   const month = floor(now, 'month')
-  if (name === 'this-month') return spanBetween(name, month, tomorrow)
-  if (name === 'last-month') return spanBetween(name, shift(month, 'month', -1), month)
-  if (name === 'months') return spanBetween(name, shift(month, 'month', -11), tomorrow)
-  if (name === 'this-year') {
-    return spanBetween(name, Date.UTC(new Date(now).getUTCFullYear(), 0), tomorrow)
-  }
-  if (name !== 'custom') return spanBetween(name, tomorrow - Number(name) * DAY, tomorrow)
-  // The chosen days include the last one.
+  if (name === 'this-month') return [month, tomorrow]
+  if (name === 'last-month') return [shift(month, 'month', -1), month]
+  if (name === 'months') return [shift(month, 'month', -11), tomorrow]
+  if (name === 'this-year') return [Date.UTC(new Date(now).getUTCFullYear(), 0), tomorrow]
+  if (name !== 'custom') return [tomorrow - Number(name) * DAY, tomorrow]
   const start = parseDay(from) ?? tomorrow - 30 * DAY
-  const end = Math.max(start, parseDay(to) ?? tomorrow - DAY) + DAY
-  return spanBetween(name, start, end)
-}
-
-function spanBetween(name: Range, start: number, end: number): Span {
-  const days = (end - start) / DAY
-  return {
-    name,
-    by: days <= 92 ? 'day' : days <= 365 && name === 'custom' ? 'week' : 'month',
-    ...daysOf(start, end),
-    before: before(name, start, end),
-  }
-}
-
-function daysOf(start: number, end: number): Days {
-  return { from: dayOf(start), to: dayOf(end) }
+  return [start, Math.max(start, parseDay(to) ?? tomorrow - DAY) + DAY]
 }
 
 /**
@@ -72,23 +64,16 @@ function daysOf(start: number, end: number): Days {
  * that is not over with the same days of the one before. Others are compared with as many days.
  */
 function before(name: Range, start: number, end: number): Span['before'] {
-  const isMonth = shift(start, 'month', 1) === end && floor(start, 'month') === start
+  const isMonth = floor(start, 'month') === start && shift(start, 'month', 1) === end
   const months = name === 'this-year' ? 12 : name === 'this-month' || isMonth ? 1 : 0
   const first = months > 0 ? shift(start, 'month', -months) : 2 * start - end
-  // The month before may be shorter. A whole month is compared with a whole one.
-  const last = months === 0 || isMonth ? start : Math.min(sameDay(end, -months), start)
+  // The month before may be shorter.
+  const last = months > 0 ? Math.min(shift(end, 'month', -months), start) : start
   if (first < FIRST) return undefined
+  const days = { from: dayOf(first), to: dayOf(last) }
+  if (months === 0) return { ...days, name: `the ${(last - first) / DAY} days before` }
   const isWhole = months === 1 && last === start
-  const words =
-    months > 0 ? formatDays(first, last - DAY) : `the ${(last - first) / DAY} days before`
-  return { ...daysOf(first, last), name: isWhole ? formatMonth(first) : words }
-}
-
-/** The same day of another month, or the end of that month if it is shorter. */
-function sameDay(end: number, months: number): number {
-  const last = new Date(end - DAY)
-  const month = shift(floor(end - DAY, 'month'), 'month', months)
-  return Math.min(month + last.getUTCDate() * DAY, shift(month, 'month', 1))
+  return { ...days, name: isWhole ? formatMonth(first) : formatDays(first, last - DAY) }
 }
 
 /** The earliest day of a purchase. */
@@ -101,14 +86,19 @@ function parseDay(text = ''): number | undefined {
 }
 
 /** The most periods of a chart: ten years. */
-export const MAX_PERIODS = 120
+const MAX_PERIODS = 120
 
-/** All periods from one to another, as summaries name them, or the last ones if they are many. */
+/**
+ * All periods from one to another, as summaries name them: `2026-01-31`, a Monday, or `2026-01`. The
+ * last ones if they are many.
+ */
 export function periodsBetween(first: number, last: number, by: Period): string[] {
   const found: string[] = []
   const earliest = shift(floor(last, by), by, 1 - MAX_PERIODS)
   let start = Math.max(earliest, floor(first, by))
-  for (; start <= last; start = shift(start, by, 1)) found.push(nameOf(start, by))
+  for (; start <= last; start = shift(start, by, 1)) {
+    found.push(dayOf(start).slice(0, by === 'month' ? 7 : 10))
+  }
   return found
 }
 
@@ -116,11 +106,6 @@ export function periodsBetween(first: number, last: number, by: Period): string[
 export function queryOfMonth(month: string) {
   const start = Date.parse(`${month}-01`)
   return { range: 'custom', from: dayOf(start), to: dayOf(shift(start, 'month', 1) - DAY) }
-}
-
-/** The period of a time, as summaries name it: `2026-01-31`, a Monday, or `2026-01`. */
-function nameOf(time: number, by: Period): string {
-  return dayOf(floor(time, by)).slice(0, by === 'month' ? 7 : 10)
 }
 
 function floor(time: number, by: Period): number {

@@ -37,3 +37,8 @@ test('a running month is compared with the same days of the month before', () =>
   const { before } = spanOf({ range: 'this-month' }, Date.parse('2026-03-10T12:00:00Z'))
   assert.deepEqual([before?.from, before?.to], ['2026-02-01', '2026-02-11'])
 })
+
+test('on January 31, this year is compared with the January before, not with a whole year', () => {
+  const { before } = spanOf({ range: 'this-year' }, Date.parse('2026-01-31T12:00:00Z'))
+  assert.deepEqual([before?.from, before?.to], ['2025-01-01', '2025-02-01'])
+})
