@@ -17,46 +17,30 @@ const MOST_NAMES = 7
 export function Chart({ label, columns, isRunning, currency }: ChartProps) {
   const [chosen, choose] = useState<number>()
   const last = columns.length - 1
-  const now = Math.min(chosen ?? last, last)
+  const read = Math.min(chosen ?? last, last)
+  const [period, revenue] = columns[read] ?? ['', '0']
+  const more = isRunning && read === last ? ', so far' : ''
+  const reading = `${formatPeriod(period)}${more}: ${formatMoney(revenue, currency)}`
   const top = niceTop(Math.max(...columns.map(([, revenue]) => Number(revenue))))
   const step = Math.ceil(columns.length / MOST_NAMES)
-  const textOf = (index: number) => {
-    const [period, revenue] = columns[index] ?? ['', '0']
-    const more = isRunning && index === last ? ', so far' : ''
-    return `${formatPeriod(period)}${more}: ${formatMoney(revenue, currency)}`
-  }
-  const move = (event: KeyboardEvent) => {
-    const moves: { readonly [key: string]: number } = {
-      ArrowLeft: now - 1,
-      ArrowRight: now + 1,
-      Home: 0,
-      End: last,
-    }
-    const to = moves[event.key]
-    if (to === undefined) return
-    event.preventDefault()
-    choose(Math.max(0, Math.min(last, to)))
-  }
   return (
     <div class="chart">
-      <p class="reading">{textOf(now)}</p>
+      <p class="reading">{reading}</p>
       <div class="axis" aria-hidden="true">
         {[top, top / 2, 0].map((value) => (
           <span key={value}>{formatShortMoney(value, currency)}</span>
         ))}
       </div>
-      <div
-        class="plot"
-        role="slider"
-        tabIndex={0}
-        aria-label={label}
-        aria-valuemin={1}
-        aria-valuemax={columns.length}
-        aria-valuenow={now + 1}
-        aria-valuetext={textOf(now)}
-        onKeyDown={move}
-        onPointerLeave={() => choose(undefined)}
-      >
+      <div class="plot" onPointerLeave={() => choose(undefined)}>
+        {/* Not seen: it gives the arrow keys, and the values to screen readers. */}
+        <input
+          type="range"
+          aria-label={label}
+          aria-valuetext={reading}
+          max={last}
+          value={read}
+          onInput={({ currentTarget }) => choose(currentTarget.valueAsNumber)}
+        />
         {columns.map(([period, revenue], index) => (
           <div
             key={period}

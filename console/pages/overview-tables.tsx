@@ -1,48 +1,46 @@
-import type { PurchaseOverview, PurchaseTotal } from '../../client/manage.ts'
+import type { ItemTotal, PurchaseOverview, PurchaseTotal, StoreTotal } from '../../client/manage.ts'
 import { PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { useLoad } from '../data.ts'
 import { formatCount, formatMoney, formatShare } from '../format.ts'
-import { type Column, Facts, Section, Text } from '../parts/page.tsx'
+import { type Column, Facts, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
-import { linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
 import type { Span } from './periods.ts'
 
+type Total = Pick<PurchaseTotal, 'currency' | 'revenue' | 'refunded_total' | 'purchased'>
+
 interface TotalsProps {
-  /** The total of one currency. */
-  readonly total: PurchaseTotal
-  /** The totals of the days before; undefined if there are none to compare with. */
-  readonly earlier: readonly PurchaseTotal[] | undefined
+  /** The totals by currency, of the span and of the days before. */
+  readonly totals: readonly Total[]
+  readonly earlier: readonly Total[]
   readonly before: Span['before']
+  readonly currency: string
 }
 
-type Format = (value: string | number) => string
-
 /** The revenue, refunds and purchases in one currency, compared with those of the days before. */
-export function Totals({ total, earlier, before }: TotalsProps) {
-  const { currency } = total
-  const then = earlier?.find((each) => each.currency === currency)
-  const isFew = (then?.purchased ?? 0) < FEW
-  const figure = (name: 'revenue' | 'refunded_total' | 'purchased', format: Format) => (
+export function Totals({ totals, earlier, before, currency }: TotalsProps) {
+  const none = { currency, revenue: '0', refunded_total: '0', purchased: 0 }
+  const of = (all: readonly Total[]) => all.find((each) => each.currency === currency) ?? none
+  const [now, then] = [of(totals), of(earlier)]
+  const figure = (name: keyof Total, format: (value: string | number) => string) => () => (
     <>
-      <span class="figure">{format(total[name])}</span>
-      {before && earlier && (
+      <span class="figure">{format(now[name])}</span>
+      {before && (
         <span class="hint">
-          <bdi>{compare(Number(total[name]), Number(then?.[name] ?? 0), isFew)}</bdi>{' '}
-          {then?.[name] === total[name] ? 'as in' : 'from'} {before.name} (
-          {format(then?.[name] ?? 0)})
+          <bdi>{compare(Number(now[name]), Number(then[name]), then.purchased)}</bdi>{' '}
+          {now[name] === then[name] ? 'as in' : 'from'} {before.name} ({format(then[name])})
         </span>
       )}
     </>
   )
-  const money: Format = (minor) => formatMoney(minor, currency)
+  const money = (minor: string | number) => formatMoney(minor, currency)
   return (
     <Facts
-      of={total}
+      of={now}
       fields={[
-        ['Revenue', () => figure('revenue', money)],
-        ['Refunded', () => figure('refunded_total', money)],
-        ['Purchases', () => figure('purchased', (count) => formatCount(Number(count)))],
+        ['Revenue', figure('revenue', money)],
+        ['Refunded', figure('refunded_total', money)],
+        ['Purchases', figure('purchased', (count) => formatCount(Number(count)))],
       ]}
     />
   )
@@ -52,9 +50,9 @@ export function Totals({ total, earlier, before }: TotalsProps) {
 const FEW = 10
 
 /** `+12.5%`, or only the direction if the value before is almost nothing. */
-function compare(now: number, before: number, isFew: boolean): string {
+function compare(now: number, before: number, purchased: number): string {
   if (now === before) return 'Same'
-  const isUseful = !isFew && before > 0 && now <= 10 * before
+  const isUseful = purchased >= FEW && before > 0 && now <= 10 * before
   if (!isUseful) return now > before ? 'Up' : 'Down'
   return formatShare((now - before) / before, 'exceptZero')
 }
@@ -66,10 +64,8 @@ export function Statuses({ figures }: { readonly figures: PurchaseOverview }) {
   return <p class="muted">In all currencies: {texts.join(' · ')}</p>
 }
 
-/** The revenue in each currency, with links that choose the one of the page. */
-export function Currencies({ figures, chosen }: { figures: PurchaseOverview; chosen: string }) {
-  const { query } = usePlace()
-  const { currencies, currency_count } = figures
+/** The revenue in each currency. */
+export function Currencies({ currencies, currency_count }: PurchaseOverview) {
   const more = currency_count - currencies.length
   if (currency_count < 2) return null
   return (
@@ -78,20 +74,7 @@ export function Currencies({ figures, chosen }: { figures: PurchaseOverview; cho
         label="Revenue by currency"
         rows={currencies}
         columns={[
-          [
-            'Currency',
-            ({ currency }) =>
-              currency ? (
-                <a
-                  href={linkTo('overview', '', { ...query, currency })}
-                  aria-current={currency === chosen && 'true'}
-                >
-                  {currency}
-                </a>
-              ) : (
-                'without a price'
-              ),
-          ],
+          ['Currency', ({ currency }) => currency || 'without a price'],
           ['purchased', 'number'],
           ['Refunded', ({ refunded_total: sum, currency }) => amount(sum, currency), 'number'],
           ['Revenue', ({ revenue, currency }) => amount(revenue, currency), 'number end'],
@@ -102,66 +85,43 @@ export function Currencies({ figures, chosen }: { figures: PurchaseOverview; cho
   )
 }
 
-function amount(minor: string, currency: string): string {
-  return currency ? formatMoney(minor, currency) : '–'
+/** An amount; a dash if nothing was sold in the currency, or without a price. */
+function amount(minor: string | undefined, currency: string): string {
+  return minor && currency ? formatMoney(minor, currency) : '–'
 }
 
-const SHOWN = 10
-
-interface BestProps {
-  readonly figures: PurchaseOverview
-  /** The currency of the revenues. */
+interface SoldProps<G> {
+  readonly title: string
+  /** The items or the stores. */
+  readonly rows: readonly G[]
+  readonly name: Column<G>
   readonly currency: string
 }
 
-/** The items that were sold most in all currencies. */
-export function BestSellers({ figures: { items }, currency }: BestProps) {
-  const link = (search: string) => linkTo('items', '', { search })
+/** How many each item or store has sold in all currencies, and its revenue in one. */
+export function Sold<G extends ItemTotal | StoreTotal>({
+  title,
+  rows,
+  name,
+  currency,
+}: SoldProps<G>) {
+  const totalOf = ({ currencies }: G) => currencies.find((each) => each.currency === currency)
   return (
-    <Section title="Best sellers" actions={<Units currency={currency} />}>
+    <Section
+      title={title}
+      actions={<span class="hint">Sold in all currencies, revenue in {currency}</span>}
+    >
       <Table
-        label="Best sellers"
-        rows={items.filter(({ purchased }) => purchased > 0).slice(0, SHOWN)}
+        label={title}
+        rows={rows}
         columns={[
-          ['Item', ({ sku, display_name }) => <Text isName text={display_name} href={link(sku)} />],
-          ...soldIn(currency),
+          name,
+          ['Sold', ({ purchased }) => formatCount(purchased), 'number'],
+          ['Revenue', (group) => amount(totalOf(group)?.revenue, currency), 'number end'],
         ]}
       />
     </Section>
   )
-}
-
-/** The totals of each store. */
-export function Stores({ figures: { stores }, currency }: BestProps) {
-  const link = (store: string) => linkTo('overview', '', { project: undefined, store })
-  return (
-    <Section title="Stores" actions={<Units currency={currency} />}>
-      <Table
-        label="Stores"
-        rows={stores}
-        columns={[
-          ['Store', ({ store_id: store }) => <Text text={store} href={link(store)} />],
-          ...soldIn(currency),
-        ]}
-      />
-    </Section>
-  )
-}
-
-function Units({ currency }: { readonly currency: string }) {
-  return <span class="hint">Sold in all currencies, revenue in {currency}</span>
-}
-
-type Group = PurchaseOverview['items'][number] | PurchaseOverview['stores'][number]
-
-/** The columns of a group: how many were sold in all currencies, and the revenue in one. */
-function soldIn<G extends Group>(currency: string): Column<G>[] {
-  const revenue = ({ currencies }: G) =>
-    currencies.find((each) => each.currency === currency)?.revenue ?? '0'
-  return [
-    ['Sold', ({ purchased }) => formatCount(purchased), 'number'],
-    ['Revenue', (group) => formatMoney(revenue(group), currency), 'number end'],
-  ]
 }
 
 /** A count of the buyers in 10 million purchases takes a minute. */
@@ -172,9 +132,8 @@ const TIMEOUT = 600_000
  * Nothing if the purchases have no users.
  */
 export function Buyers({ store_id, from }: { store_id: string; from: string | undefined }) {
-  const query = { store_id, ...(from && { from }) }
   const { value } = useLoad(
-    (signal) => client.purchases.buyers(query, { signal, timeout: TIMEOUT }),
+    (signal) => client.purchases.buyers({ store_id, from }, { signal, timeout: TIMEOUT }),
     [store_id, from],
   )
   const counted = value?.buyers.filter((each) => each.new + each.returning > 0) ?? []

@@ -1,14 +1,14 @@
-import type { PurchaseOverview, PurchaseTotal, Store } from '../../client/manage.ts'
+import type { ItemTotal, Store, StoreTotal } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { formatMoney, formatMonth, formatPeriod } from '../format.ts'
 import { Filters } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
-import { Page, Section } from '../parts/page.tsx'
+import { type Column, Page, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
 import { Chart } from './overview-chart.tsx'
-import { BestSellers, Buyers, Currencies, Statuses, Stores, Totals } from './overview-tables.tsx'
+import { Buyers, Currencies, Sold, Statuses, Totals } from './overview-tables.tsx'
 import { dayOf, periodsBetween, queryOfMonth, RANGES, type Span, spanOf } from './periods.ts'
 
 /** On a busy server, the totals of 10 million purchases take some seconds. */
@@ -49,25 +49,16 @@ export function Overview({ store: { store_id, is_sandbox } }: { readonly store: 
   )
 }
 
-interface FiguresProps {
-  readonly figures: PurchaseOverview
-  /** The totals of the days before, by currency. */
-  readonly earlier: readonly PurchaseTotal[] | undefined
-  readonly store_id: string | undefined
-  readonly span: Span
-  /** The chosen currency; '' if there are no prices. */
-  readonly currency: string
-  /** The latest month with purchases, if the span has none. */
-  readonly latest: string | undefined
-}
-
-/** Loads the figures of a span. If it has none, finds the latest month that has some. */
+/**
+ * Loads the figures of a span, and the totals of the days before. If the span has no purchases, finds
+ * the latest month that has some.
+ */
 async function loadFigures(
   store_id: string | undefined,
   span: Span,
   chosen: string | undefined,
   signal: AbortSignal,
-): Promise<FiguresProps> {
+) {
   const { by, from, to, before } = span
   const read = (query: object) =>
     client.purchases.overview({ store_id, ...query }, { signal, timeout: TIMEOUT })
@@ -75,49 +66,44 @@ async function loadFigures(
     read({ by, from, to, currency: chosen }),
     before && read({ from: before.from, to: before.to }),
   ])
-  const [first] = figures.currencies.filter(({ currency }) => currency)
-  const currency = chosen ?? first?.currency ?? ''
+  const priced = figures.currencies.flatMap(({ currency }) => currency || [])
   const isEmpty = figures.currency_count === 0
   const months = isEmpty && from ? (await read({})).periods : []
-  const latest = months.at(-1)?.month
-  return { figures, earlier: compared?.currencies, store_id, span, currency, latest }
+  return {
+    figures,
+    earlier: compared?.currencies ?? [],
+    store_id,
+    span,
+    priced,
+    currency: chosen ?? priced[0] ?? '',
+    latest: months.at(-1)?.month,
+  }
 }
 
-function Figures({ figures, earlier, store_id, span, currency, latest }: FiguresProps) {
+function Figures(loaded: Awaited<ReturnType<typeof loadFigures>>) {
+  const { figures, earlier, store_id, span, priced, currency, latest } = loaded
   const { query } = usePlace()
   const { from, to, by, before } = span
   if (figures.currency_count === 0) return <NoFigures latest={latest} />
   const rows = figures.periods.filter((row) => row.currency === currency)
-  const revenues = new Map(rows.map((row) => [periodOf(row), row.revenue]))
+  const revenues = new Map(
+    rows.map(({ day, week, month, revenue }) => [day ?? week ?? month, revenue]),
+  )
   const now = Date.now()
   const end = to ? Date.parse(to) - 1 : now
   const start = from ?? [...revenues.keys()][0] ?? dayOf(now)
   const columns = periodsBetween(Date.parse(start), end, by).map(
     (period) => [period, revenues.get(period) ?? '0'] as const,
   )
-  const priced = figures.currencies.filter((each) => each.currency)
-  const total = priced.find((each) => each.currency === currency) ?? { ...NOTHING, currency }
-  const best = { figures, currency }
+  const sold = figures.items.filter(({ purchased }) => purchased > 0)
+  const choice = { label: 'Currency', name: 'currency', options: priced }
   return (
     <>
       <Section
         title="Sales"
-        actions={
-          priced.length > 1 && (
-            <Filters
-              fields={[
-                {
-                  label: 'Currency',
-                  name: 'currency',
-                  options: priced.map((each) => each.currency),
-                },
-              ]}
-              values={{ ...query, currency }}
-            />
-          )
-        }
+        actions={priced.length > 1 && <Filters fields={[choice]} values={{ ...query, currency }} />}
       >
-        <Totals total={total} earlier={earlier} before={before} />
+        <Totals totals={figures.currencies} earlier={earlier} before={before} currency={currency} />
         <Chart
           label={`Revenue in ${currency} by ${by}`}
           columns={columns}
@@ -138,31 +124,35 @@ function Figures({ figures, earlier, store_id, span, currency, latest }: Figures
         </details>
       </Section>
       <div class="columns">
-        {store_id === undefined && <Stores {...best} />}
-        <BestSellers {...best} />
+        {store_id === undefined && (
+          <Sold title="Stores" rows={figures.stores} name={STORE} currency={currency} />
+        )}
+        <Sold title="Best sellers" rows={sold.slice(0, SHOWN)} name={ITEM} currency={currency} />
         {/* The server counts buyers up to now only. */}
         {store_id !== undefined && end >= now && <Buyers store_id={store_id} from={from} />}
-        <Currencies figures={figures} chosen={currency} />
+        <Currencies {...figures} />
       </div>
     </>
   )
 }
 
-const NOTHING = {
-  purchased: 0,
-  pending: 0,
-  refunded: 0,
-  cancelled: 0,
-  revenue: '0',
-  refunded_total: '0',
-}
+/** The number of best sellers. */
+const SHOWN = 10
 
-/** The period of a total, such as `2026-01`. */
-function periodOf({ day, week, month }: PurchaseTotal): string {
-  return day ?? week ?? month ?? ''
-}
+const ITEM: Column<ItemTotal> = [
+  'Item',
+  ({ sku, display_name }) => (
+    <Text isName text={display_name} href={linkTo('items', '', { search: sku })} />
+  ),
+]
+const STORE: Column<StoreTotal> = [
+  'Store',
+  ({ store_id: store }) => (
+    <Text text={store} href={linkTo('overview', '', { project: undefined, store })} />
+  ),
+]
 
-function NoFigures({ latest }: Pick<FiguresProps, 'latest'>) {
+function NoFigures({ latest }: { readonly latest: string | undefined }) {
   return latest ? (
     <Empty
       title="No purchases in this period"
