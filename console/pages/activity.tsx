@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import type { AuditEntry, Item, Page as ListPage, RecentAuditQuery } from '../../client/manage.ts'
 import type { AuditAction } from '../../lib/domain/audit.ts'
 import { useLoad } from '../data.ts'
@@ -10,60 +9,61 @@ import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 
-type Kind =
-  | 'account'
-  | 'key'
-  | 'project'
-  | 'store'
-  | 'item'
-  | 'import'
-  | 'purchase'
-  | 'webhook'
-  | ''
+/** The page of a subject, or `text` for one without a page. */
+type Kind = 'keys' | 'projects' | 'stores' | 'items' | 'webhooks' | 'import' | 'purchase' | 'text'
 
 /** What each action did, and the kind of its subject. */
-const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind: Kind] } = {
-  'account.create': ['created the account', ''],
-  'account_key.add': ['added the key', 'key'],
-  'account_key.update': ['changed the key', 'key'],
-  'account_key.revoke': ['revoked the key', 'key'],
-  'project.create': ['created the project', 'project'],
-  'project.update': ['changed the project', 'project'],
-  'project.rotate_key': ['changed the public key of', 'project'],
-  'store.create': ['created the store', 'store'],
-  'store.update': ['changed the store', 'store'],
-  'item.create': ['created', 'item'],
-  'item.update': ['changed', 'item'],
-  'item.archive': ['archived', 'item'],
-  'item.restore': ['restored', 'item'],
+const SENTENCES: { readonly [A in AuditAction]: readonly [verb: string, kind?: Kind] } = {
+  'account.create': ['created the account'],
+  'account_key.add': ['added the key', 'keys'],
+  'account_key.update': ['changed the key', 'keys'],
+  'account_key.revoke': ['revoked the key', 'keys'],
+  'project.create': ['created the project', 'projects'],
+  'project.update': ['changed the project', 'projects'],
+  'project.rotate_key': ['changed the public key of', 'projects'],
+  'store.create': ['created the store', 'stores'],
+  'store.update': ['changed the store', 'stores'],
+  'item.create': ['created', 'items'],
+  'item.update': ['changed', 'items'],
+  'item.archive': ['archived', 'items'],
+  'item.restore': ['restored', 'items'],
   'purchases.import': ['imported', 'import'],
   'purchases.record': ['recorded the purchase', 'purchase'],
   'purchases.refund': ['refunded', 'purchase'],
   'purchases.deliver': ['delivered', 'purchase'],
   'purchases.reconcile': ['cancelled what a file lacks:', 'import'],
   'imports.undo': ['undid the import of', 'import'],
-  'tokens.issue': ['issued a token', ''],
-  'tokens.revoke': ['revoked the tokens of', 'account'],
-  'signing_keys.rotate': ['rotated the signing keys', ''],
-  'secrets.seal': ['encrypted the secrets', ''],
-  'secrets.drop': ['removed the secrets', ''],
-  'audit.archive': ['archived the activity before', 'account'],
-  'catalog.apply': ['applied a catalog to', 'project'],
-  'users.export': ['exported the player', 'account'],
-  'users.erase': ['erased the player', 'account'],
-  'webhooks.test': ['sent a test to', 'webhook'],
-  'webhooks.replay': ['replayed events to', 'webhook'],
-  'webhooks.resend': ['resent a message to', 'webhook'],
-  'webhooks.pause': ['paused', 'webhook'],
-  'webhooks.resume': ['resumed', 'webhook'],
-  'webhooks.update': ['selected the events of', 'webhook'],
-  'webhooks.confirm': ['confirmed the URL of', 'webhook'],
+  'tokens.issue': ['issued a token'],
+  'tokens.revoke': ['revoked the tokens of', 'text'],
+  'signing_keys.rotate': ['rotated the signing keys'],
+  'secrets.seal': ['encrypted the secrets'],
+  'secrets.drop': ['removed the secrets'],
+  'audit.archive': ['archived the activity before', 'text'],
+  'catalog.apply': ['applied a catalog to', 'projects'],
+  'users.export': ['exported the player', 'text'],
+  'users.erase': ['erased the player', 'text'],
+  'webhooks.test': ['sent a test to', 'webhooks'],
+  'webhooks.replay': ['replayed events to', 'webhooks'],
+  'webhooks.resend': ['resent a message to', 'webhooks'],
+  'webhooks.pause': ['paused', 'webhooks'],
+  'webhooks.resume': ['resumed', 'webhooks'],
+  'webhooks.update': ['selected the events of', 'webhooks'],
+  'webhooks.confirm': ['confirmed the URL of', 'webhooks'],
 }
 
 const FILTERS = [
   { label: 'About (id)', name: 'subject', kind: 'search' },
   { label: 'Day (UTC)', name: 'day', kind: 'date' },
 ] as const
+
+/** The most letters of a name in a sentence: a line of a phone. */
+const MOST_LETTERS = 48
+
+/** The actors that are no keys. */
+const ACTORS: { readonly [actor: string]: string } = {
+  operator: 'The operator',
+  token: 'A session',
+}
 
 /** An entry with the item that it is about. */
 type Entry = AuditEntry & { readonly item?: Item | undefined }
@@ -85,41 +85,32 @@ async function listEntries(
 /** Returns a function that shows an entry as `Ann changed the price of Sword from $4.99 to $5.99`. */
 export function useSentences() {
   const { projects = [], stores = [] } = useScope().value ?? {}
-  const { value: keys } = useLoad(async (signal) => {
+  const { value: keys = [] } = useLoad(async (signal) => {
     const { keys } = await client.keys.list({ limit: 1000 }, { signal })
-    return new Map(keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key']))
+    return keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key'] as const)
   }, [])
-  const byId = (id: string, name: string | undefined, page: string) => (
-    <Text isName text={name ?? id} href={linkTo(page, id)} />
-  )
-  const kinds: { readonly [K in Kind]: (entry: Entry) => ComponentChildren } = {
-    '': () => '',
-    account: (entry) => <Text text={entry.subject} />,
-    key: ({ subject }) => byId('', keys?.get(subject) ?? subject, 'keys'),
-    project: ({ subject }) =>
-      byId(subject, projects.find(({ id }) => id === subject)?.name, 'projects'),
-    store: ({ subject }) => byId(subject, subject, 'stores'),
-    item: ({ subject, item }) => byId(subject, item?.display_name, 'items'),
-    import: ({ subject: import_id, store_id, data }) => (
-      <Text
-        text={`${formatCount(Number(data?.added ?? 0), 'purchase')} into ${store_id}`}
-        href={linkTo('purchases', '', { project: undefined, store: store_id, import_id })}
-      />
-    ),
-    purchase: ({ subject, store_id: store }) => {
+  const names = new Map([...keys, ...projects.map(({ id, name }) => [id, name] as const)])
+  /** The name of a subject, and the link to it. */
+  const about = (kind: Kind, { subject, store_id: store, item, data }: Entry) => {
+    const place = { project: undefined, store }
+    if (kind === 'import') {
+      const text = `${formatCount(Number(data?.added ?? 0), 'purchase')} into ${store}`
+      return [text, linkTo('purchases', '', { ...place, import_id: subject })] as const
+    }
+    if (kind === 'purchase') {
       const id = subject.slice(store.length + 1)
-      return <Text text={id} href={linkTo('purchases', id, { project: undefined, store })} />
-    },
-    webhook: ({ subject }) => byId(subject, 'a webhook', 'webhooks'),
+      return [id, linkTo('purchases', id, place)] as const
+    }
+    const name = item?.display_name ?? names.get(subject) ?? subject
+    if (kind === 'text') return [name] as const
+    const text = kind === 'webhooks' ? 'a webhook' : name
+    return [text, linkTo(kind, kind === 'keys' ? '' : subject)] as const
   }
   return (entry: Entry) => {
     const { action, actor, data, item } = entry
-    const [verb, kind] = SENTENCES[action] ?? [action, 'account']
-    const who = actor.startsWith('token:')
-      ? 'A session'
-      : actor === 'operator'
-        ? 'The operator'
-        : ''
+    const [verb, kind] = SENTENCES[action] ?? [action, 'text']
+    const [text, link] = kind ? about(kind, entry) : []
+    const [who = '', key = ''] = actor.split(':')
     const change = action.startsWith('item.') ? data?.price : undefined // not that of a purchase
     const price = change as { readonly old: number; readonly new: number } | undefined
     const store = item && stores.find(({ store_id }) => store_id === item.store_id)
@@ -127,9 +118,9 @@ export function useSentences() {
     const fields = Array.isArray(data?.changed) ? data.changed.join(', ').replaceAll('_', ' ') : ''
     return (
       <p class="sentence">
-        <strong>{who || (keys?.get(actor.replace('key:', '')) ?? actor)}</strong> {verb}{' '}
+        <strong>{ACTORS[who] ?? names.get(key) ?? actor}</strong> {verb}{' '}
         {fields && `the ${fields} of `}
-        {kinds[kind](entry)}
+        {text && <Text isName text={text} href={link} most={MOST_LETTERS} />}
         {price && ` from ${money(price.old)} to ${money(price.new)}`}
       </p>
     )

@@ -69,17 +69,20 @@ interface TextProps {
   readonly href?: string | undefined
   /** A name has two lines at most. Other texts, such as ids, have one. */
   readonly isName?: boolean
+  /** The most letters that are shown, of a name in a sentence. */
+  readonly most?: number
 }
 
 /** A text of any length and script, which is cut at its end. The tooltip has all of it. */
-export function Text({ text, href, isName = false }: TextProps) {
+export function Text({ text, href, isName = false, most = text.length }: TextProps) {
+  const shown = text.length > most ? `${[...text].slice(0, most).join('')}…` : text
   const attributes = { class: isName ? 'name' : 'id', dir: 'auto', title: text } as const
   return href ? (
     <a href={href} {...attributes}>
-      {text}
+      {shown}
     </a>
   ) : (
-    <span {...attributes}>{text}</span>
+    <span {...attributes}>{shown}</span>
   )
 }
 
