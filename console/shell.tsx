@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Store } from '../client/manage.ts'
 import { useLoad } from './data.ts'
 import { Activity } from './pages/activity.tsx'
@@ -66,6 +66,7 @@ export function Shell() {
   const [isUtc, setUtc] = useState(sessionStorage.getItem(UTC) === 'true')
   const [isMenuOpen, setMenuOpen] = useState(false)
   useLayoutEffect(() => setMenuOpen(false), [page, id])
+  const { value: account } = useLoad((signal) => client.account({ signal }), [])
   useKeys(() => setMenuOpen(false))
   const isOver = useDrop()
   const switchZone = () => {
@@ -111,7 +112,7 @@ export function Shell() {
               ))}
             </nav>
             <section class="foot" aria-label="Account">
-              <Account />
+              {account && <Text isName text={account.name} />}
               <Button
                 label="Show times in UTC"
                 class="quiet"
@@ -150,18 +151,20 @@ function Content({ page, id }: { readonly page: string; readonly id: string }) {
 /** Finds purchases by the ids of transactions and orders in all stores, and by the id of a player. */
 function Search() {
   const { q = '' } = usePlace().query
-  const [typed, setTyped] = useState(q)
-  useEffect(() => setTyped(q), [q])
+  const input = useRef<HTMLInputElement>(null)
   const find = (event: Event) => {
     event.preventDefault()
-    if (!typed.trim()) return
-    document.getElementById('find')?.blur() // the title of the page gets the focus
-    goTo(linkTo('find', '', { q: typed.trim() }))
+    const typed = input.current?.value.trim()
+    if (!typed) return
+    input.current?.blur() // the title of the page gets the focus
+    goTo(linkTo('find', '', { q: typed }))
   }
   return (
     <search>
       <form class="find" onSubmit={find}>
         <input
+          key={q}
+          ref={input}
           type="search"
           id="find"
           aria-label="Find an order, a transaction or a player"
@@ -169,8 +172,7 @@ function Search() {
           placeholder="Order or player id"
           spellcheck={false}
           autocomplete="off"
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          defaultValue={q}
         />
       </form>
     </search>
@@ -206,11 +208,6 @@ function useDrop(): boolean {
   }
   useListeners({ dragover: move, dragleave: move, drop })
   return isOver
-}
-
-function Account() {
-  const { value } = useLoad((signal) => client.account({ signal }), [])
-  return value ? <Text isName text={value.name} /> : null
 }
 
 function Unknown() {

@@ -1,11 +1,10 @@
-import { useState } from 'preact/hooks'
-import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
+import type { AccountKey } from '../../client/manage.ts'
 import { KEY_SCOPES, type KeyScope } from '../../lib/domain/account.ts'
 import { formatPeriod } from '../format.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
 import { Badge, More, Page, Text, Time } from '../parts/page.tsx'
-import { Secret } from '../parts/secret.tsx'
+import { showSecret } from '../parts/secret.tsx'
 import { List } from '../parts/table.tsx'
 import { client } from '../session.ts'
 
@@ -34,18 +33,19 @@ function valuesOf(scopes: readonly KeyScope[] = KEY_SCOPES) {
   return Object.fromEntries(scopes.map((scope) => [scope, 'true']))
 }
 
-function checked(sent: Parsed): readonly KeyScope[] {
-  return KEY_SCOPES.filter((scope) => sent[scope])
+/** The chosen scopes; undefined for all, also those of later versions. */
+function scopesOf(sent: Parsed): readonly KeyScope[] | undefined {
+  const scopes = KEY_SCOPES.filter((scope) => sent[scope])
+  return scopes.length < KEY_SCOPES.length ? scopes : undefined
 }
 
-/** The scopes of a new key; undefined for all, also those of later versions. */
-function scopesOf(sent: Parsed): readonly KeyScope[] | undefined {
-  const scopes = checked(sent)
-  return scopes.length === KEY_SCOPES.length ? undefined : scopes
+/** Creates a key, and shows it once. */
+async function add(key: Parsed) {
+  const { account_key } = await client.keys.add(key)
+  showSecret('The new account key', account_key)
 }
 
 export function Keys() {
-  const [added, setAdded] = useState<NewAccountKey>()
   return (
     <Page
       title="Keys"
@@ -57,19 +57,10 @@ export function Keys() {
           isPrimary
           fields={[NAME, ...SCOPES]}
           values={valuesOf()}
-          send={async ({ name, ...sent }) =>
-            setAdded(await client.keys.add({ name, scopes: scopesOf(sent) }))
-          }
+          send={({ name, ...sent }) => add({ name, scopes: scopesOf(sent) })}
         />
       }
     >
-      {added && (
-        <Secret
-          title="The new account key"
-          text={added.account_key}
-          onClose={() => setAdded(undefined)}
-        />
-      )}
       <List
         label="Account keys"
         list={client.keys.list}
@@ -82,7 +73,7 @@ export function Keys() {
           ['Last use (UTC)', ({ last_used_on: day }) => (day ? formatPeriod(day) : 'never')],
           ['created_at', 'hidden'],
           ['key_id', 'hidden'],
-          ['Action', (key) => !key.revoked_at && <Actions of={key} onAdded={setAdded} />, 'end'],
+          ['Action', (key) => !key.revoked_at && <Actions {...key} />, 'end'],
         ]}
         empty={['The account has no key', 'Create one for each server.']}
       />
@@ -99,12 +90,7 @@ function stateOf({ revoked_at, current }: AccountKey) {
   )
 }
 
-interface ActionsProps {
-  readonly of: AccountKey
-  readonly onAdded: (added: NewAccountKey) => void
-}
-
-function Actions({ of: { key_id, name, scopes, current }, onAdded }: ActionsProps) {
+function Actions({ key_id, name, scopes, current }: AccountKey) {
   const title = name || key_id
   return (
     <More>
@@ -114,13 +100,15 @@ function Actions({ of: { key_id, name, scopes, current }, onAdded }: ActionsProp
         submit="Save"
         fields={[NAME, ...SCOPES]}
         values={{ name: name ?? '', ...valuesOf(scopes) }}
-        send={({ name, ...sent }) => client.keys.update({ key_id, name, scopes: checked(sent) })}
+        send={({ name, ...sent }) =>
+          client.keys.update({ key_id, name, scopes: scopesOf(sent) ?? KEY_SCOPES })
+        }
       />
       <FormButton
         label="Replace"
         title={`Replace ${title}?`}
         submit="Create a new key"
-        send={async () => onAdded(await client.keys.add({ name, scopes }))}
+        send={() => add({ name, scopes })}
       >
         <p>
           Creates a key with the same name and scopes. Give it to the server, and then revoke{' '}

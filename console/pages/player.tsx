@@ -1,17 +1,11 @@
 import { useState } from 'preact/hooks'
-import type {
-  ErasedUser,
-  OwnedItem,
-  Purchase,
-  PurchaseSummary,
-  Store,
-} from '../../client/manage.ts'
+import type { ErasedUser, OwnedItem, PurchaseSummary, Store } from '../../client/manage.ts'
 import { useItemNames, useLoad } from '../data.ts'
 import { formatCount, formatMoney } from '../format.ts'
 import { download } from '../parts/download.ts'
-import { ActionButton, FormButton } from '../parts/form.tsx'
+import { ActionButton, FormButton, type Parsed } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
-import { Facts, More, Page, Section, Text } from '../parts/page.tsx'
+import { type Column, Facts, More, Page, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
@@ -22,14 +16,7 @@ import { purchaseColumns } from './purchases.tsx'
 const READ = 1000
 const SHOWN = 200
 
-interface Found {
-  readonly totals: readonly PurchaseSummary[]
-  readonly owned: readonly (OwnedItem & { readonly store_id: string })[]
-  /** The newest first. */
-  readonly purchases: readonly Purchase[]
-}
-
-/** Loads what a player has in the stores of a project. */
+/** What a player has bought and owns in the stores of a project. The newest purchase is first. */
 async function loadPlayer(user_id: string, stores: readonly Store[], signal: AbortSignal) {
   const options = { signal }
   const read = (sandbox: boolean) =>
@@ -48,24 +35,28 @@ async function loadPlayer(user_id: string, stores: readonly Store[], signal: Abo
       return { owned: owned.map((item) => ({ ...item, store_id })), purchases }
     }),
   )
-  const purchases = found
-    .flatMap((each) => each.purchases)
-    .sort((a, b) => b.purchased_at.localeCompare(a.purchased_at))
-  return { totals, owned: found.flatMap((each) => each.owned), purchases }
+  const purchases = found.flatMap((each) => each.purchases)
+  return {
+    totals,
+    owned: found.flatMap((each) => each.owned),
+    purchases: purchases.sort((a, b) => b.purchased_at.localeCompare(a.purchased_at)),
+  }
 }
 
 /** What a player owns and has bought in all stores of the project. */
 export function Player({ store, id: user_id }: { readonly store: Store; readonly id: string }) {
-  const { project_id } = store
-  const { stores = [] } = useScope().value ?? {}
+  const { stores = [], project } = useScope().value ?? {}
   const [erased, setErased] = useState<ErasedUser>()
   const ids = stores.map(({ store_id }) => store_id).join()
   const loaded = useLoad((signal) => loadPlayer(user_id, stores, signal), [user_id, ids])
   const names = useItemNames(store.store_id)
+  const player = { project_id: store.project_id, user_id }
   const save = async () => {
-    const found = await client.users.export({ project_id, user_id })
+    const found = await client.users.export(player)
     download('player.json', 'application/json', JSON.stringify(found, null, 2))
   }
+  const erase = async ({ delete: deletes }: Parsed) =>
+    setErased(await client.users.erase({ ...player, delete: deletes }))
   return (
     <Page
       title={user_id}
@@ -75,10 +66,10 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
       actions={
         <>
           <More>
-            <EraseButton project_id={project_id} user_id={user_id} onErased={setErased} />
+            <EraseButton user_id={user_id} project={project?.name} erase={erase} />
           </More>
           <ActionButton label="Export" act={save} />
-          <GrantButton store={store} user_id={user_id} names={names} />
+          <GrantButton store_id={store.store_id} user_id={user_id} items={[...names]} />
         </>
       }
     >
@@ -93,67 +84,58 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
           )}
         </Notice>
       )}
-      <Await loaded={loaded}>{(found) => <Records {...found} names={names} />}</Await>
+      <Await loaded={loaded}>
+        {({ totals, owned, purchases }) =>
+          purchases.length > 0 ? (
+            <>
+              <Section title="Summary">
+                <Facts
+                  of={totals}
+                  fields={[
+                    ['Spent', () => sumsOf(totals, 'revenue')],
+                    ['Refunded', () => sumsOf(totals, 'refunded_total')],
+                    ['Purchases', () => formatCount(purchases.length)],
+                  ]}
+                />
+              </Section>
+              <Section title="Owns">
+                {owned.length > 0 ? (
+                  <Table label="Owned items" rows={owned} columns={OWNED} />
+                ) : (
+                  <p class="muted">Nothing at present.</p>
+                )}
+              </Section>
+              <Section title="Purchases">
+                <Table
+                  label="Purchases"
+                  rows={purchases.slice(0, SHOWN)}
+                  columns={purchaseColumns(names, 'Player')}
+                />
+                {purchases.length > SHOWN && (
+                  <p class="muted">The newest {SHOWN}. The export has all of them.</p>
+                )}
+              </Section>
+            </>
+          ) : (
+            <Empty
+              title="The player has no purchases in this project"
+              text="Check the user id and the project."
+            />
+          )
+        }
+      </Await>
     </Page>
   )
 }
 
-function Records({
-  totals,
-  owned,
-  purchases,
-  names,
-}: Found & { names: ReadonlyMap<string, string> }) {
-  if (purchases.length === 0) {
-    return (
-      <Empty
-        title="The player has no purchases in this project"
-        text="Check the user id and the project."
-      />
-    )
-  }
-  return (
-    <>
-      <Section title="Summary">
-        <Facts
-          of={totals}
-          fields={[
-            ['Spent', () => sumsOf(totals, 'revenue')],
-            ['Refunded', () => sumsOf(totals, 'refunded_total')],
-            ['Purchases', () => formatCount(purchases.length)],
-          ]}
-        />
-      </Section>
-      <Section title="Owns">
-        {owned.length === 0 && <p class="muted">Nothing at present.</p>}
-        {owned.length > 0 && (
-          <Table
-            label="Owned items"
-            rows={owned}
-            columns={[
-              ['Item', ({ sku, display_name }) => <Text isName text={display_name ?? sku} />],
-              ['quantity', 'number end'],
-              'type',
-              'store_id',
-              ['first_purchased_at', 'hidden'],
-              ['expires_at', 'hidden'],
-            ]}
-          />
-        )}
-      </Section>
-      <Section title="Purchases">
-        <Table
-          label="Purchases"
-          rows={purchases.slice(0, SHOWN)}
-          columns={purchaseColumns(names, 'Player')}
-        />
-        {purchases.length > SHOWN && (
-          <p class="muted">The newest {SHOWN}. The export has all of them.</p>
-        )}
-      </Section>
-    </>
-  )
-}
+const OWNED: Column<OwnedItem & { readonly store_id: string }>[] = [
+  ['Item', ({ display_name }) => <Text isName text={display_name} />],
+  ['quantity', 'number end'],
+  'type',
+  'store_id',
+  ['first_purchased_at', 'hidden'],
+  ['expires_at', 'hidden'],
+]
 
 /** Adds up an amount of the stores, by currency: `$4.99, €3.00`. The one of most purchases is first. */
 function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_total'): string {
@@ -166,15 +148,14 @@ function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_
 }
 
 interface GrantProps {
-  readonly store: Store
+  readonly store_id: string
   readonly user_id: string
-  /** The items of the store. */
-  readonly names: ReadonlyMap<string, string>
+  /** The items of the store: SKU and name. */
+  readonly items: readonly (readonly [sku: string, name: string])[]
 }
 
 /** Records a purchase without a price. */
-function GrantButton({ store: { store_id }, user_id, names }: GrantProps) {
-  const items = [...names]
+function GrantButton({ store_id, user_id, items }: GrantProps) {
   return (
     <FormButton
       label="Grant"
@@ -187,19 +168,11 @@ function GrantButton({ store: { store_id }, user_id, names }: GrantProps) {
       ]}
       isPrimary
       values={{ sku: items[0]?.[0] ?? '', quantity: '1', purchased_at: new Date().toISOString() }}
-      send={(typed, { idempotencyKey }) => {
+      send={({ sku, quantity, purchased_at }, { idempotencyKey }) => {
         // The same input has the same id, so that a second click grants nothing again.
         const transaction_id = `grant-${idempotencyKey}`
-        const { sku, quantity, purchased_at } = typed
-        return client.purchases.record({
-          store_id,
-          user_id,
-          transaction_id,
-          sku,
-          quantity,
-          purchased_at,
-          is_grant: true,
-        })
+        const gift = { sku, quantity, purchased_at, is_grant: true } as const
+        return client.purchases.record({ store_id, user_id, transaction_id, ...gift })
       }}
     >
       <p>
@@ -211,14 +184,14 @@ function GrantButton({ store: { store_id }, user_id, names }: GrantProps) {
 }
 
 interface EraseProps {
-  readonly project_id: string
   readonly user_id: string
-  readonly onErased: (erased: ErasedUser) => void
+  /** The name of the project. */
+  readonly project: string | undefined
+  readonly erase: (typed: Parsed) => Promise<unknown>
 }
 
 /** Erases a player after the user id was typed again. */
-function EraseButton({ project_id, user_id, onErased }: EraseProps) {
-  const { project } = useScope().value ?? {}
+function EraseButton({ user_id, project, erase }: EraseProps) {
   return (
     <FormButton
       label="Erase"
@@ -239,14 +212,11 @@ function EraseButton({ project_id, user_id, onErased }: EraseProps) {
           mistake: `must be ${user_id}`,
         },
       ]}
-      send={async ({ delete: deletes }) =>
-        onErased(await client.users.erase({ project_id, user_id, delete: deletes }))
-      }
+      send={erase}
     >
       <p>
-        In all stores of <strong>{project?.name}</strong>, the purchases lose the user id, and a
-        pseudonym replaces it in the activity. The amounts stay for your accounting. This cannot be
-        undone.
+        In all stores of <strong>{project}</strong>, the purchases lose the user id, and a pseudonym
+        replaces it in the activity. The amounts stay for your accounting. This cannot be undone.
       </p>
     </FormButton>
   )

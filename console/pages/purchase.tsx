@@ -1,5 +1,4 @@
-import type { ComponentChildren } from 'preact'
-import type { AuditEntry, Purchase, Store } from '../../client/manage.ts'
+import type { Purchase, StatusChange, Store } from '../../client/manage.ts'
 import { useItemNames, useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
@@ -31,9 +30,10 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
           <>
             <Section title="Timeline">
               <ol class="timeline">
-                {steps.map(({ at, text }) => (
+                {steps.map(({ at, text, status, file }) => (
                   <li key={at}>
-                    <span>{text}</span> <Time at={at} />
+                    {text} {status && <Badge text={status} />} {file && <>from {fileOf(file)}</>}
+                    <Time at={at} />
                   </li>
                 ))}
               </ol>
@@ -64,13 +64,7 @@ export function PurchasePage({ store, id }: { readonly store: Store; readonly id
   )
 }
 
-interface ActionsProps {
-  readonly purchase: Purchase
-  /** Whether the purchase must still be delivered. */
-  readonly isWaiting: boolean
-}
-
-function Actions({ purchase, isWaiting }: ActionsProps) {
+function Actions({ purchase, isWaiting }: LoadedPurchase) {
   const { store_id, transaction_id, sku, status, quantity } = purchase
   const key = { store_id, transaction_id }
   return (
@@ -108,10 +102,15 @@ function Actions({ purchase, isWaiting }: ActionsProps) {
   )
 }
 
+/** What happened to a purchase: a text or a status, and the imported file that says so. */
 interface Step {
   readonly at: string
-  readonly text: ComponentChildren
+  readonly text?: string
+  readonly status?: string | undefined
+  readonly file?: Pick<StatusChange, 'import_id' | 'file_name'> | undefined
 }
+
+type LoadedPurchase = Awaited<ReturnType<typeof loadPurchase>>
 
 /** Loads a purchase with what happened to it, in order of time. */
 async function loadPurchase(
@@ -128,6 +127,7 @@ async function loadPurchase(
     // Keys without the scope `admin` do not see the activity.
     client.audit.list({ subject }, options).catch(() => ({ entries: [] })),
   ])
+  /** Whether the purchase must still be delivered. */
   const isWaiting = waiting.purchases.some((each) => each.transaction_id === transaction_id)
   // An id that no purchase has may be that of an order, with several purchases.
   const purchase = purchases.find((each) => each.transaction_id === transaction_id)
@@ -135,41 +135,25 @@ async function loadPurchase(
     throw new Error(`The store ${store_id} has no such purchase. Search for its id in all stores.`)
   }
   const { import_id, purchased_at, is_grant } = purchase
-  const added = isRecorded(import_id) ? [] : [await client.imports.get(import_id, options)]
-  const steps: readonly Step[] = [
-    { at: purchased_at, text: is_grant ? 'Granted' : 'Bought' },
-    ...added.map((each) => {
-      const first = changes[0]?.before ?? purchase.status
-      const as = first !== 'purchased' && <Badge text={first} />
-      return {
-        at: each.created_at,
-        text: (
-          <>
-            Imported {as} from {fileOf(each)}
-          </>
-        ),
-      }
-    }),
-    ...changes.map(({ created_at: at, after, ...each }) => {
-      const text = (
-        <>
-          <Badge text={after} /> {!isRecorded(each.import_id) && <>from {fileOf(each)}</>}
-        </>
-      )
-      return { at, text }
-    }),
-    ...entries.flatMap(stepsOf),
-  ]
+  const steps: Step[] = [{ at: purchased_at, text: is_grant ? 'Granted' : 'Bought' }]
+  if (isFile(import_id)) {
+    const file = await client.imports.get(import_id, options)
+    const first = changes[0]?.before ?? purchase.status
+    const status = first === 'purchased' ? undefined : first
+    steps.push({ at: file.created_at, text: 'Imported', status, file })
+  }
+  for (const { created_at: at, after: status, ...file } of changes) {
+    steps.push({ at, status, file: isFile(file.import_id) ? file : undefined })
+  }
+  // The activity also has the imports and the changes of the status.
+  for (const { action, at } of entries) {
+    if (action === 'purchases.record') steps.push({ at, text: 'Recorded by your server' })
+    if (action === 'purchases.deliver') steps.push({ at, status: 'delivered' })
+  }
   return { purchase, isWaiting, steps: steps.toSorted((a, b) => a.at.localeCompare(b.at)) }
 }
 
-/** The steps that only the activity has, besides imports and changes of the status. */
-function stepsOf({ action, at }: AuditEntry): readonly Step[] {
-  if (action === 'purchases.record') return [{ at, text: 'Recorded by your server' }]
-  return action === 'purchases.deliver' ? [{ at, text: <Badge text="delivered" /> }] : []
-}
-
-/** Whether the server recorded the purchase by itself, outside of a file. */
-function isRecorded(import_id: string): boolean {
-  return import_id.startsWith('rec_')
+/** Whether an import read a file. Otherwise the server recorded one purchase. */
+function isFile(import_id: string): boolean {
+  return !import_id.startsWith('rec_')
 }

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks'
 import type { WebhookEndpoint } from '../../client/manage.ts'
 import { endpointIdOf } from '../../lib/domain/endpoint.ts'
 import { parseObject } from '../../lib/domain/fields.ts'
@@ -6,7 +5,7 @@ import { required } from '../../lib/domain/rules.ts'
 import { showWebhookUrl, webhookUrl } from '../../lib/domain/webhook-settings.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton, type Parsed } from '../parts/form.tsx'
-import { Secret } from '../parts/secret.tsx'
+import { showSecret } from '../parts/secret.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
@@ -22,45 +21,31 @@ interface WebhookFormProps {
 /** A button for the URL and the secret of a webhook. Shows a generated secret once. */
 export function WebhookForm({ endpoint, label }: WebhookFormProps) {
   const { project, stores = [] } = useScope().value ?? {}
-  const [saved, setSaved] = useState<{ readonly owner: Owner; readonly secret: string }>()
   if (!project) return null
   const targets = [
     ['', `All events of the project ${project.name}`] as const,
     ...stores.map(({ store_id }) => [store_id, `Events of the store ${store_id}`] as const),
   ]
-  const open = (owner: Owner) => goTo(linkTo('webhooks', endpointIdOf(owner)))
   const save = async ({ store_id, url, secret: choice }: Parsed) => {
     const owner = endpoint ?? { project_id: project.id, store_id }
     const secret = choice === 'new' ? newSecret() : null
     await setWebhook(owner, { webhook_url: showWebhookUrl(url), webhook_secret: secret })
-    if (secret) setSaved({ owner, secret })
-    else open(owner)
+    goTo(linkTo('webhooks', endpointIdOf(owner)))
+    if (secret) showSecret('The webhook secret', secret)
   }
   return (
-    <>
-      <FormButton
-        label={label}
-        submit={endpoint ? 'Save the webhook' : 'Create the webhook'}
-        isPrimary={!endpoint}
-        fields={[
-          ...(endpoint ? [] : [{ label: 'For', name: 'store_id', options: targets }]),
-          ...FIELDS,
-        ]}
-        values={{ store_id: '', url: endpoint?.url ?? '', secret: 'new' }}
-        check={({ url }) => parseObject({ url }, { url: required(webhookUrl) })}
-        send={save}
-      />
-      {saved && (
-        <Secret
-          title="The webhook secret"
-          text={saved.secret}
-          onClose={() => {
-            setSaved(undefined)
-            open(saved.owner)
-          }}
-        />
-      )}
-    </>
+    <FormButton
+      label={label}
+      submit={endpoint ? 'Save the webhook' : 'Create the webhook'}
+      isPrimary={!endpoint}
+      fields={[
+        ...(endpoint ? [] : [{ label: 'For', name: 'store_id', options: targets }]),
+        ...FIELDS,
+      ]}
+      values={{ store_id: '', url: endpoint?.url ?? '', secret: 'new' }}
+      check={({ url }) => parseObject({ url }, { url: required(webhookUrl) })}
+      send={save}
+    />
   )
 }
 
@@ -91,14 +76,14 @@ function newSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))))}`
 }
 
-/** The settings of a webhook. One that is undefined is removed; `null` removes the secret. */
-interface Settings {
-  readonly webhook_url: string | undefined
-  readonly webhook_secret: string | null
-}
-
-/** Changes the settings of a webhook in the configuration of its project or store. */
-export async function setWebhook({ project_id, store_id }: Owner, settings: Settings) {
+/**
+ * Changes the settings of a webhook in the configuration of its project or store. One that is
+ * undefined is removed; `null` removes the secret.
+ */
+export async function setWebhook(
+  { project_id, store_id }: Owner,
+  settings: { webhook_url: string | undefined; webhook_secret: string | null },
+) {
   if (store_id === '') {
     const { config, etag } = await client.projects.get(project_id)
     const change = { id: project_id, config: { ...config, ...settings } }
