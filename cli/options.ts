@@ -142,7 +142,10 @@ export const SUMMARY_OPTIONS = {
     parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
     help: 'day, week or month of the purchase, also for refunds; sku, currency, store; default month,sku,currency',
   },
-  top: { value: 'N', help: 'only the N groups with the most purchases, 1 to 1000' },
+  top: {
+    value: 'N',
+    help: 'only the N groups with the most purchases, 1 to 1000; each currency is a group',
+  },
   ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 

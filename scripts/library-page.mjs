@@ -92,6 +92,9 @@ function formatPage({ exportsOf, fieldsOf, callOf, typeOf, docOf, aliasOf }) {
     'Which function of `tillkit` does it, what does it take, and what does it return? `npm run docs`\n' +
       'makes this page from the JSDoc of the sources. The examples are one program,\n' +
       '[library.mjs](../examples/library.mjs), which a test runs.',
+    '**TypeScript:** install `typescript` (5.7 or later) and `@types/node`. In the `compilerOptions` of\n' +
+      '`tsconfig.json`, set `"module": "nodenext"` and `"types": ["node"]`: TypeScript 7 does not find the\n' +
+      'types of Node by itself.',
     docOf(all.get('Till')),
     `Contents: ${[...sections.map(([title]) => title.slice(3)), 'Types'].map(link).join(', ')}.`,
     ...sections.flat(),

@@ -176,6 +176,12 @@ export const purchaseCommands = [
         ' ': barOf(row, summary),
       }))
       const groups = Object.keys(summary[0] ?? {}).filter((name) => GROUPS.includes(name))
+      // An item that is sold in two currencies is two groups.
+      if (input.top) {
+        output.line(
+          `The groups by ${groups.join(', ')} with the most purchases, at most ${input.top}:`,
+        )
+      }
       const columns = [
         ...groups,
         'purchased',

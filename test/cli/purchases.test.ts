@@ -259,7 +259,10 @@ test('a summary has a line with a bar for each group, of one store or of all', a
   assert.match(months, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
   assert.match(months, /^2024-02 +gem +USD +0 +1 +0\.00$/m)
   assert.ok(months.split('\n').every((line) => line.length <= 80))
-  assert.deepEqual((await run('summary', '--top', '1')).stdout.match(/gold|gem/g), ['gold'])
+  const top = await run('summary', '--top', '1')
+  assert.deepEqual(top.stdout.match(/gold|gem/g), ['gold'])
+  const heading = /^The groups by month, sku, currency with the most purchases, at most 1:\n/
+  assert.match(top.stdout, heading)
   const all = ['purchases', 'summary', '--account', account, '--db', db]
   const { stdout } = await tillkit([...all, '--by', 'store,week'])
   assert.match(stdout, /^store_id +week +currency +purchased +refunded +revenue +refunds +buyers/)
