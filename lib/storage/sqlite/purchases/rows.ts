@@ -20,19 +20,21 @@ export function insertRows(
 ): void {
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
     const sent = rows.slice(start, start + ROWS_A_STATEMENT)
-    const [example] = sent as [Entry]
-    const varies = (column: Column) => sent.some((row) => row[column] !== example[column])
-    const varying = sent.length < ROWS_A_STATEMENT ? COLUMNS : COLUMNS.filter(varies)
-    const values: SqliteValue[] = [seq]
-    for (const column of COLUMNS) {
-      if (!varying.includes(column)) values.push(sqlValue(example, column))
+    const values = sent.map(valuesOf)
+    const [example] = values as [Values]
+    const isFull = sent.length === ROWS_A_STATEMENT
+    const varies = example.map((shared, i) => !isFull || values.some((own) => own[i] !== shared))
+    const bound: SqliteValue[] = [seq, ...example.filter((_, i) => !varies[i]), first + start]
+    for (let i = 0; i < sent.length; i++) {
+      const { transaction_id, sku, purchased_at } = sent[i] as Entry
+      const own = values[i] as Values
+      bound.push(transaction_id, sku, purchased_at)
+      for (let column = 0; column < own.length; column++) {
+        if (varies[column]) bound.push(own[column] as SqliteValue)
+      }
     }
-    values.push(first + start)
-    for (const row of sent) {
-      values.push(row.transaction_id, row.sku, row.purchased_at)
-      for (const column of varying) values.push(sqlValue(row, column))
-    }
-    db.run(insertionOf([sent.length, ...varying].join()), ...values)
+    const varying = COLUMNS.filter((_, i) => varies[i])
+    db.run(insertionOf([sent.length, ...varying].join()), ...bound)
   }
 }
 
@@ -41,10 +43,15 @@ export function insertRows(
 // fewer rows binds every value, which limits the number of different statements. The first three
 // fields differ in each row.
 const [_id, _sku, _time, ...COLUMNS] = PURCHASE_FIELDS
-type Column = (typeof COLUMNS)[number]
+type ValuesOf<Columns> = { readonly [Place in keyof Columns]: SqliteValue }
+type Values = ValuesOf<typeof COLUMNS>
 
-function sqlValue(row: Entry, column: Column): SqliteValue {
-  return column === 'status' ? PURCHASE_STATUSES.indexOf(row.status) : (row[column] ?? null)
+/** The values of `COLUMNS`. Names each field: `row[column]` makes an import take 1.03 of the time. */
+function valuesOf(row: Entry): Values {
+  const { user_id = null, quantity, price = null, currency = null } = row
+  const { status, metadata, expires_at = null } = row
+  const place = PURCHASE_STATUSES.indexOf(status)
+  return [user_id, quantity, price, currency, place, metadata, expires_at]
 }
 
 /** The statement for a key of the number of rows, and the columns that vary. */
