@@ -34,6 +34,13 @@ const IS_SELECT = /^\s*SELECT/
 const GIVE_UP_MS = 10_000
 
 /**
+ * The pages in the WAL after which a commit without fsync begins a checkpoint, which has two fsyncs.
+ * One of 250 pages blocks for 3 ms, one of SQLite's default of 1,000 pages for 9 ms. All checkpoints
+ * of an import take the same time (bench/import.mjs).
+ */
+const LAZY_CHECKPOINT_PAGES = 250
+
+/**
  * Waits before the next attempt to lock. Briefly, because a process that writes without pause leaves
  * the file unlocked for only 2% of the time. SQLite's busy handler, which tries every 100 ms, got no
  * lock for 5 s. At random, to keep two processes from colliding again and again.
@@ -178,11 +185,11 @@ export function connect(driver: SqliteDriver, path?: string) {
     /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
     lazyTransaction: <T>(work: () => T): Promise<T> =>
       whenFree(() => {
-        exec('PRAGMA synchronous = NORMAL')
+        exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${LAZY_CHECKPOINT_PAGES}`)
         try {
           return runAlone(work)
         } finally {
-          exec('PRAGMA synchronous = FULL')
+          exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000')
         }
       }),
     /** The number of this connection's commits. */
