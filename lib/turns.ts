@@ -115,5 +115,5 @@ export class Turns {
  */
 export const mainThread = new Turns({ most: 3, mostOfOwner: 1 })
 
-/** Turns for pieces of files, each of up to 8 ms. Apart from the others, because a file has many. */
+/** Turns for parts of files, each of some 4 ms. Apart from the others, because a file has many. */
 export const fileTurns = new Turns({ most: 2, mostOfOwner: 1 })
