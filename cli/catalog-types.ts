@@ -1,7 +1,7 @@
 import type { JsonObject } from '../lib/index.ts'
 import { escapeLines } from './text.ts'
 
-export interface TypedStore {
+interface TypedStore {
   readonly store_id: string
   readonly items: AsyncIterable<TypedItem> | Iterable<TypedItem>
 }

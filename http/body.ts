@@ -23,7 +23,7 @@ export interface RequestBody {
  * The limits of a body. `timeout` is in milliseconds. It covers the whole body or, with
  * `isTimedByChunk`, the wait for each chunk.
  */
-export interface BodyLimits {
+interface BodyLimits {
   readonly bytes: number
   readonly timeout: number
   readonly isTimedByChunk?: boolean

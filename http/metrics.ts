@@ -18,7 +18,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 export type PoolMetrics = (collectOwn: () => MetricValues) => () => Promise<MetricValues>
 
 /** The parts of a server whose current state the metrics report. */
-export interface Gauges {
+interface Gauges {
   readonly concurrency: ConcurrencyLimits
   readonly memory: RequestLimit
   readonly rateLimits: readonly RateLimit[]

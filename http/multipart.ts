@@ -30,7 +30,7 @@ export class MultipartError extends Error {
 }
 
 /** The header of a part. */
-export interface PartHead {
+interface PartHead {
   readonly name: string
   readonly filename?: string | undefined
 }
@@ -51,7 +51,7 @@ export interface MultipartLimits {
 }
 
 /** A push parser. After its first {@link MultipartError}, each call throws the same error again. */
-export interface MultipartParser {
+interface MultipartParser {
   push(chunk: Uint8Array): void
   /** Ends the input. Throws if the closing delimiter is missing. Must be the last call. */
   end(): void

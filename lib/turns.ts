@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { SharedLimit } from './shared-limit.ts'
 
-export interface TurnLimits {
+interface TurnLimits {
   /** The most calls that run at the same time; at least one. */
   readonly most: number
   /** The most calls of one owner; default: `most`. */
@@ -10,7 +10,7 @@ export interface TurnLimits {
   readonly refusal?: { readonly after: number; readonly error: () => Error }
 }
 
-export interface TurnOptions {
+interface TurnOptions {
   /** Ends the wait of a call whose caller has gone. */
   readonly signal?: AbortSignal | undefined
   /** Whether the call waits for as long as necessary. */

@@ -8,7 +8,7 @@ interface LogMessage {
   readonly message: string
 }
 
-export type LogFormat = 'text' | 'json'
+type LogFormat = 'text' | 'json'
 
 /** A line of the log of `serve`, without the line break. */
 export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): string {

@@ -22,7 +22,7 @@ import {
 import type { operations } from '../../lib/operations.ts'
 
 /** A call of an operation: the caller and the parsed request. */
-export interface ManageCall<Input> {
+interface ManageCall<Input> {
   readonly till: Till
   readonly caller: KeyedAccount
   /**

@@ -1,7 +1,7 @@
 const KINDS = ['refused', 'dns', 'connection', 'tls', 'timeout', 'protocol', 'stopped'] as const
 
 /** Why a webhook request got no answer. */
-export type FailureKind = (typeof KINDS)[number]
+type FailureKind = (typeof KINDS)[number]
 
 /** The results of a webhook request: the class of the answer's status, or why there was none. */
 export const RESULTS = ['2xx', '3xx', '4xx', '5xx', 'other', ...KINDS] as const

@@ -43,7 +43,7 @@ export interface Turn extends QueuedMessage {
 }
 
 /** `rejected`: the status was not 2xx. `slow`: the answer did not come in time. */
-export type TurnResult = 'delivered' | 'rejected' | 'slow'
+type TurnResult = 'delivered' | 'rejected' | 'slow'
 
 export type Queues = ReturnType<typeof createQueues>
 

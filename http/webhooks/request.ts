@@ -41,7 +41,7 @@ export interface OutgoingOptions {
   readonly ca?: string | undefined
 }
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly url: string
   readonly headers: { readonly [name: string]: string }
   readonly body: string

@@ -38,7 +38,7 @@ const PART = `(${Object.keys(PARTS).join('|')})`
 const FORMAT = new RegExp(`^${PART}([-/., ]+)${PART}([-/., ]+)${PART}([-/., ]*)$`)
 
 /** The pattern of a date, and the numbers of its groups. */
-export type DateFormat = { readonly pattern: string } & { readonly [F in Field]: number }
+type DateFormat = { readonly pattern: string } & { readonly [F in Field]: number }
 
 const COMPACT: DateFormat = { pattern: '(\\d{4})(\\d\\d)(\\d\\d)', year: 1, month: 2, day: 3 }
 

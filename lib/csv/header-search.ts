@@ -9,7 +9,7 @@ const SEARCHED_LINES = 50
 const MAX_HELD_BYTES = 64 * 1024
 
 /** A parser for the rest of a file, whose first line has this number. */
-export type OpenParser = (firstLine: number) => CsvParser
+type OpenParser = (firstLine: number) => CsvParser
 
 /**
  * Skips lines above the header, such as titles: the header is the first of the first 50 lines that

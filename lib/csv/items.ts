@@ -31,7 +31,7 @@ export interface ItemColumns {
 }
 
 /** Reports a bad cell. */
-export type WrongItemCell = (column: string, message: string) => void
+type WrongItemCell = (column: string, message: string) => void
 
 /**
  * Converts the text of each cell. What it cannot convert stays text, which the parse function of the

@@ -57,7 +57,7 @@ export interface LeftOut {
   readonly transaction_id: string
 }
 
-export type WrongCell = (field: PurchaseField, code: string, message: string) => void
+type WrongCell = (field: PurchaseField, code: string, message: string) => void
 
 /** Creates the layout that reads the rows of a file. `found` has the columns of its header. */
 export function createLayout(

@@ -14,7 +14,7 @@ import type { Layout, LayoutOptions, LeftOut } from './layout.ts'
 import { createCsvParser } from './parser.ts'
 
 /** Receives the rows and errors of a purchase file, in the order of its lines. */
-export interface PurchaseFileHandlers {
+interface PurchaseFileHandlers {
   /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
@@ -26,7 +26,7 @@ export interface PurchaseFileHandlers {
   error(error: ErrorDetail): void
 }
 
-export interface PurchaseParser extends CsvParser {
+interface PurchaseParser extends CsvParser {
   /** Whether the header has an error. No handler is called after that error. */
   readonly isRefused: boolean
 }

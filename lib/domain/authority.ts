@@ -19,7 +19,7 @@ export interface Authority {
 }
 
 /** The facts of a token that decide whether it is revoked. */
-export interface TokenOrigin {
+interface TokenOrigin {
   readonly project_id: string
   readonly user_id: string
   /** The revocation watermark when the token was issued. Undefined if another program issued it. */

@@ -45,7 +45,7 @@ export interface EndpointSecret {
 }
 
 /** The webhook settings in the configuration of a project or store. */
-export interface EndpointConfig {
+interface EndpointConfig {
   /** '' if a project has only a secret. */
   readonly url: string
   readonly secret?: unknown

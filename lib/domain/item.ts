@@ -20,7 +20,7 @@ import { storeId } from './store.ts'
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
 
-export const itemName = pattern(
+const itemName = pattern(
   /^[A-Za-z0-9_]{1,255}$/,
   'must be 1 to 255 Latin letters, digits and underscores',
 )

@@ -80,7 +80,7 @@ export interface NewProject extends Omit<InputOf<typeof newProjectFields>, 'acco
   readonly account_id?: string
 }
 
-export type ParsedProject = ParsedOf<typeof newProjectFields>
+type ParsedProject = ParsedOf<typeof newProjectFields>
 
 export function parseNewProject(
   input: unknown,

@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomFillSync } from 'node:crypto'
 
-export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
+type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
 
 // Crockford's base 32, as in ULIDs: sorted by character code, and without similar characters.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -33,7 +33,7 @@ function best(column: Column, scores: readonly (readonly [Concept, number])[]): 
   return Math.max(0, ...scores.map(([concept, score]) => (has(column, concept) ? score : 0)))
 }
 
-export const DETECTORS: { readonly [P in Part]: Detector } = {
+const DETECTORS: { readonly [P in Part]: Detector } = {
   // Ids are texts that differ. Nearly all rows have one.
   transaction_id: (column, rows) => {
     const { kind, concepts, distinct, filled } = column

@@ -16,7 +16,7 @@ import type { Explanation } from './interface.ts'
 import { propose } from './proposal.ts'
 import { MAX_ROWS, type Sample } from './sample.ts'
 
-export interface ExplainOptions extends Shop {
+interface ExplainOptions extends Shop {
   readonly rules: PurchaseRules
   readonly layout: LayoutOptions
 }

@@ -14,7 +14,7 @@ import { askPrice, writeCurrency, writeNegative, writePrice } from './write-mone
 import { askStatus, writeIds, writeSku, writeStatus, writeTimes, writeUser } from './write-sale.ts'
 
 /** The findings about each column of a file, and the layout that reads them. */
-export type Proposal = Pick<Explanation, 'columns' | 'layout' | 'missing' | 'questions' | 'remarks'>
+type Proposal = Pick<Explanation, 'columns' | 'layout' | 'missing' | 'questions' | 'remarks'>
 
 /** At most this many columns are compared as ids. */
 const MAX_IDS = 4

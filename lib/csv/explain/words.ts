@@ -89,7 +89,7 @@ function readNameWords(): Words {
  * Normalizes a name or a word: no capitals, accents, underscores, or capitals between words
  * (`transactionId`).
  */
-export function plainWords(text: string): string {
+function plainWords(text: string): string {
   return text
     .normalize('NFKC')
     .replace(/([a-z])([A-Z])/g, '$1 $2')

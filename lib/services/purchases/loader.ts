@@ -22,7 +22,7 @@ import { fileTurns } from '../../turns.ts'
 import { createMistakes, type OnMistake } from './mistakes.ts'
 import { createPassedOver } from './passed-over.ts'
 
-export interface LoaderOptions {
+interface LoaderOptions {
   /** The account whose turns the loader uses. */
   readonly owner: string
   readonly layout: LayoutOptions

@@ -21,7 +21,7 @@ interface ReadingLimits {
   readonly pages: number
 }
 
-export interface EntryReading {
+interface EntryReading {
   readonly messages: readonly NewMessage[]
   /** `<last part>:<cursor>`, where the next call continues; '' if the entry is complete. */
   readonly rest: string

@@ -7,7 +7,7 @@ import type { Address } from './socket.ts'
 /** The members of postgres.js's default export that the adapter uses. */
 export type PostgresDriver = (url: string, settings: PostgresSettings) => PostgresClient
 
-export interface PostgresSettings {
+interface PostgresSettings {
   readonly max: number
   readonly idle_timeout: number
   readonly max_lifetime: number

@@ -3,7 +3,7 @@ import type { PoolState } from '../sql/records.ts'
 import { type Client, openClient } from './client.ts'
 import type { PostgresClient } from './drivers.ts'
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly size: number
   /**
    * The maximum number of single statements that run on one connection at the same time. It must be

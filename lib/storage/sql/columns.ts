@@ -31,7 +31,7 @@ export type Columns<R> = { readonly [Name in keyof R]-?: Column<R[Name]> }
 /** The description of a record's table. Its columns have the names of the record's fields. */
 export type Table<R> = ReturnType<typeof table<R>>
 
-export interface TableOptions {
+interface TableOptions {
   /**
    * The columns of a unique index. An insertion skips a row if another row has the same values in
    * them.

@@ -19,7 +19,7 @@ import { tokenMethods } from './tokens.ts'
 import { webhookMethods } from './webhooks/webhooks.ts'
 
 /** The parts of the methods that differ between the databases, besides `Dialect`. */
-export interface OwnParts {
+interface OwnParts {
   readonly items: OwnItemMethods
   readonly purchases: PurchaseDialect
   readonly imports: ImportDialect

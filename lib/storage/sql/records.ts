@@ -91,7 +91,7 @@ export interface CatalogChanges {
 
 export type StoredSigningKey = ReturnType<typeof SIGNING_KEYS.read>
 
-export type Watermark = ReturnType<typeof WATERMARKS.read>
+type Watermark = ReturnType<typeof WATERMARKS.read>
 
 /** Identifies a user: a user id is unique only within its project. '' stands for all users. */
 export type UserKey = Pick<Watermark, 'project_id' | 'user_id'>

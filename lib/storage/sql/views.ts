@@ -3,7 +3,7 @@ import { PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { CurrentColumns } from './purchases/fills.ts'
 
 /** The SQL of the views that differs between the databases. */
-export interface ViewDialect {
+interface ViewDialect {
   /** The SQL from FROM on. It joins stores `s`, imports `i` and the purchases `p` that reads return. */
   readonly from: string
   readonly current: CurrentColumns

@@ -11,7 +11,7 @@ export interface SqliteDriver {
   close(): unknown
 }
 
-export interface SqliteStatement {
+interface SqliteStatement {
   run(...values: SqliteValue[]): { changes: number | bigint }
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]

@@ -8,7 +8,7 @@ export interface PurchaseChange {
 }
 
 /** The columns of a purchase that an import may change. */
-export type ChangedColumn = 'status' | keyof Fills
+type ChangedColumn = 'status' | keyof Fills
 
 /** The SQL of the current values of purchases `p`. A committed change `c` may not be applied yet. */
 export type CurrentColumns = { readonly [C in ChangedColumn]: string }

@@ -52,7 +52,7 @@ interface Known {
 }
 
 /** The change of a purchase that an import has added. */
-export interface ChangeOf extends PurchaseChange {
+interface ChangeOf extends PurchaseChange {
   readonly seq: number
   readonly import: number | null
 }

@@ -1,7 +1,7 @@
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../../../domain/purchase.ts'
 
 /** The time of a row of the file, or `stored` if it is that of the stored purchase. */
-export type SeenTime = number | 'stored'
+type SeenTime = number | 'stored'
 
 /** The rows of a file, for each stored purchase and status the time of the first one. */
 export type Seen = Map<number, SeenTime>

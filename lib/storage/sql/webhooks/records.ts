@@ -66,7 +66,7 @@ export interface ReadyRequest {
 }
 
 /** A position in the audit log. */
-export interface LogPosition {
+interface LogPosition {
   /** The `seq` of the last entry that was read completely. */
   readonly seq: number
   /**
