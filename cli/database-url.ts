@@ -1,3 +1,4 @@
+/** Whether a value of `--db` is the URL of a PostgreSQL database, and not a file. */
 export function isPostgres(db: string): boolean {
   return /^postgres(ql)?:\/\//.test(db)
 }

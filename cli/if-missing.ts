@@ -40,6 +40,7 @@ export async function createAccountIfMissing(
   return { ...created, project: await createProjectIfMissing(context, account, first) }
 }
 
+/** Resolves to the new project, or to the account's first one with this bundle id. */
 export function createProjectIfMissing(
   { till, io }: Context,
   account: Account,
@@ -63,6 +64,10 @@ export function createProjectIfMissing(
   )
 }
 
+/**
+ * Resolves to the new store, or to the project's one with this `store_id`. Throws a UsageError
+ * without an id.
+ */
 export function createStoreIfMissing({ till, io }: Context, account: Account, input: NewStore) {
   const { store_id } = input
   if (!store_id) throw new UsageError('--if-missing needs --store ID')

@@ -11,6 +11,7 @@ export type ValueParser<T> = (text: string, name: string) => T
 
 const LARGEST = 999_999_999
 
+/** Parses digits. Throws a UsageError for another text, and for a number outside of the range. */
 export function wholeNumber(min = 0, max = LARGEST): ValueParser<number> {
   return (text, name) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1
@@ -24,6 +25,7 @@ export function milliseconds(min: number, max: number): ValueParser<number> {
   return (text, name) => 1000 * wholeNumber(min, max)(text, name)
 }
 
+/** Parses one of the values. Throws a UsageError that names them. */
 export function oneOf<const T extends string>(...values: readonly T[]): ValueParser<T> {
   return (text, name) => {
     const found = values.find((value) => value === text)

@@ -18,6 +18,7 @@ export const TOKENS: { readonly [endpoint: number]: readonly string[] } = {
   3: ['token'],
 }
 
+/** Keeps what a run has created, for later rows: tokens, records, and the secrets to hide. */
 export function createWorld(send: Send, { public_key, account_key }: Keys) {
   /** The prefix of the names of all records of this run. */
   const prefix = `conformance_${Date.now().toString(36)}${randomBytes(3).toString('hex')}`

@@ -14,6 +14,9 @@ export interface AdmissionRule<Caller> {
   readonly kind: RequestKind | ((query: Target['query']) => RequestKind)
 }
 
+/**
+ * Creates the function that admits requests: rate limits, concurrency limits, then the credential.
+ */
 export function createAdmission(till: Till, context: ServerContext) {
   const { concurrency, memory, keyLimit, addressLimit, changeLimit, hostAccount, limits } = context
   const { uploadsOfProject } = limits

@@ -186,6 +186,7 @@ export async function receiveBody(
   })
 }
 
+/** The error of a stream that a client has ended too early. */
 export function hangUpError({ errored }: Readable): Error {
   return errored ?? new Error('the client hung up')
 }

@@ -37,6 +37,7 @@ export function countJsonValues(
   return values
 }
 
+/** The error for a body that is nested too deeply. */
 export function tooDeep({ jsonDepth }: Pick<Limits, 'jsonDepth'>): TillError {
   return new TillError('invalid_request', `The body may nest at most ${jsonDepth} deep`)
 }

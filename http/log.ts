@@ -62,6 +62,7 @@ interface Outcome {
  */
 export type Observer = ((request: Observed, outcome: Outcome) => void) | undefined
 
+/** Creates the observer for the log and the metrics that are on. */
 export function createObserver({ log, logOnlyErrors }: LogOptions, metrics?: Metrics): Observer {
   if (!log && !metrics) return undefined
   return (request, outcome) => {

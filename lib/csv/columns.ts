@@ -14,6 +14,7 @@ export interface ColumnNames {
   findExact(column: string): readonly number[]
 }
 
+/** Reads the names of the columns from a header line. */
 export function createColumnNames(header: readonly string[]): ColumnNames {
   const names = header.map(normalize)
   const looseNames = names.map(loosen)

@@ -82,6 +82,10 @@ const newAccountFields = {
 
 export interface NewAccount extends InputOf<typeof newAccountFields> {}
 
+/**
+ * Throws `invalid_request` that names every bad field. `platforms` are those that a project may
+ * have.
+ */
 export function parseNewAccount(
   input: unknown,
   platforms: readonly string[],

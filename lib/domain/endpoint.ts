@@ -63,10 +63,15 @@ export interface EndpointWrite {
 /** How long a replaced secret still signs messages, beside the new secret. */
 const OVERLAP_MS = 24 * 3_600_000
 
+/** `prj_1` for the endpoint of a project, `prj_1/main` for that of a store. */
 export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'account_id'>): string {
   return store_id === '' ? project_id : `${project_id}/${store_id}`
 }
 
+/**
+ * What a configuration says about webhooks. Undefined for a store that does not enable them, and
+ * without a URL, unless a project has a secret for its stores.
+ */
 export function endpointConfigOf(record: Project | Store): EndpointConfig | undefined {
   const config = 'store_id' in record ? record.store_config : record.config
   const { webhook_enabled, webhook_url, webhook_secret } = config
@@ -191,6 +196,7 @@ export function withConfig(
   return { ...active, url, secrets: withSecret(secrets, secret, now, isSame) }
 }
 
+/** Pauses an endpoint or, for a `reason`, disables it. `now` is Unix milliseconds. */
 export function stopEndpoint(
   current: StoredEndpoint,
   now: number,
@@ -203,6 +209,7 @@ export function stopEndpoint(
     : { ...kept, state: 'paused', stopped_at }
 }
 
+/** The endpoint as active: without a reason, failures and a wait. */
 export function activated(current: StoredEndpoint): StoredEndpoint {
   const { reason: _, stopped_at: _at, failing_since: _since, ...kept } = current
   return { ...kept, state: 'active', due_at: 0 }

@@ -98,6 +98,7 @@ export interface NewItem extends InputOf<typeof newItemFields> {}
 
 export const newItemInput = { ...newItemFields, ...metadataAlias }
 
+/** Throws `invalid_request` that names every bad field. Returns `meta` as `metadata`. */
 export function parseNewItem(input: unknown) {
   const { meta, metadata, ...item } = parseObject(input, newItemInput)
   const sent = (input as { readonly meta?: unknown }).meta ?? undefined
@@ -131,6 +132,7 @@ export interface ItemChange extends InputOf<typeof itemChangeFields> {}
 
 type ParsedItemChange = ParsedOf<typeof itemChangeFields>
 
+/** Throws `invalid_request` that names every bad field. Returns `metadata` as `meta`. */
 export function parseItemChange(input: unknown): ParsedItemChange {
   const { metadata, ...change } = parseObject(input, { ...itemChangeFields, ...metadataAlias })
   const meta = metaOf(change.meta, metadata) ?? change.meta
@@ -148,10 +150,12 @@ export function changeItem(current: Item, change: ParsedItemChange): Item {
   return isSameJson(changed, current) ? current : changed
 }
 
+/** Returns `current` if it is archived already. */
 export function archiveItem(current: Item, archived_at: string): Item {
   return current.archived_at === undefined ? { ...current, archived_at } : current
 }
 
+/** Returns `current` if it is not archived. */
 export function restoreItem(current: Item): Item {
   const { archived_at, ...active } = current
   return archived_at === undefined ? current : active

@@ -1,6 +1,7 @@
 /** A JSON object. */
 export type JsonObject = { [key: string]: unknown }
 
+/** Whether a value is an object, and no array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -69,6 +69,7 @@ export function isOneOrder(times: readonly number[]): boolean {
   return times.length <= MAX_ORDER_PURCHASES && isShort
 }
 
+/** The message for an id that may stand for several orders with so many `purchases`. */
 export function ambiguousOrder(purchases: number): string {
   const reason =
     purchases > MAX_ORDER_PURCHASES

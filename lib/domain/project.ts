@@ -82,6 +82,9 @@ export interface NewProject extends Omit<InputOf<typeof newProjectFields>, 'acco
 
 type ParsedProject = ParsedOf<typeof newProjectFields>
 
+/**
+ * Throws `invalid_request` that names every bad field, also a platform that is not in `platforms`.
+ */
 export function parseNewProject(
   input: unknown,
   platforms: readonly string[] = PLATFORMS,
@@ -143,6 +146,7 @@ export const rotationFields = {
 
 export interface ProjectKeyRotation extends InputOf<typeof rotationFields> {}
 
+/** Throws `invalid_request` that names every bad field. */
 export function parseKeyRotation(input: unknown) {
   return parseObject(input, rotationFields)
 }

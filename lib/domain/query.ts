@@ -129,6 +129,7 @@ export const recentAuditFields = {
 /** Selects entries of the account's audit log. */
 export interface RecentAuditQuery extends InputOf<typeof recentAuditFields> {}
 
+/** Parses an `AuditQuery` whose cursor is the `next` of `followAudit`. */
 export function parseFollowQuery(input: unknown) {
   return parseObject(input, {
     ...auditFields,

@@ -103,6 +103,7 @@ export function isLater(before: PurchaseStatus, after: PurchaseStatus): boolean 
 
 export const NO_FILLS: Fills = {}
 
+/** Whether there is nothing to fill. */
 export function isEmpty(fills: Fills): boolean {
   return Object.keys(fills).length === 0
 }

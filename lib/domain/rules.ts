@@ -47,6 +47,9 @@ export function note<T, I>(description: string, rule: Rule<T, I>): Rule<T, I> {
   return withSchema({ ...rule.schema, description }, rule)
 }
 
+/**
+ * A rule for a field that an object must have. Undefined is a mistake, `null` is left to the rule.
+ */
 export function required<T, I>(rule: Rule<T, I>): Rule<T, I> & { readonly isRequired: true } {
   const check: Check<T> = (value, field, problems) => {
     if (value !== undefined) return rule(value, field, problems)
@@ -139,6 +142,7 @@ export function pattern(regexp: RegExp, expected: string, max?: number): Rule<st
   )
 }
 
+/** A rule for one of the given texts. */
 export function oneOf<const T extends string>(values: readonly T[]): Rule<T> {
   return rule(
     (value): value is T => (values as readonly unknown[]).includes(value),
@@ -153,6 +157,7 @@ export const boolean = rule(
   { type: 'boolean' },
 )
 
+/** A rule for an integer from `min` to `max`. A text of digits is a mistake. */
 export function wholeNumber(min: number, max: number): Rule<number> {
   return rule(
     (value): value is number =>
@@ -188,6 +193,7 @@ export const deepLinkScheme = pattern(
   'must be a URI scheme: mygame or mygame://',
 )
 
+/** A rule for an array of at most `max` entries. Names each bad entry by its index: `tags[2]`. */
 export function list<T>(entry: Rule<T>, max: number): Rule<T[], readonly T[]> {
   const schema = { type: 'array', items: entry.schema, maxItems: max }
   return withSchema(schema, (value, field, problems) => {

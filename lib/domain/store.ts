@@ -115,6 +115,10 @@ function fieldsOfNewStore(types: readonly StoreType[], keys: Fields) {
 
 export interface NewStore extends InputOf<ReturnType<typeof fieldsOfNewStore>> {}
 
+/**
+ * Throws `invalid_request` that names every bad field. The keys of `store_config` follow from the
+ * `store_type`.
+ */
 export function parseNewStore(input: unknown) {
   const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
   return parseObject(input, type ? newStoreFields[type] : fieldsOfNewStore(STORE_TYPES, commonKeys))

@@ -200,6 +200,7 @@ export interface WebhookConfirmation extends InputOf<typeof confirmationFields> 
 /** Give one of `from` and `since`. */
 export interface WebhookReplay extends InputOf<typeof replayFields> {}
 
+/** Throws `invalid_request` unless exactly one of `from` and `since` is given. */
 export function parseReplay(input: unknown) {
   const parsed = parseObject(input, replayFields)
   if ((parsed.from === undefined) !== (parsed.since === undefined)) return parsed

@@ -72,6 +72,7 @@ export function verified<Args extends readonly unknown[], Result>(
   }
 }
 
+/** Whether a session has expired at `now`, in Unix milliseconds, with the leeway of the clock. */
 export function isExpired({ exp }: Session, now: number): boolean {
   return exp <= now / 1000 - LEEWAY
 }

@@ -24,10 +24,12 @@ const ID_BYTES = 16
 const pool = Buffer.allocUnsafeSlow(256 * ID_BYTES)
 let used = pool.length
 
+/** Creates a secret of 256 random bits. */
 export function createAccountKey(): string {
   return `ak_${randomBytes(32).toString('base64url')}`
 }
 
+/** Creates a key of 192 random bits. It is no secret. */
 export function createPublicKey(): string {
   return `pk_${randomBytes(24).toString('base64url')}`
 }

@@ -12,6 +12,7 @@ export interface NearQuota {
 /** Counts the rows of an account in the storage, up to `most` of them. */
 type CountRows = (account_id: string, most: number) => Promise<number>
 
+/** Creates the quotas of items and of purchases. Each process counts its own rows. */
 export function createRowQuotas(
   { items, purchases }: Quotas,
   storage: { readonly countItems: CountRows; readonly countPurchases: CountRows },

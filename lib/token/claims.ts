@@ -56,6 +56,7 @@ export function areValid(
   return iss === expected.iss && exp > expected.now - LEEWAY
 }
 
+/** Whether a claim is a text that is not empty. */
 export function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.isWellFormed()
 }

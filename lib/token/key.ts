@@ -81,6 +81,7 @@ export function remember(key: PreparedKey, { input, ...seen }: Seen): void {
   key.seen.set(tailOf(kept), { input: kept, ...seen })
 }
 
+/** Finds a cached token. `input` is its text without the signature. */
 export function recall(input: string, ring: readonly PreparedKey[]): Seen | undefined {
   const tail = tailOf(input)
   for (const { seen } of ring) {

@@ -2,6 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer'
 
 export type Members = Record<string, unknown>
 
+/** Encodes an object as a segment of a token: JSON as base64url. */
 export function encode(members: object): string {
   return Buffer.from(JSON.stringify(members)).toString('base64url')
 }

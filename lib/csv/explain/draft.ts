@@ -39,6 +39,7 @@ export interface Draft {
   end(): { readonly questions: readonly Question[]; readonly remarks: readonly string[] }
 }
 
+/** Creates an empty layout, to which each part of a file adds its keys and questions. */
 export function createDraft(): Draft {
   const questions: (Question & { readonly about: (typeof HARM)[number] })[] = []
   const draft: Draft = {

@@ -51,6 +51,10 @@ interface Known {
   readonly digits: number
 }
 
+/**
+ * Writes the column, the unit and the decimal mark of the price, and asks what its cells leave
+ * open.
+ */
 export function writePrice(draft: Draft, price: Amounts, rivals: readonly Amounts[], known: Known) {
   const { column, decimal, unclear, isOfOrder } = price
   draft.columns.price = column.name

@@ -4,6 +4,7 @@ import type { CallOptions } from '../audit.ts'
 import type { Context } from '../context.ts'
 import { changeOrder } from './orders.ts'
 
+/** See `Purchases.deliver`. */
 export async function deliverOrder(
   context: Context,
   account: Account,

@@ -5,6 +5,7 @@ import { TillError } from '../../errors.ts'
 import { assertScope, type Caller, getNamedStore, isSession } from '../access.ts'
 import type { Context } from '../context.ts'
 
+/** See `Purchases.owned`. */
 export async function listOwned(
   { storage, now }: Context,
   caller: Caller,

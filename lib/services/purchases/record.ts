@@ -25,6 +25,7 @@ import { findItemName, isItemId, rulesOf } from './rules.ts'
  */
 export const MAX_WAIT_MS = 5_000
 
+/** See `Purchases.record`. */
 export async function recordPurchase(
   context: Context,
   account: Account,

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import { createId } from '../ids.ts'
 import { changeOrder } from './orders.ts'
 
+/** See `Purchases.refund`. */
 export async function refundOrder(
   context: Context,
   account: Account,

@@ -38,6 +38,7 @@ export type Row = Record<string, unknown>
 /** A value of a statement. An object is sent as JSON. */
 export type PostgresValue = string | number | boolean | null | Uint8Array | object
 
+/** Throws `storage_unavailable` if the package `postgres` is not installed. */
 export function loadPostgresDriver(): PostgresDriver {
   try {
     return requireOptional<typeof import('postgres')>('postgres')
@@ -84,6 +85,7 @@ export function reasonOf(error: unknown): string {
   return cause === undefined ? message || code : reasonOf(cause)
 }
 
+/** Whether the connection broke, or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
   return CONNECTION_LOST.test((error as { code?: string }).code ?? '')
 }
@@ -93,6 +95,7 @@ export function isConflict(error: unknown): boolean {
   return /^40(001|P01)$/.test((error as { code?: string }).code ?? '')
 }
 
+/** Whether another row has the same values in the unique columns. */
 export function isUniqueViolation(error: unknown): boolean {
   return (error as { code?: string }).code === '23505'
 }

@@ -15,6 +15,7 @@ const END_SILENT = `
     AND state = 'active' AND wait_event = 'ClientRead'
     AND query_start < clock_timestamp() - interval '${SILENT_SECONDS} seconds'`
 
+/** Ends the silent sessions of other servers once. */
 export async function endSilentSessions({ find }: Pick<Connection, 'find'>): Promise<void> {
   await find(END_SILENT)
 }

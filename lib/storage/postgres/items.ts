@@ -3,6 +3,7 @@ import { fillPage, PAGE_TEXT, storeNotFound } from '../sql/pages.ts'
 import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Database } from './connection.ts'
 
+/** Lists the items of a store with one statement. */
 export function listingOfItems(db: Database): Pick<OwnItemMethods, 'listItems'> {
   return {
     async listItems(

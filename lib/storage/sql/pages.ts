@@ -105,6 +105,7 @@ export function limitsOfConfigured({ mostConfigured }: Dialect, page: Page): Pag
   return { ...page, limit: Math.min(page.limit, mostConfigured), mostText: CONFIG_TEXT }
 }
 
+/** Reads the first row of a statement as a record. */
 export function* findRecord<R>(
   read: (row: Row) => R,
   sql: string,

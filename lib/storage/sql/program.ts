@@ -31,18 +31,22 @@ export type Step = Statement | readonly Statement[] | Notice
 
 export type Program<T> = Generator<Step, T, unknown>
 
+/** A statement whose result is its first row. */
 export function finding(sql: string, ...values: Value[]): Statement {
   return { sql, values, returns: 'row' }
 }
 
+/** Reads all rows. */
 export function* all(sql: string, ...values: Value[]): Program<Row[]> {
   return (yield { sql, values, returns: 'rows' }) as Row[]
 }
 
+/** Reads the first row; undefined if there is none. */
 export function* find(sql: string, ...values: Value[]): Program<Row | undefined> {
   return (yield { sql, values, returns: 'row' }) as Row | undefined
 }
 
+/** Reads as many rows as `take` iterates over. Returns its result. */
 export function* some<T>(
   take: (rows: Iterable<Row>) => T,
   sql: string,

@@ -37,6 +37,7 @@ export interface Schema {
   readonly derived: string
 }
 
+/** The version that the last step leads to. */
 export function newestVersion({ steps }: Schema): number {
   return FIRST + steps.length
 }

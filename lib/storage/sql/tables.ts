@@ -247,6 +247,7 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   finished_at: optional(text()),
 })
 
+/** Reads a row of `imports`, joined with its store. */
 export function importRecord(row: Row): ImportRecord {
   const { import_id, store_id, created_at } = row as unknown as ImportRecord
   const stored = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord

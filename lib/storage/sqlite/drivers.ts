@@ -102,6 +102,7 @@ export function translateSqliteError(error: unknown): unknown {
   return Object.assign(fault, { cause: error })
 }
 
+/** The error for the client. Only the log gets the `cause`. */
 export function diskFullError(cause: unknown): TillError {
   const fault = new TillError('storage_unavailable', 'The disk of the database is full')
   return Object.assign(fault, { cause })

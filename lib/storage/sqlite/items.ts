@@ -5,6 +5,7 @@ import { ITEMS, itemRecord } from '../sql/tables.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'
 
+/** Lists the items of a store by its `seq`. */
 export function listingOfItems(db: Connection): Pick<OwnItemMethods, 'listItems'> {
   return {
     async listItems(key, { limit, after }) {

@@ -14,6 +14,7 @@ const REMOVE_USER = `
   UPDATE purchases SET user_id = NULL, metadata = NULL WHERE store = ? AND seq IN ${LIST}`
 const DELETE_CHANGES = `DELETE FROM status_changes WHERE store = ? AND purchase IN ${LIST}`
 
+/** Whether a user of the store was erased. */
 export async function hasErased(on: Connection, store: number): Promise<boolean> {
   return (
     (await on.find('SELECT 1 FROM erased_purchases WHERE store = ? LIMIT 1', store)) !== undefined

@@ -53,6 +53,7 @@ export function createEntries({ each }: Dialect, store: number) {
   }
 }
 
+/** The entry of a row. `item` is the number of its item. */
 export function entryOf(row: NewPurchase, item: number): Entry {
   return { ...row, sku: item, metadata: metadataText(row) }
 }

@@ -41,10 +41,12 @@ export function* writeEndpoints(sql: Dialect, writes: readonly EndpointWrite[]):
   }
 }
 
+/** Writes all fields of a stored endpoint. Its position stays. */
 export function* writeEndpoint(endpoint: StoredEndpoint): Program<void> {
   yield* run(UPDATE_ENDPOINT, ...ENDPOINTS.values(endpoint), endpoint.endpoint_id)
 }
 
+/** Moves the position of an endpoint, and renews or repeats its messages: see `EndpointMove`. */
 export function* moveEndpoint(
   { webhooks }: Dialect,
   endpoint_id: string,
