@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { RoundRobin } from './round-robin.ts'
 import { SharedLimit } from './shared-limit.ts'
 
 interface TurnLimits {
@@ -29,8 +30,7 @@ const REST = 3
 export class Turns {
   readonly #limit: SharedLimit
   readonly #refusal: TurnLimits['refusal']
-  /** The waiting calls by owner. The owner with the next turn comes first. */
-  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #waiting = new RoundRobin<() => void>()
 
   constructor({ most, mostOfOwner = most, refusal }: TurnLimits) {
     this.#limit = new SharedLimit(Math.max(1, most), Math.max(1, mostOfOwner))
@@ -69,7 +69,6 @@ export class Turns {
   #wait(owner: string, { signal, isPatient }: TurnOptions): Promise<void> {
     const refusal = isPatient ? undefined : this.#refusal
     return new Promise((resolve, reject) => {
-      const calls = this.#waiting.get(owner) ?? new Set()
       const end = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', leave)
@@ -80,14 +79,13 @@ export class Turns {
       }
       const refuse = (error: unknown) => {
         end()
-        calls.delete(start)
-        if (calls.size === 0) this.#waiting.delete(owner)
+        this.#waiting.delete(owner, start)
         reject(error)
       }
       const leave = () => refuse(signal?.reason)
       const timer = refusal && setTimeout(() => refuse(refusal.error()), refusal.after)
       signal?.addEventListener('abort', leave)
-      this.#waiting.set(owner, calls.add(start))
+      this.#waiting.add(owner, start)
     })
   }
 
@@ -95,16 +93,10 @@ export class Turns {
   async #release(owner: string, took: number): Promise<void> {
     for (let left = took > HEAVY_MS ? REST : 1; left > 0; left--) await setImmediate()
     this.#limit.add(owner, -1)
-    for (const [next, calls] of this.#waiting) {
-      const [start] = calls
-      if (!start || !this.#limit.hasRoom(next)) continue
-      calls.delete(start)
-      this.#waiting.delete(next)
-      if (calls.size > 0) this.#waiting.set(next, calls) // moves the owner to the end
-      this.#limit.add(next, 1)
-      start()
-      return
-    }
+    const next = this.#waiting.take((each) => this.#limit.hasRoom(each))
+    if (!next) return
+    this.#limit.add(next.owner, 1)
+    next.value()
   }
 }
 

@@ -13,7 +13,7 @@ const rooms: { readonly [room: string]: string } = {
   'lib/storage/sql/': 'lib/bounded-map.ts lib/domain/ lib/errors.ts node:',
   'lib/storage/sqlite/':
     'lib/storage/sql/ lib/storage/cache/ lib/bounded-map.ts lib/disk-space.ts lib/domain/ ' +
-    'lib/errors.ts node: better-sqlite3',
+    'lib/errors.ts lib/round-robin.ts node: better-sqlite3',
   'lib/storage/postgres/':
     'lib/storage/sql/ lib/storage/cache/ lib/bounded-map.ts lib/domain/ lib/errors.ts ' +
     'node: postgres',
@@ -27,8 +27,9 @@ const rooms: { readonly [room: string]: string } = {
   'lib/bounded-map.ts': '',
   'lib/disk-space.ts': 'node:fs',
   'lib/operations.ts': '',
+  'lib/round-robin.ts': '',
   'lib/shared-limit.ts': '',
-  'lib/turns.ts': 'lib/shared-limit.ts node:timers/promises',
+  'lib/turns.ts': 'lib/round-robin.ts lib/shared-limit.ts node:timers/promises',
   'lib/index.ts': 'lib/',
   'http/answers.ts': 'lib/domain/', // types, which the client takes too
   'http/':

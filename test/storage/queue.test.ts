@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { Storage } from '../../lib/index.ts'
+import { createTill, type Storage } from '../../lib/index.ts'
 import { createWriteQueue } from '../../lib/storage/sqlite/queue.ts'
 import { bePatient, hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
@@ -19,8 +19,10 @@ import {
   newRow,
   newStore,
 } from '../support/storage/records.ts'
+import { createShop } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
+const ITEM = { display_name: 'Gem', price: '499', type: 'consumable' } as const
 const UNAVAILABLE = { code: 'storage_unavailable' }
 /** The writes of each of three processes. */
 const WRITES = soakOnly ? 40 : 500
@@ -72,6 +74,23 @@ describe('writes into a file that share a transaction', () => {
     assert.equal(await again.findStore('acc_1', 'lost'), undefined)
     assert.equal((await again.findStore('acc_1', 'kept'))?.store_id, 'kept')
     assert.deepEqual(await again.check(), [])
+  })
+
+  test('are those of each account in turn', async (t) => {
+    const { storage } = await openShops(t)
+    const till = createTill({ storage })
+    const shops = [await createShop(till, 'Many'), await createShop(till, 'One')] as const
+    const create = ({ account }: (typeof shops)[number], name: string) =>
+      till.items.create(account, { ...ITEM, store_id: 'main', name })
+    const { next } = await till.operator.followAudit({})
+
+    const many = Array.from({ length: 50 }, (_, i) => create(shops[0], `gem_${i}`))
+    await Promise.all([...many, create(shops[1], 'gem')])
+
+    const { entries } = await till.operator.followAudit({ cursor: next })
+    const owners = entries.map(({ account_id }) => account_id)
+    assert.equal(owners.length, 51)
+    assert.equal(owners.indexOf(shops[1].account_id), 1)
   })
 
   test('if their commit fails, all are refused, and none is repeated', async () => {

@@ -71,7 +71,10 @@ export interface LongRead {
 export interface WriteMode {
   /** Whether a statement may take ten minutes on PostgreSQL. */
   readonly isLong?: true
-  /** The account that the write is for. PostgreSQL limits its share of the connections. */
+  /**
+   * The account that the write is for. PostgreSQL limits its share of the connections. On SQLite, the
+   * accounts take turns.
+   */
   readonly account_id?: string | undefined
   /** Whether SQLite does not share the transaction with other writes. */
   readonly isAlone?: true

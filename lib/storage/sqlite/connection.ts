@@ -172,11 +172,11 @@ export function connect(driver: SqliteDriver, path?: string) {
       translated(() => take(returning(sql).iterate(...values) as Iterable<Row>)),
     /**
      * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
-     * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
-     * back. Another write of its transaction is then repeated.
+     * writes share a transaction and its fsync, and the accounts take turns. If `work` throws, only
+     * its own writes are rolled back. Another write of its transaction is then repeated.
      */
-    write: <T>(work: () => T): Promise<T> =>
-      closing ? Promise.reject(closed()) : queue.write(work),
+    write: <T>(work: () => T, account_id?: string): Promise<T> =>
+      closing ? Promise.reject(closed()) : queue.write(work, account_id),
     /**
      * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless another
      * process holds the lock.

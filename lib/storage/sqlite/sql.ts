@@ -11,10 +11,10 @@ import { readLong } from './purchases/summaries.ts'
 
 /** Runs the programs of `sql/` on a SQLite connection. */
 export function sqlOn(db: Connection): Sql {
-  const write: Sql['write'] = (program, { isAlone, isLazy } = {}) => {
+  const write: Sql['write'] = (program, { isAlone, isLazy, account_id } = {}) => {
     const work = () => execute(db, program())
     if (isLazy) return db.lazyTransaction(work)
-    return isAlone ? db.transaction(work) : db.write(work)
+    return isAlone ? db.transaction(work) : db.write(work, account_id)
   }
   return {
     ...DIALECT,
