@@ -9,8 +9,8 @@ const MAX_COMPARED = 1_000
 const MAX_NAMED = 5
 
 /**
- * Runs a command. If it fails because there is no store with the id of `--store`, the error repeats
- * the id, and names the nearest store, a few stores, or the command that lists them.
+ * Runs a command. If there is no store with the id of `--store`, its error repeats the id. The error
+ * also names the nearest store, a few stores, or the command that lists them.
  */
 export async function withStoreHint<T>(invocation: Invocation, work: () => Promise<T>): Promise<T> {
   try {

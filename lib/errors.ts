@@ -67,7 +67,7 @@ export interface ErrorDetail {
 export interface SkuSales {
   readonly currency: string
   readonly total: string
-  /** The latest price of one piece that is not 0. */
+  /** The latest price of one unit that is not 0. */
   readonly price: string
 }
 

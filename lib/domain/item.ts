@@ -42,9 +42,9 @@ export const price = withSchema<number, string>(
 )
 
 /**
- * The fields that a new item has from its input. From a row follow the types of items and inputs,
- * their parsers and JSON Schemas, the columns in the database, and the fields of a catalog and of a
- * spreadsheet. A new field is one row, and one step of the schema.
+ * The fields that a new item has from its input. Types, parsers, JSON Schemas, columns of the
+ * database, and the fields of catalogs and spreadsheets follow from a row. A new field is one row,
+ * and one step of the schema.
  */
 export const ITEM = {
   /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */

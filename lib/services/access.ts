@@ -41,8 +41,8 @@ function isKeyed(caller: Account | KeyedAccount): caller is KeyedAccount {
 }
 
 /**
- * Throws `account_key_required` or `token_required` if the caller's credential was revoked, or has
- * expired, since it was authenticated, and `insufficient_scope` if an account key has lost one of
+ * Throws `account_key_required` or `token_required` if the caller's credential was revoked or has
+ * expired since it was authenticated. Throws `insufficient_scope` if an account key has lost one of
  * the scopes.
  */
 export async function verifyCaller(

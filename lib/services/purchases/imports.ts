@@ -23,10 +23,9 @@ export interface Imports {
   /**
    * Removes the rows that an import added, restores the statuses that it changed, and empties what it
    * filled: all or nothing. Throws `undo_refused` when a later import changed the status of these
-   * rows, when a later import skipped or filled them (unless `force` is set), and for an import
-   * without details.
-   * Waits while an import into the same store runs. Changes nothing when the import was undone
-   * before.
+   * rows, and for an import without details. Without `force`, also when a later import skipped or
+   * filled them. Waits while an import into the same store runs. Changes nothing when the import was
+   * undone before.
    */
   undo(account: Account, request: ImportUndoRequest, options?: CallOptions): Promise<ImportRecord>
 }

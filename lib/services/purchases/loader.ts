@@ -39,9 +39,9 @@ interface LoaderOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-// In a turn of its account, the loader parses pieces of the file until a slice is full or the time
-// is over. A piece takes 0.04 ms, one of bad rows up to 1 ms.
-const PIECE_BYTES = 4 * 1024
+// In a turn of its account, the loader parses chunks of the file until a slice is full or the time
+// is over. A chunk takes 0.04 ms, one of bad rows up to 1 ms.
+const CHUNK_BYTES = 4 * 1024
 const TURN_MS = 4
 const SLICE_ROWS = 1_000
 // Limits the bytes of a slice of rows: parsed metadata like `[{},{},…]` takes 24 times the memory.
@@ -90,15 +90,15 @@ export function createLoader(
 
   const isSliceFull = () => pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES
 
-  /** Parses the next pieces of `bytes`. Returns their length. */
+  /** Parses the next chunks of `bytes`. Returns their length. */
   const parse = (bytes: Uint8Array): number => {
     const end = performance.now() + TURN_MS
     let parsed = 0
     while (parsed < bytes.length && !isSliceFull() && performance.now() < end) {
-      const piece = bytes.subarray(parsed, parsed + PIECE_BYTES)
-      parser.push(piece)
-      parsed += piece.length
-      pendingBytes += piece.length
+      const chunk = bytes.subarray(parsed, parsed + CHUNK_BYTES)
+      parser.push(chunk)
+      parsed += chunk.length
+      pendingBytes += chunk.length
     }
     return parsed
   }

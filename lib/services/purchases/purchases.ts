@@ -61,14 +61,14 @@ export interface Purchases extends Overview {
    * already stored, only advances the status, and fills the user, the price or the end that the
    * stored purchase lacks. Ignores another time, end or metadata. Throws `invalid_request` for
    * another SKU, quantity, user, price or currency, and for a refund of a cancelled purchase or the
-   * reverse, `store_inactive`, and `storage_unavailable` if a running import has the same id.
+   * reverse. Throws `store_inactive`, and `storage_unavailable` if a running import has the same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
-   * Refunds the purchase with a transaction id or, in a store without it, all purchases of the order,
-   * whose ids begin with this id and a slash. It needs no SKU and no time. Safe to repeat. Throws
-   * `purchase_not_found`, `store_inactive`, and `invalid_request` with the code `ambiguous` if the
-   * id begins those of more than 100 purchases, or of purchases of more than 48 hours. Waits like
+   * Refunds the purchase with a transaction id. In a store without it, the id is that of an order:
+   * refunds all purchases whose ids begin with it and a slash. Safe to repeat. Throws
+   * `purchase_not_found` and `store_inactive`. Throws `invalid_request` with the code `ambiguous`
+   * if the order has more than 100 purchases, or purchases of more than 48 hours. Waits like
    * `record` for a running import that has one of the purchases.
    */
   refund(account: Account, order: OrderKey, options?: CallOptions): Promise<Refunds>
@@ -87,11 +87,10 @@ export interface Purchases extends Overview {
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
    * One page of a store's purchases in order of import, or newest first. A page examines at most
-   * 10,000 purchases, and ends when their metadata have 512 KiB of text. It may then have fewer than
-   * `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase with this id or,
-   * in a store without it, those of the order, whose ids begin with this id and a slash. Without a
-   * `store_id` it searches each store of the account. Throws `invalid_request` for an unknown store
-   * or import.
+   * 10,000 purchases, and ends when their metadata have 512 KiB of text. It may then have fewer
+   * than `limit`, or none, and still a `next`. With a `transaction_id` it has the purchase, or
+   * those of the order, as `refund` finds them. Without a `store_id` it searches each store of the
+   * account. Throws `invalid_request` for an unknown store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** The changes of a purchase's status, oldest first. Empty for a purchase that never changed. */

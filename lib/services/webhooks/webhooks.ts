@@ -81,8 +81,8 @@ export interface Webhooks {
   update(account: Account, change: WebhookChange, options?: CallOptions): Promise<WebhookEndpoint>
   /**
    * Activates the URL and the secret that a session set. Throws `invalid_request` if `url` is given
-   * and differs from the unconfirmed URL, or if `unconfirmed_at` is given and a session has changed
-   * the URL or the secret since.
+   * and differs from the unconfirmed URL. Does the same if `unconfirmed_at` is given and a session
+   * has changed the URL or the secret since.
    */
   confirm(
     account: Account,

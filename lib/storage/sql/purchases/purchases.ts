@@ -221,9 +221,9 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
     listPurchases: (store: StoreKey, filter: PurchaseFilter, page: FilteredPage) =>
       read(listPurchases(store, filter, page)),
     /**
-     * Lists the purchases that match the filter and that a transaction id stands for: in each store
-     * the purchase with this id or, if none has it, the first 1,000 of the order, whose ids begin with
-     * the id and a slash. They are in the order of the stores, then of the ids.
+     * Lists the purchases that match the filter and that a transaction id stands for. In each
+     * store, it is the purchase with this id, or else the first 1,000 of the order, whose ids begin
+     * with the id and a slash. They are in the order of the stores, then of the ids.
      */
     findTransactions: (...request: Parameters<typeof findTransactions>) =>
       read(findTransactions(...request)),

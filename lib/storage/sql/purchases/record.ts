@@ -146,9 +146,9 @@ export function importInsertion({ columns, values }: ImportDialect) {
 }
 
 /**
- * Returns the program that adds 1 to the skipped rows of the imports that added a found purchase, or
- * changed its status, because a call has repeated it. Leaves out other recordings, which a caller
- * may have repeated.
+ * Returns the program that notes a repeated purchase: adds 1 to the skipped rows of the imports
+ * that added it or changed its status. Leaves out other recordings, which a caller may have
+ * repeated.
  */
 export function repeatNote({ statusChanges }: Sql) {
   const { joinTransaction, isPurchaseOfChange } = statusChanges

@@ -24,8 +24,8 @@ import type {
 } from './records.ts'
 
 /**
- * If an endpoint has at least this many unread entries, and all are foreign, that is, about other
- * stores and projects, its position moves past them.
+ * The position of an endpoint moves past its unread entries if there are at least so many, and all
+ * are about other stores and projects.
  */
 const ENTRIES = 20
 /** The most foreign entries that a position moves past at once. */
