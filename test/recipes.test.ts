@@ -24,7 +24,7 @@ const recipes: readonly (readonly [heading: string, said: RegExp])[] = [
   ['Staging to production', /^create +eu +gold_100 [\s\S]*^Applied\.$/m],
   [
     'Google Play each night',
-    /^skus +2$[\s\S]*^Dry run: [\s\S]*^added +1$[\s\S]*^Nothing differs\.$/m,
+    /^skus +2$[\s\S]*^Dry run: [\s\S]*^added +1$[\s\S]*^Nothing differs in what was compared\.$/m,
   ],
   ['Backups on another machine', /^The database is sound$/m],
 ]
