@@ -13,7 +13,7 @@ const rooms: { readonly [room: string]: string } = {
   'lib/storage/sql/': 'lib/bounded-map.ts lib/domain/ lib/errors.ts node:',
   'lib/storage/sqlite/':
     'lib/storage/sql/ lib/storage/cache/ lib/bounded-map.ts lib/disk-space.ts lib/domain/ ' +
-    'lib/errors.ts lib/round-robin.ts node: better-sqlite3',
+    'lib/errors.ts lib/round-robin.ts lib/turns.ts node: better-sqlite3',
   'lib/storage/postgres/':
     'lib/storage/sql/ lib/storage/cache/ lib/bounded-map.ts lib/domain/ lib/errors.ts ' +
     'node: postgres',

@@ -19,6 +19,7 @@ export interface Lease {
 
 /** An import that has begun. */
 export interface NewImport extends Lease {
+  readonly account_id: string
   /** The `seq` of its first row. Purchases that are recorded meanwhile have lower ones. */
   readonly first: number
 }
@@ -58,7 +59,7 @@ export interface ImportDialect {
   readonly deletions: readonly string[]
   createImport(started: NewImport, leases: Leases): Omit<PurchaseImport, 'markUndelivered'>
   /** Prepares the commit of an undo. */
-  prepareUndo?(lease: Lease, undone: number): Promise<void>
+  prepareUndo?(lease: NewImport, undone: number): Promise<void>
   /** Restores the statuses that an import changed, and ends the lease of the undo. */
   commitUndo(lease: Lease, undone: number): Program<void>
 }
@@ -181,7 +182,8 @@ export function importLeases(sql: Sql, dialect: ImportDialect) {
     const store = found.store as number
     const owner = randomUUID()
     const row = await sql.writeOnce(() => find(insert, import_id, owner, undoes, store))
-    return row && { store, owner, import: row.seq as number, first: numberOf(row.first_purchase) }
+    const first = numberOf(row?.first_purchase ?? 0)
+    return row && { account_id, store, owner, import: row.seq as number, first }
   }
 
   const keepLease = (lease: Lease): (() => void) => {

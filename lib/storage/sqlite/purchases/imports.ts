@@ -1,13 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
+import { fileTurns } from '../../../turns.ts'
 import { verifyAuthority } from '../../sql/authority.ts'
 import { run } from '../../sql/program.ts'
 import { createEntries } from '../../sql/purchases/entries.ts'
-import {
-  assertOwned,
-  type Lease,
-  type Leases,
-  type NewImport,
-} from '../../sql/purchases/imports.ts'
+import { assertOwned, type Leases, type NewImport } from '../../sql/purchases/imports.ts'
 import { RECORD_IMPORT } from '../../sql/purchases/record.ts'
 import type { AdvancedRows, PurchaseImport, RowOutcomes } from '../../sql/purchases/records.ts'
 import { advanceStatuses } from '../../sql/purchases/repeats.ts'
@@ -22,20 +17,19 @@ import { REPEATS } from './repeats.ts'
 import { createRowWriter } from './row-writer.ts'
 
 /**
- * Runs each step of an import or undo in its own transaction, if the disk has space. Then yields to
- * the event loop.
+ * Runs each step of an import or undo in its own transaction, if the disk has space, and in a turn of
+ * its account, which may have several imports.
  */
-export function createSlices(db: Connection, lease: Lease) {
-  return async <T>(work: () => T): Promise<T> => {
+export function createSlices(db: Connection, lease: NewImport) {
+  const run = async <T>(work: () => T): Promise<T> => {
     db.assertInPlace()
     await assertDiskSpace(db)
-    const result = await db.lazyTransaction(() => {
+    return db.lazyTransaction(() => {
       execute(db, assertOwned(DIALECT, lease))
       return work()
     })
-    await setImmediate()
-    return result
   }
+  return <T>(work: () => T): Promise<T> => fileTurns.run(lease.account_id, () => run(work))
 }
 
 /**
@@ -58,7 +52,7 @@ export function createImport(
   const indexWhile = async (isDue: () => boolean): Promise<RowOutcomes[]> => {
     const results: RowOutcomes[] = []
     while (isDue()) {
-      rowWriter.sort()
+      if (!rowWriter.isSorted) await fileTurns.run(lease.account_id, async () => rowWriter.sort())
       results.push(await runSlice(() => rowWriter.indexSlice()))
     }
     return results
