@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../errors.ts'
-import type { Differences } from './differences.ts'
+import type { Differences } from './field-differences.ts'
 import { type InputOf, object, optionalFields, type ParsedOf, parseAt } from './fields.ts'
 import { ITEM, ITEM_TYPES } from './item.ts'
 import { isObject, type JsonObject } from './json.ts'

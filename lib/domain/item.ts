@@ -1,5 +1,5 @@
 import { TillError } from '../errors.ts'
-import { differences } from './differences.ts'
+import { differences } from './field-differences.ts'
 import { type InputOf, invalidField, optionalFields, type ParsedOf, parseObject } from './fields.ts'
 import { digits } from './instant.ts'
 import { isSameJson, type JsonObject } from './json.ts'

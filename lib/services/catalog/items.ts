@@ -7,8 +7,8 @@ import {
   type PlannedChange,
   repeated,
 } from '../../domain/catalog.ts'
-import { type Differences, differences } from '../../domain/differences.ts'
 import type { EndpointWrite } from '../../domain/endpoint.ts'
+import { type Differences, differences } from '../../domain/field-differences.ts'
 import { parseAt } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import {

@@ -7,7 +7,7 @@ import {
   planFields,
 } from '../../domain/catalog.ts'
 import { assertCurrency } from '../../domain/currency.ts'
-import { differences, differencesIn } from '../../domain/differences.ts'
+import { differences, differencesIn } from '../../domain/field-differences.ts'
 import { type InputOf, invalidField, type ParsedOf, parseObject } from '../../domain/fields.ts'
 import { formatInstant } from '../../domain/instant.ts'
 import type { JsonObject } from '../../domain/json.ts'
