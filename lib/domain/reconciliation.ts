@@ -64,7 +64,7 @@ export interface Reconciliation {
   /** The number of stored purchases of the period that were looked for in the file. */
   readonly judged: number
   /**
-   * The number of stored purchases of the period that the file lacks too, and that may be right: they
+   * The number of stored purchases of the period that the file lacks too, and that may be right. They
    * are near its ends, pending, refunded, cancelled, free, or gifts.
    */
   readonly unjudged: number

@@ -69,7 +69,7 @@ export interface Items {
   get(caller: Caller, id: string): Promise<Item>
   /**
    * Reads one page of an item's history, newest first: the audit entries of all changes after its
-   * creation, with the old and the new price in `data`. Throws `item_not_found`.
+   * creation. `data` has the old and the new price. Throws `item_not_found`.
    */
   history(account: Account, query: ItemHistoryQuery): Promise<AuditPage>
   /** Like `get`, but finds the item by name, even an archived one. */

@@ -105,8 +105,8 @@ export interface Operator {
   /** Lists the signing keys without their secrets, oldest first. */
   listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
-   * Encrypts all stored secrets with the newest master key, and removes the hashes of earlier
-   * requests from idempotency records: a repetition of such a request is refused. On SQLite, then
+   * Encrypts all stored secrets with the newest master key. Removes the hashes of earlier requests
+   * from idempotency records, so a repetition of such a request is refused. On SQLite, then
    * rewrites the file to remove all traces of the old secrets and hashes. Other writes wait
    * meanwhile.
    */

@@ -33,10 +33,10 @@ export type { PostgresOptions } from './postgres/options.ts'
  * Behind pgbouncer in transaction mode, add `?prepare=false` to the URL, and use the settings of
  * `deploy/pgbouncer.ini`.
  *
- * Throws `storage_unavailable` when the database cannot be reached or used, for the schema of a
- * newer tillkit or of one before 0.3.0, and for an unfinished copy; with `create: false`, also for
- * a database without tables; with `upgrade: false`, also for that of an earlier tillkit. Methods
- * throw it too while the server is away. The storage reconnects by itself.
+ * Throws `storage_unavailable` when the database cannot be reached or used, and for an unfinished
+ * copy. The same goes for the schema of a newer tillkit or of one before 0.3.0. With `create: false`,
+ * also for a database without tables; with `upgrade: false`, also for that of an earlier tillkit.
+ * Methods throw it too while the server is away. The storage reconnects by itself.
  */
 export async function openPostgresStorage(
   url: string,

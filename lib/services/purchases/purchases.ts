@@ -73,7 +73,7 @@ export interface Purchases extends Overview {
    */
   refund(account: Account, order: OrderKey, options?: CallOptions): Promise<Refunds>
   /**
-   * Notes that the game delivers a purchase, or the purchases of an order: call it before you grant
+   * Notes that the game delivers a purchase, or the purchases of an order. Call it before you grant
    * the items, and grant those whose outcome is `delivered`. Of several calls, also of two servers at
    * once, only one gets `delivered`. Purchases of imported files count as delivered, unless the import
    * had `undelivered`. Takes the same ids as `refund`, and throws the same errors.
