@@ -22,19 +22,19 @@ export function insertRows(
     const sent = rows.slice(start, start + ROWS_A_STATEMENT)
     const values = sent.map(valuesOf)
     const [example] = values as [Values]
-    const isFull = sent.length === ROWS_A_STATEMENT
-    const varies = example.map((shared, i) => !isFull || values.some((own) => own[i] !== shared))
-    const bound: SqliteValue[] = [seq, ...example.filter((_, i) => !varies[i]), first + start]
-    for (let i = 0; i < sent.length; i++) {
-      const { transaction_id, sku, purchased_at } = sent[i] as Entry
-      const own = values[i] as Values
-      bound.push(transaction_id, sku, purchased_at)
-      for (let column = 0; column < own.length; column++) {
-        if (varies[column]) bound.push(own[column] as SqliteValue)
-      }
+    let varying = sent.length < ROWS_A_STATEMENT ? ALL_COLUMNS : 0
+    for (const own of values) {
+      for (let i = 0; i < own.length; i++) if (own[i] !== example[i]) varying |= 1 << i
     }
-    const varying = COLUMNS.filter((_, i) => varies[i])
-    db.run(insertionOf([sent.length, ...varying].join()), ...bound)
+    const shared = example.filter((_, i) => !isIn(varying, i))
+    const bound: SqliteValue[] = [seq, ...shared, first + start]
+    for (let row = 0; row < sent.length; row++) {
+      const { transaction_id, sku, purchased_at } = sent[row] as Entry
+      const own = values[row] as Values
+      bound.push(transaction_id, sku, purchased_at)
+      for (let i = 0; i < own.length; i++) if (isIn(varying, i)) bound.push(own[i] as SqliteValue)
+    }
+    db.run(insertionOf(sent.length * (ALL_COLUMNS + 1) + varying), ...bound)
   }
 }
 
@@ -54,16 +54,21 @@ function valuesOf(row: Entry): Values {
   return [user_id, quantity, price, currency, place, metadata, expires_at]
 }
 
-/** The statement for a key of the number of rows, and the columns that vary. */
-const insertionOf = memoize((key: string) => {
-  const [rows, ...varying] = key.split(',')
-  const selected = COLUMNS.map((column) => {
-    const place = varying.indexOf(column)
-    return place < 0 ? '?' : `column${5 + place}`
-  })
-  const row = `${', ?'.repeat(3 + varying.length)})`
+/** All bits of a set of columns. */
+const ALL_COLUMNS = 2 ** COLUMNS.length - 1
+
+function isIn(columns: number, place: number): boolean {
+  return (columns & (1 << place)) !== 0
+}
+
+/** The statement for a number of rows, with the set of the columns that vary in its lower bits. */
+const insertionOf = memoize((key: number) => {
+  const rows = Math.floor(key / (ALL_COLUMNS + 1))
+  let next = 5
+  const selected = COLUMNS.map((_, i) => (isIn(key, i) ? `column${next++}` : '?'))
+  const row = `${', ?'.repeat(next - 2)})`
   // If `seq` is NULL, SQLite uses the number after that of the previous row.
-  const values = [`(?${row}`, ...Array(Number(rows) - 1).fill(`(NULL${row}`)]
+  const values = [`(?${row}`, ...Array(rows - 1).fill(`(NULL${row}`)]
   return `INSERT OR FAIL INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
     SELECT ?, ${selected.join()}, column1, column2, column3, column4 FROM (VALUES ${values.join()})`
 })
