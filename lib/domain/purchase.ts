@@ -278,7 +278,9 @@ function parseCurrency(
 
 function parseStatus(cell: string, report: Report): PurchaseStatus {
   if (cell === '') return 'purchased'
-  if ((PURCHASE_STATUSES as readonly string[]).includes(cell)) return cell as PurchaseStatus
+  // Returns the constant: comparing a cell with it takes longer than comparing it with itself.
+  const known = PURCHASE_STATUSES.find((status) => status === cell)
+  if (known) return known
   report('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
   return 'purchased'
 }

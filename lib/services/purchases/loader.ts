@@ -255,15 +255,17 @@ interface Group {
 function createTotals() {
   const groups: Group[] = []
   const groupsOf = new Map<PurchaseStatus, Map<string, Group>>()
+  let latest: Group | undefined
   const groupOf = ({ status, price, currency: stated = '' }: Amount): Group => {
     const currency = price === undefined ? '' : stated
+    if (latest?.status === status && latest.currency === currency) return latest
     const known = groupsOf.get(status) ?? new Map<string, Group>()
-    const found = known.get(currency)
-    if (found) return found
-    const group = { status, currency, rows: 0, unsummed: 0, sum: 0n }
-    groups.push(group)
-    groupsOf.set(status, known.set(currency, group))
-    return group
+    latest = known.get(currency)
+    if (latest) return latest
+    latest = { status, currency, rows: 0, unsummed: 0, sum: 0n }
+    groups.push(latest)
+    groupsOf.set(status, known.set(currency, latest))
+    return latest
   }
   // A sum of numbers is exact up to 2^53−1. A BigInt for each row would take a third of a
   // microsecond.
