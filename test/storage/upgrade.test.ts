@@ -10,7 +10,7 @@ import {
   type WebhookLogPage,
 } from '../../lib/index.ts'
 import { SCHEMA as POSTGRES } from '../../lib/storage/postgres/schema.ts'
-import { newestVersion, type Schema } from '../../lib/storage/sql/schema.ts'
+import { newestVersion, type Schema } from '../../lib/storage/sql/upgrade.ts'
 import { SCHEMA as SQLITE } from '../../lib/storage/sqlite/schema.ts'
 import { tillkit } from '../support/cli.ts'
 import { pragma, raw } from '../support/connections.ts'

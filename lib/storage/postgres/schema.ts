@@ -1,11 +1,6 @@
 import { ERASED } from '../sql/pseudonym.ts'
-import {
-  FIXED_IN_AUDIT,
-  IS_ARCHIVED,
-  type Schema,
-  type SchemaDialect,
-  sharedTables,
-} from '../sql/schema.ts'
+import { FIXED_IN_AUDIT, IS_ARCHIVED, type SchemaDialect, sharedTables } from '../sql/schema.ts'
+import type { Schema } from '../sql/upgrade.ts'
 import { VIEWS } from './views.ts'
 
 const DIALECT: SchemaDialect = {

@@ -1,5 +1,5 @@
 import { TillError } from '../../errors.ts'
-import { newestVersion, stepsFrom } from '../sql/schema.ts'
+import { newestVersion, stepsFrom } from '../sql/upgrade.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
 import type { PostgresOptions } from './options.ts'
 import { SCHEMA } from './schema.ts'

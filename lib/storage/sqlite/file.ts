@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, rmSync } from 'node:fs'
 import { TillError } from '../../errors.ts'
 import { assertWhole } from '../sql/copy.ts'
-import { newestVersion, stepsFrom } from '../sql/schema.ts'
+import { newestVersion, stepsFrom } from '../sql/upgrade.ts'
 import { type Connection, connect } from './connection.ts'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
