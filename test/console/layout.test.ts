@@ -28,6 +28,22 @@ test('no text overflows its box, and no word of data is broken into lines', { sk
   assert.deepEqual(found, [])
 })
 
+test('an id that cuts itself, but is wider than its cell, overlaps the amount beside it', {
+  skip,
+}, async (t) => {
+  const { page } = await openTab(t)
+  const id = 'com.example.demo.bundle.starter'
+  const cut = 'display: block; width: 200px; overflow: hidden; text-overflow: ellipsis'
+  for (const [width, mistakes] of [
+    [240, []],
+    [80, [`overlapping: ${id} and $4.99`]],
+  ] as const) {
+    const cell = `<div style="flex: none; width: ${width}px"><span style="${cut}" title="${id}">${id}</span></div>`
+    await page.setContent(`<div style="display: flex">${cell}<span>$4.99</span></div>`)
+    assert.deepEqual(await page.evaluate(LOOK), mistakes)
+  }
+})
+
 test('prices are typed as they are shown, and dates are in the Gregorian calendar', {
   skip,
 }, async (t) => {

@@ -1,7 +1,7 @@
 /**
  * Finds the mistakes of the page. A text may be cut only by an ellipsis, at its end, and with a
  * `title` that has all of it. A block of code may scroll. Long names without spaces, and Chinese
- * and Japanese, may be broken.
+ * and Japanese, may be broken. What is seen of a text may not overlap what is seen of another one.
  */
 globalThis.findMistakes = () => {
   const mistakes = new Set()
@@ -33,6 +33,20 @@ globalThis.findMistakes = () => {
     return isWide || inner.top < top - 3 || inner.bottom > bottom + 3
   }
 
+  const intersect = (...boxes) => ({
+    left: Math.max(...boxes.map((box) => box.left)),
+    right: Math.min(...boxes.map((box) => box.right)),
+    top: Math.max(...boxes.map((box) => box.top)),
+    bottom: Math.min(...boxes.map((box) => box.bottom)),
+  })
+  /** What is seen of each line of text: without what boxes cut. */
+  const seen = []
+  /** Whether two lines overlap. Letters may reach some pixels into the lines above and below. */
+  const isOver = (one, other) => {
+    const { left, right, top, bottom } = intersect(one, other)
+    return right - left > 1 && bottom - top > 4
+  }
+
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement
@@ -43,7 +57,10 @@ globalThis.findMistakes = () => {
     const range = document.createRange()
     range.selectNodeContents(node)
     const cutters = cuttersOf(element)
+    const isClipped = getComputedStyle(element).clipPath !== 'none' // only for screen readers
     for (const rect of range.getClientRects()) {
+      const boxes = cutters.map((box) => box.getBoundingClientRect())
+      if (!isClipped) seen.push({ text, element, ...intersect(rect, ...boxes) })
       const cut = cutters.find((box) => isOutside(rect, box))
       if (cut && !isCutWell(cut, text)) report('cut', text)
       // The nearest block without `overflow: hidden`: its text must not stick out of it.
@@ -64,10 +81,11 @@ globalThis.findMistakes = () => {
       if (lines.size > 1) report('broken', word)
     }
   }
-  const ticks = [...document.querySelectorAll('.tick')].filter((tick) => tick.checkVisibility())
-  for (const [i, tick] of ticks.entries()) {
-    const next = ticks[i + 1]?.getBoundingClientRect().left ?? innerWidth
-    if (tick.getBoundingClientRect().right > next) report('overlapping', tick.textContent)
+  for (const [i, one] of seen.entries()) {
+    const other = seen
+      .slice(i + 1)
+      .find((each) => each.element !== one.element && isOver(one, each))
+    if (other) report('overlapping', `${one.text.trim().slice(0, 40)} and ${other.text}`)
   }
   for (const badge of document.querySelectorAll('.badge')) {
     if (!badge.checkVisibility()) continue
