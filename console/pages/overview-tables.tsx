@@ -146,7 +146,7 @@ export function Buyers({ store_id, from }: { store_id: string; from: string | un
         columns={[
           ['Currency', ({ currency }) => currency || 'without a price'],
           ['returning', 'number'],
-          ['new', 'number end'],
+          ['new', 'number'],
         ]}
       />
     </Section>
