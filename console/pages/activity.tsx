@@ -90,26 +90,27 @@ export function useSentences() {
     return keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key'] as const)
   }, [])
   const names = new Map([...keys, ...projects.map(({ id, name }) => [id, name] as const)])
-  /** The name of a subject, and the link to it. */
+  /** The name of a subject, with a link to its page. */
   const about = (kind: Kind, { subject, store_id: store, item, data }: Entry) => {
     const place = { project: undefined, store }
+    if (kind === 'text') return <Text text={subject} />
     if (kind === 'import') {
       const text = `${formatCount(Number(data?.added ?? 0), 'purchase')} into ${store}`
-      return [text, linkTo('purchases', '', { ...place, import_id: subject })] as const
+      const link = linkTo('purchases', '', { ...place, import_id: subject })
+      return <Text isName text={text} href={link} />
     }
     if (kind === 'purchase') {
       const id = subject.slice(store.length + 1)
-      return [id, linkTo('purchases', id, place)] as const
+      return <Text text={id} href={linkTo('purchases', id, place)} />
     }
     const name = item?.display_name ?? names.get(subject) ?? subject
-    if (kind === 'text') return [name] as const
     const text = kind === 'webhooks' ? 'a webhook' : name
-    return [text, linkTo(kind, kind === 'keys' ? '' : subject)] as const
+    const link = linkTo(kind, kind === 'keys' ? '' : subject)
+    return <Text isName most={MOST_LETTERS} text={text} href={link} />
   }
   return (entry: Entry) => {
     const { action, actor, data, item } = entry
     const [verb, kind] = SENTENCES[action] ?? [action, 'text']
-    const [text, link] = kind ? about(kind, entry) : []
     const [who = '', key = ''] = actor.split(':')
     const change = action.startsWith('item.') ? data?.price : undefined // not that of a purchase
     const price = change as { readonly old: number; readonly new: number } | undefined
@@ -120,7 +121,7 @@ export function useSentences() {
       <p class="sentence">
         <strong>{ACTORS[who] ?? names.get(key) ?? actor}</strong> {verb}{' '}
         {fields && `the ${fields} of `}
-        {text && <Text isName text={text} href={link} most={MOST_LETTERS} />}
+        {kind && about(kind, entry)}
         {price && ` from ${money(price.old)} to ${money(price.new)}`}
       </p>
     )

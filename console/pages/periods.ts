@@ -24,11 +24,10 @@ interface Days {
   readonly to: string
 }
 
-/** The days to show, how to divide them, and the days to compare them with. */
+/** The days to show, how to divide them, and the days to compare them with, like `October`. */
 export interface Span extends Partial<Days> {
   readonly name: Range
   readonly by: Period
-  /** The `name` is like `October`. */
   readonly before?: (Days & { readonly name: string }) | undefined
 }
 

@@ -75,13 +75,11 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
     >
       {erased && (
         <Notice tone="good" title={`Erased ${formatCount(erased.purchases, 'purchase')}`}>
-          {erased.found ? (
-            <p>
-              Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.
-            </p>
-          ) : (
-            <p>Nothing is stored of this player.</p>
-          )}
+          <p>
+            {erased.found
+              ? `Where the id was, there is now the pseudonym ${erased.pseudonym}.`
+              : 'Nothing is stored of this player.'}
+          </p>
         </Notice>
       )}
       <Await loaded={loaded}>

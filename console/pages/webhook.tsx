@@ -5,11 +5,11 @@ import { useLoad } from '../data.ts'
 import { formatCount, labelOf } from '../format.ts'
 import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Await, Notice, type NoticeProps } from '../parts/notice.tsx'
-import { Badge, type Column, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx'
+import { type Column, Facts, More, Page, Section, Text, Time } from '../parts/page.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
 import { Deliveries } from './deliveries.tsx'
-import { setWebhook, WebhookForm } from './webhook-form.tsx'
+import { setWebhook, stateOf, WebhookForm } from './webhooks.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id], { interval: 1_000 })
@@ -176,16 +176,4 @@ async function sendTest(endpoint_id: string): Promise<NoticeProps> {
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
   return { tone: 'warning', title: 'The test is still waiting' }
-}
-
-const REASONS = { gone: 'the receiver answered 410', secret: 'no master key opens the secret' }
-
-export function stateOf({ state, reason, failing_since, url, is_signed }: WebhookEndpoint) {
-  return (
-    <>
-      <Badge text={state} /> {reason && REASONS[reason]}
-      {failing_since && <Badge text="failing" />}
-      {url && !is_signed && <Badge text="unsigned" />}
-    </>
-  )
 }
