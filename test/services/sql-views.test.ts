@@ -127,6 +127,18 @@ test('the queries of docs/sql.md find the sums of purchases summary', async (t) 
   assert.ok(unsold.length > 0)
 })
 
+test('docs/sql.md names the columns of each view, in their order', async (t) => {
+  const place = newPlace(t)
+  await fill(place)
+  const page = readFileSync('docs/sql.md', 'utf8')
+  for (const view of ['purchases_v1', 'items_v1', 'stores_v1']) {
+    const [, named = ''] = new RegExp(`^\\| \`${view}\` \\| (.*) \\|$`, 'm').exec(page) ?? []
+    const [row = {}] = await place.run(`SELECT * FROM ${view} LIMIT 1`)
+    const columns = Object.keys(row).map((column) => `\`${column}\``)
+    assert.equal(named, columns.join(', '), view)
+  }
+})
+
 test('the views show what reads return, with names, and no secrets', async (t) => {
   const place = newPlace(t)
   const { till, account, project_id, account_id, item } = await fill(place)
