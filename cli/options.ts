@@ -140,7 +140,7 @@ export const SUMMARY_OPTIONS = {
   by: {
     value: 'FIELDS',
     parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
-    help: 'day, week or month of the purchase, also for refunds; sku, currency, store; default month,sku,currency',
+    help: 'day, week or month (UTC) of the purchase, also for refunds; sku, currency, store; default month,sku,currency',
   },
   top: {
     value: 'N',

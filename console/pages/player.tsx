@@ -19,12 +19,14 @@ const SHOWN = 200
 /** What a player has bought and owns in the stores of a project. The newest purchase is first. */
 async function loadPlayer(user_id: string, stores: readonly Store[], signal: AbortSignal) {
   const options = { signal }
-  const read = (sandbox: boolean) =>
-    client.purchases.summarize({ user_id, by: ['store', 'currency'], sandbox }, options)
-  const summaries = (await Promise.all([read(false), read(true)])).flatMap((each) => each.summaries)
   const isOwn = (store_id?: string) => stores.some((store) => store.store_id === store_id)
-  const totals = summaries.filter(({ store_id }) => isOwn(store_id))
-  const ids = [...new Set(totals.map(({ store_id = '' }) => store_id))]
+  const read = async (sandbox: boolean) => {
+    const query = { user_id, by: ['store', 'currency'], sandbox } as const
+    const { summaries } = await client.purchases.summarize(query, options)
+    return summaries.filter(({ store_id }) => isOwn(store_id))
+  }
+  const [live, sandbox] = await Promise.all([read(false), read(true)])
+  const ids = [...new Set([...live, ...sandbox].map(({ store_id = '' }) => store_id))]
   const found = await Promise.all(
     ids.map(async (store_id) => {
       const query = { store_id, user_id, limit: READ }
@@ -37,7 +39,8 @@ async function loadPlayer(user_id: string, stores: readonly Store[], signal: Abo
   )
   const purchases = found.flatMap((each) => each.purchases)
   return {
-    totals,
+    live,
+    sandbox,
     owned: found.flatMap((each) => each.owned),
     purchases: purchases.sort((a, b) => b.purchased_at.localeCompare(a.purchased_at)),
   }
@@ -83,16 +86,17 @@ export function Player({ store, id: user_id }: { readonly store: Store; readonly
         </Notice>
       )}
       <Await loaded={loaded}>
-        {({ totals, owned, purchases }) =>
+        {({ live, sandbox, owned, purchases }) =>
           purchases.length > 0 ? (
             <>
               <Section title="Summary">
                 <Facts
-                  of={totals}
+                  of={live}
                   fields={[
-                    ['Spent', () => sumsOf(totals, 'revenue')],
-                    ['Refunded', () => sumsOf(totals, 'refunded_total')],
-                    ['Purchases', () => formatCount(purchases.length)],
+                    ['Spent', () => sumsOf(live, 'revenue')],
+                    ['Refunded', () => sumsOf(live, 'refunded_total')],
+                    ['Purchases', () => formatCount(countOf(live))],
+                    ...(sandbox.length > 0 ? [inSandboxes(sandbox)] : []),
                   ]}
                 />
               </Section>
@@ -134,6 +138,19 @@ const OWNED: Column<OwnedItem & { readonly store_id: string }>[] = [
   ['first_purchased_at', 'hidden'],
   ['expires_at', 'hidden'],
 ]
+
+/** The number of purchases of all statuses. The list may have only the newest ones. */
+function countOf(totals: readonly PurchaseSummary[]): number {
+  return totals.reduce((sum, each) => {
+    return sum + each.purchased + each.pending + each.refunded + each.cancelled
+  }, 0)
+}
+
+/** The test purchases of a player, which cost nothing. */
+function inSandboxes(totals: readonly PurchaseSummary[]): Column<unknown> {
+  const spent = sumsOf(totals, 'revenue')
+  return ['In sandboxes', () => `${formatCount(countOf(totals), 'purchase')}, ${spent}`]
+}
 
 /** Adds up an amount of the stores, by currency: `$4.99, €3.00`. The one of most purchases is first. */
 function sumsOf(totals: readonly PurchaseSummary[], name: 'revenue' | 'refunded_total'): string {

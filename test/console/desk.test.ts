@@ -237,7 +237,10 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
         await till.purchases.record(account, { ...sale, sku, purchased_at: '2026-01-31T00:00:00Z' })
       }
       await goTo(page, '#/player/both?store=demo', 'both')
-      await page.getByText('$7.99').first().waitFor()
+      // It added the test purchase of a sandbox to what the player has spent.
+      await page.getByText('$4.99').first().waitFor()
+      await page.getByText('1 purchase, $3.00').waitFor()
+      assert.doesNotMatch((await page.textContent('main')) ?? '', /\$7\.99/)
       const owned = page.getByRole('table', { name: 'Owned items' })
       await owned.getByRole('row', { name: /Gold of the tests.*tests/ }).waitFor()
       await owned.getByRole('row', { name: /100 Gold.*demo/ }).waitFor()
@@ -245,6 +248,17 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
       await page.getByRole('row', { name: /B-demo/ }).waitFor()
     },
   )
+
+  await t.test('all purchases of a player are counted: it stopped at 1,000', async () => {
+    const at = '2026-01-31T00:00:00Z'
+    const rows = Array.from({ length: 1_001 }, (_, i) => `BUSY-${i},potion,${at},busy,99,USD\n`)
+    const header = 'transaction_id,sku,purchased_at,user_id,price,currency\n'
+    const file = fileOf(header, ...rows)
+    await till.purchases.import(account, { store_id: 'demo', file })
+    await goTo(page, '#/player/busy?store=demo', 'busy')
+    await page.getByText('$990.99').waitFor()
+    await page.getByText('1,001', { exact: true }).first().waitFor()
+  })
 
   await t.test(
     'a new store of Google Play has a platform and a bundle id with reasons',
