@@ -135,13 +135,17 @@ test('a store of another project takes the same statements and rows as an unknow
   }
 })
 
-test('a list of purchases or imports checks its store in the same round trip', async (t) => {
+test('a list of purchases, owned items or imports checks its store in the same round trip', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.emptySchema(t)
   const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
   const { account } = await createShop(till)
   const list = { store_id: 'main' }
-  const reads = [() => till.purchases.list(account, list), () => till.imports.list(account, list)]
+  const reads = [
+    () => till.purchases.list(account, list),
+    () => till.purchases.owned(account, { ...list, user_id: 'ann' }),
+    () => till.imports.list(account, list),
+  ]
 
   for (const read of reads) {
     // The check after a write of another test takes a second statement.
@@ -151,5 +155,7 @@ test('a list of purchases or imports checks its store in the same round trip', a
   }
   const unknown = { store_id: 'unknown' }
   assert.equal((await failureOf(till.purchases.list(account, unknown))).code, 'invalid_request')
+  const owned = till.purchases.owned(account, { ...unknown, user_id: 'ann' })
+  assert.equal((await failureOf(owned)).code, 'invalid_request')
   assert.equal((await failureOf(till.imports.list(account, unknown))).code, 'invalid_request')
 })

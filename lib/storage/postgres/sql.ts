@@ -8,9 +8,11 @@ import {
   run,
   type Statement,
   type Step,
+  type Value,
 } from '../sql/program.ts'
 import { AUDIT_LOG } from './audit.ts'
 import { type Connection, type Database, LONG_MS } from './connection.ts'
+import type { Row } from './drivers.ts'
 import { WEBHOOKS } from './endpoints.ts'
 import { STATUS_CHANGES } from './purchases/status-changes.ts'
 import { insertionOfMany } from './statements.ts'
@@ -134,6 +136,11 @@ function take(on: Connection, step: Step): unknown {
 async function answer(on: Connection, { sql, values, returns, take }: Statement): Promise<unknown> {
   if (returns === 'count') return on.run(sql, ...values)
   if (returns === 'row') return on.find(sql, ...values)
-  const rows = await on.all(sql, ...values)
+  const rows = returns === 'json' ? await readJson(on, sql, values) : await on.all(sql, ...values)
   return take ? take(rows) : rows
+}
+
+async function readJson(on: Connection, sql: string, values: readonly Value[]): Promise<Row[]> {
+  const found = await on.find(`SELECT json_agg(r) AS rows FROM (${sql}) r`, ...values)
+  return (found?.rows ?? []) as Row[]
 }

@@ -11,8 +11,8 @@ import type { PurchaseSummary, SummaryKey } from '../../../domain/summary.ts'
 import { numberOf, type Row } from '../columns.ts'
 import type { Sql } from '../dialect.ts'
 import { conditionsAfter, isScan } from '../filter.ts'
-import { EXAMINED, findRecord, lengthOf, listBySeq, recordPage } from '../pages.ts'
-import { all, find, type Program, type Query, some } from '../program.ts'
+import { EXAMINED, findRecord, lengthOf, recordPage } from '../pages.ts'
+import { all, find, type Program, type Query, some, someWide } from '../program.ts'
 import type { FilteredPage, Page, RecordPage, StoreKey, StoresOfAccount } from '../records.ts'
 import { IMPORT_DETAILS, importRecord, OWNED, PURCHASES, purchaseColumns } from '../tables.ts'
 import { MOST_OF_ORDER, orderValues } from './dialect.ts'
@@ -102,6 +102,13 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
       order,
     )
   const [oldImports, newImports] = [pageOfImports('ASC'), pageOfImports('DESC')]
+
+  function* listImports({ account_id, store_id }: StoreKey, { newestFirst, ...page }: ImportPage) {
+    const [query, first] = newestFirst ? [newImports, LAST] : [oldImports, '0']
+    const take = (rows: Iterable<Row>) => recordPage(rows, page, importRecord, ({ place }) => place)
+    const { after = first, limit } = page
+    return yield* someWide(take, query, account_id, store_id, after, limit + 1)
+  }
 
   const statusChanges = `
     SELECT i.import_id, ${startedAt} AS created_at, i.file_name, c.before, c.after
@@ -203,16 +210,7 @@ export function purchaseReads(sql: Sql, dialect: PurchaseDialect) {
      * Lists the finished imports into a store in order of their start, or newest first. Leaves out the imports that
      * `recordPurchase` creates.
      */
-    listImports: ({ account_id, store_id }: StoreKey, { newestFirst, ...page }: ImportPage) =>
-      read(
-        listBySeq(
-          { read: importRecord },
-          newestFirst ? newImports : oldImports,
-          newestFirst ? { ...page, after: page.after ?? LAST } : page,
-          account_id,
-          store_id,
-        ),
-      ),
+    listImports: (store: StoreKey, page: ImportPage) => read(listImports(store, page)),
     /**
      * Lists the purchases of a store that match the filter, in the order of import, or newest first.
      * If no index fits the filter, a page examines at most `examine` purchases. Such a page may have
@@ -302,7 +300,8 @@ type Times = Pick<PurchaseFilter, 'from' | 'to'>
 function finishedImports(startedAt: string): string {
   const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
   return `
-    SELECT i.seq AS place, i.seq, ${lengthOf('i.totals')}, i.import_id, s.account_id, s.store_id, ${startedAt} AS created_at, i.undone_at,
+    SELECT i.seq AS place, ${lengthOf('i.totals')}, i.import_id, s.store_id,
+      ${startedAt} AS created_at, i.undone_at,
       ${details}
     FROM imports i JOIN stores s ON s.seq = i.store
     WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
