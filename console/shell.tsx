@@ -140,7 +140,14 @@ function Content({ page, id }: { readonly page: string; readonly id: string }) {
   const AccountPage = ACCOUNT_PAGES[page]?.[kind]
   const StorePage = STORE_PAGES[page]?.[kind]
   if (AccountPage) return <AccountPage key={key} id={id} />
-  if (!StorePage) return <Unknown />
+  if (!StorePage) {
+    const next = ['Go to the overview', linkTo('overview')] as const
+    return (
+      <Page title="Not found">
+        <Empty title="The console has no such page" next={next} />
+      </Page>
+    )
+  }
   return (
     <WithStore key={key} title={STORE_PAGES[page]?.label ?? ''}>
       {(store) => <StorePage key={store.store_id} store={store} id={id} />}
@@ -195,28 +202,14 @@ function useKeys(close: () => void) {
 /** A file that is dropped on any page is imported. Returns whether one is over the page. */
 function useDrop(): boolean {
   const [isOver, setOver] = useState(false)
-  const move = (event: DragEvent) => {
+  const take = (event: DragEvent) => {
     event.preventDefault() // otherwise the browser leaves the page for a dropped file
-    const isInside = event.type === 'dragover' && !document.querySelector('dialog[open]')
-    setOver(isInside && event.dataTransfer?.types.includes('Files') === true)
+    const { types = [], files = [] } = event.dataTransfer ?? {}
+    const isTaken = types.includes('Files') && !document.querySelector('dialog[open]')
+    setOver(isTaken && event.type === 'dragover')
+    const [file] = files
+    if (isTaken && event.type === 'drop' && file) importDropped(file)
   }
-  const drop = (event: DragEvent) => {
-    const isTaken = event.defaultPrevented
-    move(event)
-    const file = event.dataTransfer?.files[0]
-    if (file && !isTaken && !document.querySelector('dialog[open]')) importDropped(file)
-  }
-  useListeners({ dragover: move, dragleave: move, drop })
+  useListeners({ dragover: take, dragleave: take, drop: take })
   return isOver
-}
-
-function Unknown() {
-  return (
-    <Page title="Not found">
-      <Empty
-        title="The console has no such page"
-        next={['Go to the overview', linkTo('overview')]}
-      />
-    </Page>
-  )
 }

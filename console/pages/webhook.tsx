@@ -116,7 +116,7 @@ function Actions({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
         </FormButton>
       </More>
       {url && <ActionButton label={labelOf(verb)} act={() => client.webhooks[verb](endpoint_id)} />}
-      <WebhookForm label="Change" endpoint={endpoint} />
+      <WebhookForm endpoint={endpoint} />
     </>
   )
 }

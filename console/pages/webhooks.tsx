@@ -20,7 +20,7 @@ export function Webhooks() {
     <Page
       title="Webhooks"
       lead="The URLs that get a request for each change in the project"
-      actions={<WebhookForm label="New webhook" />}
+      actions={<WebhookForm />}
     >
       <List
         label="Endpoints"
@@ -59,14 +59,8 @@ export function stateOf({ state, reason, failing_since, url, is_signed }: Webhoo
   )
 }
 
-interface WebhookFormProps {
-  /** The endpoint to change; a new one without it. */
-  readonly endpoint?: WebhookEndpoint
-  readonly label: string
-}
-
-/** A button for the URL and the secret of a webhook. Shows a generated secret once. */
-export function WebhookForm({ endpoint, label }: WebhookFormProps) {
+/** A button for the URL and the secret of an endpoint, or of a new one. Shows a new secret once. */
+export function WebhookForm({ endpoint }: { readonly endpoint?: WebhookEndpoint }) {
   const { project, stores = [] } = useScope().value ?? {}
   if (!project) return null
   const targets = [
@@ -83,7 +77,7 @@ export function WebhookForm({ endpoint, label }: WebhookFormProps) {
   }
   return (
     <FormButton
-      label={label}
+      label={endpoint ? 'Change' : 'New webhook'}
       submit={endpoint ? 'Save the webhook' : 'Create the webhook'}
       isPrimary={!endpoint}
       fields={endpoint ? FIELDS : [target, ...FIELDS]}
