@@ -10,7 +10,7 @@ import { Table } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
-import { purchaseColumns } from './purchases.tsx'
+import { countOf, purchaseColumns } from './purchases.tsx'
 
 /** The most purchases of a player that are read from each store. */
 const READ = 1000
@@ -138,13 +138,6 @@ const OWNED: Column<OwnedItem & { readonly store_id: string }>[] = [
   ['first_purchased_at', 'hidden'],
   ['expires_at', 'hidden'],
 ]
-
-/** The number of purchases of all statuses. The list may have only the newest ones. */
-function countOf(totals: readonly PurchaseSummary[]): number {
-  return totals.reduce((sum, each) => {
-    return sum + each.purchased + each.pending + each.refunded + each.cancelled
-  }, 0)
-}
 
 /** The test purchases of a player, which cost nothing. */
 function inSandboxes(totals: readonly PurchaseSummary[]): Column<unknown> {

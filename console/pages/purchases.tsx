@@ -1,5 +1,11 @@
 import { useState } from 'preact/hooks'
-import type { Page as ListPage, Purchase, PurchaseQuery, Store } from '../../client/manage.ts'
+import type {
+  Page as ListPage,
+  Purchase,
+  PurchaseQuery,
+  PurchaseSummary,
+  Store,
+} from '../../client/manage.ts'
 import { PURCHASE_FIELDS, PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
 import { useItemNames } from '../data.ts'
 import { formatCount, priceOf } from '../format.ts'
@@ -80,6 +86,12 @@ export function playerOf({ user_id, store_id: store }: Purchase) {
   return user_id ? <Text text={user_id} href={linkTo('player', user_id, { store })} /> : '–'
 }
 
+/** The number of purchases of all statuses. */
+export function countOf(totals: readonly PurchaseSummary[]): number {
+  const counts = totals.flatMap((total) => PURCHASE_STATUSES.map((status) => total[status]))
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
 /** The most rows in the memory of the browser: as a file, some 40 MB. */
 const MOST = 200_000
 
@@ -89,11 +101,7 @@ function Export({ selection, name }: { readonly selection: PurchaseQuery; readon
   const save = async () => {
     const { store_id, newest_first: _, ...filter } = selection
     const { summaries } = await client.purchases.summarize({ store_id, ...filter, by: ['store'] })
-    const all = summaries.reduce(
-      (sum, { purchased, pending, refunded, cancelled }) =>
-        sum + purchased + pending + refunded + cancelled,
-      0,
-    )
+    const all = countOf(summaries)
     const refusal = `These are ${formatCount(all, 'purchase')}, and a browser saves ${formatCount(MOST)} at most. Choose a period, or use tillkit purchases export.`
     if (all > MOST) throw new Error(refusal)
     const rows: Purchase[] = []
