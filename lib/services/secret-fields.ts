@@ -8,19 +8,24 @@ import { isSealed, type Sealed, type Sealer } from './sealer.ts'
 /** A record whose configuration may hold secrets. */
 export type SecretHolder = Project | Store
 
-/** Returns the record with the results of `change` as its secrets. The result undefined removes one. */
+/**
+ * Returns the record with the results of `change` as its secrets. The result undefined removes one.
+ * Returns `record` if nothing changes: a copy of 5,000 fields takes 4 ms.
+ */
 function mapSecrets<T extends SecretHolder>(
   record: T,
   change: (stored: unknown, name: string, place: string) => unknown,
 ): T {
   const { field, config, names, place } = secretsOf(record)
-  const changed = { ...config }
+  let changed: { [name: string]: unknown } | undefined
   for (const name of names.filter((each) => Object.hasOwn(config, each))) {
     const value = change(config[name], name, `${place}/${name}`)
+    if (value === config[name]) continue
+    changed ??= { ...config }
     if (value === undefined) delete changed[name]
     else changed[name] = value
   }
-  return { ...record, [field]: changed }
+  return changed ? { ...record, [field]: changed } : record
 }
 
 /** Returns the record with its secrets encrypted by the newest key, or `record` if they are. */
@@ -111,14 +116,13 @@ const shown = new WeakMap<SecretHolder, SecretHolder>()
 
 /**
  * Removes the secrets from a record before it is returned to a caller. Copies no configuration
- * without secrets, and any other only once: a copy of one with 5,000 fields takes 4 ms.
+ * without secrets, and any other only once.
  */
 export function withoutSecrets<T extends SecretHolder>(record: T): T {
-  if (namesOfSecrets(record).length === 0) return record
   const known = shown.get(record) as T | undefined
   if (known) return known
   const stripped = mapSecrets(record, () => undefined)
-  if (!Object.isFrozen(record)) return stripped
+  if (stripped === record || !Object.isFrozen(record)) return stripped
   Object.freeze(stripped)
   Object.freeze(secretsOf(stripped).config)
   shown.set(record, stripped)

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { RoundRobin } from '../../round-robin.ts'
+import { Turns } from '../../turns.ts'
 
 interface Waiting {
   readonly work: () => unknown
@@ -24,6 +25,8 @@ export function createWriteQueue(
   const waiting = new RoundRobin<Waiting>()
   /** The writes of a group that was rolled back. They come first. */
   let repeated: Waiting[] = []
+  /** After a group that took long, other requests run first. */
+  const turns = new Turns({ most: 1 })
   let most = MAX_GROUP
   let running: Promise<void> | undefined
 
@@ -36,7 +39,7 @@ export function createWriteQueue(
       // Lets several writes wait for those of one more turn. Without it, 64 clients form two groups
       // of 32 that take turns, and a create writes a quarter more bytes.
       if (count() > 1) await nextTurn()
-      await writeGroup()
+      await turns.run('', writeGroup)
     }
     running = undefined
   }
