@@ -22,25 +22,26 @@ export function Totals({ totals, earlier, before, currency }: TotalsProps) {
   const none = { currency, revenue: '0', refunded_total: '0', purchased: 0 }
   const of = (all: readonly Total[]) => all.find((each) => each.currency === currency) ?? none
   const [now, then] = [of(totals), of(earlier)]
-  const figure = (name: keyof Total, format: (value: string | number) => string) => () => (
+  const show = (value: string | number) =>
+    typeof value === 'string' ? formatMoney(value, currency) : formatCount(value)
+  const figure = (name: keyof Total) => (
     <>
-      <span class="figure">{format(now[name])}</span>
+      <span class="figure">{show(now[name])}</span>
       {before && (
         <span class="hint">
           <bdi>{compare(Number(now[name]), Number(then[name]), then.purchased)}</bdi>{' '}
-          {now[name] === then[name] ? 'as in' : 'from'} {before.name} ({format(then[name])})
+          {now[name] === then[name] ? 'as in' : 'from'} {before.name} ({show(then[name])})
         </span>
       )}
     </>
   )
-  const money = (minor: string | number) => formatMoney(minor, currency)
   return (
     <Facts
       of={now}
       fields={[
-        ['Revenue', figure('revenue', money)],
-        ['Refunded', figure('refunded_total', money)],
-        ['Purchases', figure('purchased', (count) => formatCount(Number(count)))],
+        ['Revenue', () => figure('revenue')],
+        ['Refunded', () => figure('refunded_total')],
+        ['Purchases', () => figure('purchased')],
       ]}
     />
   )
