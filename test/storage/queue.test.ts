@@ -6,6 +6,7 @@ import { createTill, type Storage } from '../../lib/index.ts'
 import { createWriteQueue } from '../../lib/storage/sqlite/queue.ts'
 import { bePatient, hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
+import { createSignal } from '../support/server.ts'
 import { soakOnly } from '../support/soak.ts'
 import { importRows, transactions } from '../support/storage/imports.ts'
 import { newPath, open, openShops } from '../support/storage/places.ts'
@@ -19,7 +20,7 @@ import {
   newRow,
   newStore,
 } from '../support/storage/records.ts'
-import { createShop } from '../support/till.ts'
+import { createShop, fileOf } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
 const ITEM = { display_name: 'Gem', price: '499', type: 'consumable' } as const
@@ -148,6 +149,44 @@ describe('writes into a file that wait for a lock', () => {
 
     const outcomes = await Promise.all(waiting)
     assert.deepEqual(outcomes.slice(0, 2), ['inserted', 'inserted'])
+  })
+
+  test('keep no turn for files: two imports stopped the files of all other accounts', async (t) => {
+    const { storage, path } = await openShops(t)
+    bePatient(t)
+    const till = createTill({ storage })
+    const [one, two, three] = [
+      await createShop(till, 'One'),
+      await createShop(till, 'Two'),
+      await createShop(till, 'Three'),
+    ]
+    const other = await raw(t, path)
+    const begun = [createSignal(), createSignal()]
+    const locked = createSignal()
+    const file = () =>
+      fileOf('transaction_id,sku,purchased_at\n', 'T-1,gold,2024-03-01T12:00:00Z\n')
+    const importing = [one, two].map(({ account }, i) => {
+      async function* slowFile() {
+        begun[i]?.give() // the import has its lease
+        await locked.given
+        yield* file()
+      }
+      return till.purchases.import(account, { store_id: 'main', file: slowFile() })
+    })
+    await Promise.all(begun.map(({ given }) => given))
+    other.exec('BEGIN IMMEDIATE')
+    let settled = 0
+    const waiting = importing.map((each) => each.finally(() => settled++))
+    locked.give()
+
+    for (let i = 0; i < 20; i++) await till.purchases.explain(three.account, { file: file() })
+
+    assert.equal(settled, 0)
+    other.exec('ROLLBACK')
+    assert.deepEqual(
+      (await Promise.all(waiting)).map(({ added }) => added),
+      [1, 1],
+    )
   })
 
   test('fail with storage_unavailable if the lock is never released, also in close()', async (t) => {

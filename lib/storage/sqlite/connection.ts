@@ -40,6 +40,9 @@ const GIVE_UP_MS = 10_000
  */
 const LAZY_CHECKPOINT_PAGES = 250
 
+/** Runs an attempt to lock in a turn of its own. */
+type InTurn = <T>(attempt: () => T) => Promise<T>
+
 /**
  * Waits before the next attempt to lock. Briefly, because a process that writes without pause leaves
  * the file unlocked for only 2% of the time. SQLite's busy handler, which tries every 100 ms, got no
@@ -141,12 +144,19 @@ export function connect(driver: SqliteDriver, path?: string) {
     }
   }
 
-  /** Repeats `attempt` while another connection has the lock, for at most `GIVE_UP_MS`. */
-  const whenFree = async <T>(attempt: () => { readonly result: T } | undefined): Promise<T> => {
-    const latest = performance.now() + GIVE_UP_MS
+  /**
+   * Repeats `attempt` while another connection has the lock, for at most `GIVE_UP_MS` after the first
+   * attempt. Takes no turn while it waits for the lock.
+   */
+  const whenFree = async <T>(
+    attempt: () => { readonly result: T } | undefined,
+    inTurn?: InTurn,
+  ): Promise<T> => {
+    let latest: number | undefined
     for (;;) {
-      const done = attempt()
+      const done = inTurn ? await inTurn(attempt) : attempt()
       if (done) return done.result
+      latest ??= performance.now() + GIVE_UP_MS
       if (performance.now() > latest) {
         throw new TillError('storage_unavailable', 'The database is locked by another process')
       }
@@ -183,7 +193,7 @@ export function connect(driver: SqliteDriver, path?: string) {
      */
     transaction,
     /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
-    lazyTransaction: <T>(work: () => T): Promise<T> =>
+    lazyTransaction: <T>(work: () => T, inTurn?: InTurn): Promise<T> =>
       whenFree(() => {
         exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${LAZY_CHECKPOINT_PAGES}`)
         try {
@@ -191,7 +201,7 @@ export function connect(driver: SqliteDriver, path?: string) {
         } finally {
           exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 1000')
         }
-      }),
+      }, inTurn),
     /** The number of this connection's commits. */
     get commits() {
       return commits

@@ -16,20 +16,22 @@ import { applyChanges } from './changes.ts'
 import { REPEATS } from './repeats.ts'
 import { createRowWriter } from './row-writer.ts'
 
-/**
- * Runs each step of an import or undo in its own transaction, if the disk has space, and in a turn of
- * its account, which may have several imports.
- */
+/** Runs work in a turn of the account of an import. The account may have several imports. */
+function turnsOf({ account_id }: NewImport) {
+  return <T>(work: () => T): Promise<T> => fileTurns.run(account_id, async () => work())
+}
+
+/** Runs each step of an import or undo in its own transaction and turn, if the disk has space. */
 export function createSlices(db: Connection, lease: NewImport) {
-  const run = async <T>(work: () => T): Promise<T> => {
+  const inTurn = turnsOf(lease)
+  return async <T>(work: () => T): Promise<T> => {
     db.assertInPlace()
     await assertDiskSpace(db)
     return db.lazyTransaction(() => {
       execute(db, assertOwned(DIALECT, lease))
       return work()
-    })
+    }, inTurn)
   }
-  return <T>(work: () => T): Promise<T> => fileTurns.run(lease.account_id, () => run(work))
 }
 
 /**
@@ -45,6 +47,7 @@ export function createImport(
   const { import: seq, store } = lease
   const entriesOf = createEntries(DIALECT, store)
   const rowWriter = createRowWriter(db, lease, lease.first)
+  const inTurn = turnsOf(lease)
   const runSlice = createSlices(db, lease)
   const release = keepLease(lease)
   let isFinished = true
@@ -52,7 +55,7 @@ export function createImport(
   const indexWhile = async (isDue: () => boolean): Promise<RowOutcomes[]> => {
     const results: RowOutcomes[] = []
     while (isDue()) {
-      if (!rowWriter.isSorted) await fileTurns.run(lease.account_id, async () => rowWriter.sort())
+      if (!rowWriter.isSorted) await inTurn(rowWriter.sort)
       results.push(await runSlice(() => rowWriter.indexSlice()))
     }
     return results
