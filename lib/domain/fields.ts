@@ -206,10 +206,12 @@ export function config(keys: Fields): Rule<JsonObject> {
     const before = problems.length
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
+    // With both `api_key` and `app_key`, neither is a mistake.
+    const absent = Object.keys(keys).filter((key) => !Object.hasOwn(object, key))
     for (const key of Object.keys(object)) {
       if (Object.hasOwn(keys, key)) continue
       const meant = spellings.get(lettersOf(key))
-      const typo = meant ? undefined : Object.keys(keys).find((each) => isMistyped(key, each))
+      const typo = meant ? undefined : absent.find((each) => isMistyped(key, each))
       if (!meant && !typo) continue
       const message = meant ? spelled(meant) : `is unknown: did you mean ${typo}?`
       problems.push({ field: `${field}.${key}`, code: 'unknown', message })

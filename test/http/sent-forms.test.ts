@@ -238,6 +238,7 @@ test('a mistyped key of a configuration is refused: it was stored, and the webho
   const others = {
     webhook_url,
     webhook_urls: [webhook_url],
+    webhook_uri: 'x', // one letter from webhook_url, which is given too
     webhook_id: 'x',
     webhook_retries: 3,
     webhook_ttl: 60,
