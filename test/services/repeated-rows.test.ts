@@ -143,3 +143,16 @@ test('number_repeats keeps equal rows apart, and refunds the sale with the same 
   const expected = ['SQ1/gold refunded', 'SQ1/gold/2 refunded', 'SQ2/gold purchased']
   assert.deepEqual(await shop.statuses(), expected)
 })
+
+test('a sale after its refund has another time, and the import counts it: the month of the refund stays', async () => {
+  const shop = await setUp()
+  const sale = row('T-1', FIRST)
+  const other = [{ field: 'purchased_at', stored: 'different', rows: 1 }]
+  await shop.import([row('T-1', THIRD, 'refunded')])
+  assert.deepEqual((await shop.import([sale])).unequal, other)
+  // In one file, with the newest row first.
+  const newest = [row('T-2', THIRD, 'refunded'), row('T-2', FIRST)]
+  assert.deepEqual((await shop.import(newest)).unequal, other)
+  const oldest = [row('T-3', FIRST), row('T-3', THIRD, 'refunded')]
+  for (let time = 0; time < 2; time++) assert.deepEqual((await shop.import(oldest)).unequal, [])
+})

@@ -191,9 +191,12 @@ function amountOf({ price, currency }: PurchaseIdentity) {
 
 const OTHER_TIME: UnequalField = { field: 'purchased_at', stored: 'different' }
 
-/** Whether both are the sale at another time. A refund has a time of its own. */
+/**
+ * Whether a row is the sale at another time than that of the stored purchase. The latter is the time of
+ * the refund if it was stored first. A refund and a pending payment have times of their own.
+ */
 function isOtherSale({ identity, purchased_at }: Known, row: Sent): boolean {
-  const isSale = identity.status === 'purchased' && row.status === 'purchased'
+  const isSale = identity.status !== 'pending' && row.status === 'purchased'
   return isSale && row.purchased_at !== purchased_at
 }
 
