@@ -35,7 +35,7 @@ export interface Catalogs {
 export interface ApplyOptions extends CallOptions {
   /**
    * The most changes; more are refused with `invalid_request`. On SQLite, 1,000 changes block the
-   * event loop for 20 ms.
+   * event loop for 25 ms.
    */
   readonly mostChanges?: number | undefined
 }

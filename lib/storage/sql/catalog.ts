@@ -109,12 +109,14 @@ const STORES_OF_PROJECT = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY se
 
 /**
  * A digest of a project with its stores and items. The configurations of stores stay text: parsed
- * JSON takes up to 24 times as much memory.
+ * JSON takes up to 24 times as much memory, and quoting 16 MiB of text took 50 ms.
  */
 function* stateOf(project: Row): Program<string> {
   const digest = (stores: Iterable<Row>) => {
     const hash = createHash('sha256').update(JSON.stringify(PROJECTS.read(project)))
-    for (const store of stores) hash.update(JSON.stringify(store))
+    for (const { store_config, ...store } of stores) {
+      hash.update(JSON.stringify(store)).update(store_config as string)
+    }
     return hash.digest('hex')
   }
   return yield* some(digest, STATE_OF_STORES, project.id as string, project.id as string)
