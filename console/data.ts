@@ -104,7 +104,7 @@ function rowsOf<R>(page: Page<string, R>): readonly R[] {
   return Object.values(page).find(Array.isArray) ?? []
 }
 
-/** An action of the user, with its progress and its error. An action that fails may return false. */
+/** An action of the user, with its progress and its error. One that changes nothing may return false. */
 export function useAction<A extends readonly unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [state, setState] = useState<{ isRunning: boolean; error?: unknown }>({ isRunning: false })
   const isRunning = useRef(false)
@@ -118,7 +118,7 @@ export function useAction<A extends readonly unknown[]>(act: (...args: A) => Pro
       try {
         const result = await act(...args)
         setState({ isRunning: false })
-        reloadAll()
+        if (result !== false) reloadAll()
         return result !== false
       } catch (error) {
         noticeRefusal(error, used)

@@ -5,7 +5,7 @@ import { useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney, toDecimal } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { formatCell } from '../parts/download.ts'
-import { Select } from '../parts/fields.tsx'
+import { type Option, Select } from '../parts/fields.tsx'
 import { FormButton, type Values } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
 import { Text } from '../parts/page.tsx'
@@ -38,108 +38,97 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
     (signal) => client.items.list({ store_id, limit: 1000 }, { signal }),
     [store_id],
   )
+  const { items = [] } = loaded.value ?? {}
+  const options = items.map(({ name, display_name }) => [name, display_name] as const)
+  const choiceOf = ({ sku = '' }: ErrorDetail) =>
+    choices[sku] ?? itemSpelledIn(sku, items)?.name ?? ''
+  const chosen = skus.filter(choiceOf)
+  const apply = () => {
+    const lines = chosen.map((each) => {
+      const item = choiceOf(each)
+      return `${formatCell(each.sku)},${formatCell(item === LEFT_OUT ? '' : item)}\n`
+    })
+    onMap(`${map || 'vendor_sku,item\n'}${lines.join('')}`)
+  }
   return (
-    <Await loaded={loaded}>
-      {({ items }) => {
-        const choiceOf = ({ sku = '' }: ErrorDetail) =>
-          choices[sku] ?? itemSpelledIn(sku, items)?.name ?? ''
-        const chosen = skus.filter(choiceOf)
-        const apply = () => {
-          const lines = chosen.map((each) => {
-            const choice = choiceOf(each)
-            return `${formatCell(each.sku)},${formatCell(choice === LEFT_OUT ? '' : choice)}\n`
-          })
-          onMap(`${map || 'vendor_sku,item\n'}${lines.join('')}`)
-        }
-        const optionsFor = ({ title }: ErrorDetail) => {
-          const like = itemTitled(title, items)
-          return [
-            ['', like ? `Is it ${like.display_name}?` : 'Choose…'] as const,
-            ...(like ? [[like.name, like.display_name] as const] : []),
-            [LEFT_OUT, 'Leave out'] as const,
-            ...items.map(({ name, display_name }) => [name, display_name] as const),
-          ]
-        }
-        return (
-          <>
-            <Notice tone="warning" title="The file has SKUs that no item has">
-              <p>
-                Where the file spells an item’s SKU, the item is chosen. Choose the others, or leave
-                them out. Nothing is stored yet.
-              </p>
-            </Notice>
-            <Table
-              label="Unknown SKUs"
-              rows={skus}
-              keyOf={({ sku = '' }) => sku}
-              columns={[
-                [
-                  'SKU and title in the file',
-                  ({ sku = '', title }) => (
-                    <>
-                      <Text text={sku} />
-                      {title && (
-                        <div class="hint">
-                          <Text isName text={title} />
-                        </div>
-                      )}
-                    </>
-                  ),
-                ],
-                ['Rows', ({ rows = 0 }) => formatCount(rows), 'number'],
-                ['Sales', (each) => <Sales of={each} currency={currency} />, 'number hidden'],
-                [
-                  'Item',
-                  (each) => (
-                    <div class="actions">
-                      <Select
-                        options={optionsFor(each)}
-                        value={choiceOf(each)}
-                        onChange={(item) => choose(each.sku, item)}
-                        attributes={{ 'aria-label': `Item for ${each.sku}` }}
-                      />
-                      <FormButton
-                        label="Create"
-                        title={`Create an item for ${each.sku}`}
-                        fields={itemFields(newItemFields, currency)}
-                        values={proposalFor(each, skus, currency)}
-                        check={(item) => parseNewItem({ store_id, ...item })}
-                        send={async (item, creation) => {
-                          const input = { store_id, ...item } as NewItem
-                          const { name } = await client.items.create(input, creation)
-                          choose(each.sku, name)
-                        }}
-                      />
+    <>
+      <Notice tone="warning" title="The file has SKUs that no item has">
+        <p>
+          Where the file spells an item’s SKU, the item is chosen. Choose the others, or leave them
+          out. Nothing is stored yet.
+        </p>
+      </Notice>
+      <Await loaded={loaded}>
+        {() => (
+          <Table
+            label="Unknown SKUs"
+            rows={skus}
+            keyOf={({ sku = '' }) => sku}
+            columns={[
+              [
+                'SKU and title in the file',
+                ({ sku = '', title = '' }) => (
+                  <>
+                    <Text text={sku} />
+                    <div class="hint">
+                      <Text isName text={title} />
                     </div>
-                  ),
-                  'end',
-                ],
-              ]}
-            />
-            <div class="actions">
-              <Button
-                label="Use these items and check again"
-                class="primary"
-                disabled={chosen.length === 0}
-                onClick={apply}
-              />
-            </div>
-          </>
-        )
-      }}
-    </Await>
+                  </>
+                ),
+              ],
+              ['Rows', ({ rows = 0 }) => formatCount(rows), 'number'],
+              ['Sales', (each) => <Text text={salesOf(each, currency)} />, 'number hidden'],
+              [
+                'Item',
+                (each) => (
+                  <div class="actions">
+                    <Select
+                      options={[
+                        ...suggestionsFor(each, items),
+                        [LEFT_OUT, 'Leave out'],
+                        ...options,
+                      ]}
+                      value={choiceOf(each)}
+                      onChange={(item) => choose(each.sku, item)}
+                      attributes={{ 'aria-label': `Item for ${each.sku}` }}
+                    />
+                    <FormButton
+                      label="Create"
+                      title={`Create an item for ${each.sku}`}
+                      fields={itemFields(newItemFields, currency)}
+                      values={proposalFor(each, skus, currency)}
+                      check={(item) => parseNewItem({ store_id, ...item })}
+                      send={async (item, creation) => {
+                        const input = { store_id, ...item } as NewItem
+                        const { name } = await client.items.create(input, creation)
+                        choose(each.sku, name)
+                      }}
+                    />
+                  </div>
+                ),
+                'end',
+              ],
+            ]}
+          />
+        )}
+      </Await>
+      <div class="actions">
+        <Button
+          label="Use these items and check again"
+          class="primary"
+          disabled={chosen.length === 0}
+          onClick={apply}
+        />
+      </div>
+    </>
   )
 }
 
-const SHOWN = 2
-
-/** The sales of a SKU, first in the currency of the store. The tooltip has all currencies. */
-function Sales({ of: { sales = [] }, currency }: { of: ErrorDetail; currency: string }) {
+/** The sales of a SKU, first in the currency of the store. */
+function salesOf({ sales = [] }: ErrorDetail, currency: string): string {
   const isOther = (code: string) => Number(code !== currency)
-  const sorted = [...sales].sort((a, b) => isOther(a.currency) - isOther(b.currency))
-  const texts = sorted.map((each) => formatMoney(each.total, each.currency))
-  const more = texts.length > SHOWN ? ` and ${texts.length - SHOWN} more` : ''
-  return <span title={texts.join(', ')}>{(texts.slice(0, SHOWN).join(', ') || '–') + more}</span>
+  const sorted = sales.toSorted((a, b) => isOther(a.currency) - isOther(b.currency))
+  return sorted.map((each) => formatMoney(each.total, each.currency)).join(', ') || '–'
 }
 
 /** The item that a vendor's SKU ends with: `com.game.gold.100` is `gold_100`. */
@@ -151,8 +140,14 @@ function itemSpelledIn(sku: string, items: readonly Item[]): Item | undefined {
 }
 
 /** The item that has the title, to which Google Play adds the name of the application. */
-function itemTitled(title = '', items: readonly Item[]): Item | undefined {
-  return items.find(({ display_name }) => `${title} (`.startsWith(`${display_name} (`))
+function suggestionsFor({ title = '' }: ErrorDetail, items: readonly Item[]): readonly Option[] {
+  const like = items.find(({ display_name }) => `${title} (`.startsWith(`${display_name} (`))
+  if (!like) return [['', 'Choose…']]
+  const { name, display_name } = like
+  return [
+    ['', `Is it ${display_name}?`],
+    [name, display_name],
+  ]
 }
 
 /** `com.game.gold.100` is `gold_100` if all SKUs begin with `com.game.`. */

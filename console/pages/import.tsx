@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { type ImportFile, type ImportResult, type Store, TillError } from '../../client/manage.ts'
+import { type Explanation, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
@@ -8,7 +8,7 @@ import { download } from '../parts/download.ts'
 import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { Fields, type Values } from '../parts/form.tsx'
-import { Failure, Loading, Notice } from '../parts/notice.tsx'
+import { detailsOf, Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { setUnsaved } from '../place.ts'
 import { client, remembered } from '../session.ts'
@@ -26,18 +26,13 @@ const SETTINGS: readonly FieldInfo[] = [
   {
     label: 'Format',
     name: 'preset',
-    options: [
-      ['', 'Recognize it by the header'],
-      ...Object.entries(PRESET_TITLES),
-      [COLUMNS, 'Choose the columns'],
-    ],
+    options: {
+      '': 'Recognize it by the header',
+      ...PRESET_TITLES,
+      [COLUMNS]: 'Choose the columns',
+    },
   },
-  {
-    label: 'Prices are in major units',
-    name: 'isMajor',
-    kind: 'check',
-    hint: '4.99 instead of 499',
-  },
+  { label: 'Prices are in major units', name: 'isMajor', kind: 'check', hint: '4.99, not 499' },
   {
     label: 'Refunds only',
     name: 'refundsOnly',
@@ -46,15 +41,21 @@ const SETTINGS: readonly FieldInfo[] = [
   },
 ]
 
-/** The request under way or the last one. */
+/** The server examines no more bytes of a file. One more tells it that the file goes on. */
+const EXAMINED = 8 * 1024 ** 2 + 1
+
+/** The request under way or the last one, and what the server has answered about the file. */
 interface Progress {
   readonly step: 'check' | 'import'
   /** The bytes of the file that are sent. */
   readonly sent: number
-  /** The results of the latest check, and of an import after it. */
+  /** The columns of a file of unknown format. */
+  readonly found?: Explanation | undefined
   readonly checked?: ImportResult | undefined
   readonly done?: ImportResult
 }
+
+const NOTHING: Progress = { step: 'check', sent: 0 }
 
 export function Import({ store }: { readonly store: Store }) {
   const { store_id } = store
@@ -62,45 +63,58 @@ export function Import({ store }: { readonly store: Store }) {
   const [settings, setSettings] = useState<Values>({})
   const [layout, setLayout] = useState<object>()
   const [map, setMap] = useState(() => remembered.read(store_id))
-  const [progress, setProgress] = useState<Progress>({ step: 'check', sent: 0 })
+  const [progress, setProgress] = useState(NOTHING)
   const controller = useRef<AbortController>(undefined)
-  const { isMajor, refundsOnly } = settings
-  const preset = settings.preset === COLUMNS ? '' : settings.preset
+  const { preset, isMajor, refundsOnly } = settings
+  const isByColumns = preset === COLUMNS
 
   const send = useAction(async (file: File, step: Progress['step']) => {
-    const checked = step === 'import' ? progress.checked : undefined
-    setProgress({ step, sent: 0, checked })
+    const kept = step === 'import' ? progress : { found: layout && progress.found }
+    const show = (news: Partial<Progress>) =>
+      setProgress({ sent: file.size, ...kept, step, ...news })
+    show({ sent: 0 })
     controller.current = new AbortController()
-    const format = {
-      preset: preset || undefined,
-      priceUnit: isMajor ? 'major' : undefined,
-    } as const
-    const input: ImportFile = {
-      store_id,
-      file,
-      ...(layout ? { layout } : format),
-      refundsOnly: refundsOnly === 'true',
-      skus: map || undefined,
-      dryRun: step === 'check',
-      onProgress: ({ bytes }) => setProgress({ step, sent: bytes, checked }),
-    }
     const { signal } = controller.current
-    const sending = client.imports.create(input, { signal })
+    const explain = async () => {
+      const start = file.slice(0, EXAMINED)
+      show({ found: await client.purchases.explain({ store_id, file: start }, { signal }) })
+      return false
+    }
+    if (isByColumns && !layout) return explain()
+    const sending = client.imports.create(
+      {
+        store_id,
+        file,
+        layout,
+        preset: (!layout && preset) || undefined,
+        priceUnit: !layout && isMajor ? 'major' : undefined,
+        refundsOnly: refundsOnly === 'true',
+        skus: map || undefined,
+        dryRun: step === 'check',
+        onProgress: ({ bytes }) => show({ sent: bytes }),
+      },
+      { signal },
+    )
     if (step === 'import') sending.catch(reloadAll) // the rows may be stored all the same
-    const result = await sending
-    const results = step === 'check' ? { checked: result } : { checked, done: result }
-    setProgress({ step, sent: file.size, ...results })
+    try {
+      show({ [step === 'check' ? 'checked' : 'done']: await sending })
+      return step === 'import'
+    } catch (error) {
+      const isOfUnknownFormat = detailsOf(error).some(({ code }) => code === 'missing_column')
+      if (preset || layout || !isOfUnknownFormat) throw error
+      return explain()
+    }
   })
   const choose = (file: File | undefined) => {
     setFile(file)
     setLayout(undefined)
+    setProgress(NOTHING)
   }
   useDropped((file) => send.isRunning || choose(file))
-  const isChosen = settings.preset === COLUMNS
   // Checks a file as soon as it is chosen, and again with other settings. A layout effect, because
   // the form is locked from this moment on.
   useLayoutEffect(() => {
-    if (file && (layout || !isChosen)) send.run(file, 'check')
+    if (file) send.run(file, 'check')
   }, [file, settings, layout, map])
   const isImporting = send.isRunning && progress.step === 'import'
   // A layout effect, because a person may leave as soon as the result is shown.
@@ -109,10 +123,9 @@ export function Import({ store }: { readonly store: Store }) {
     remembered.write(store_id, map)
     setMap(map)
   }
+  const { found } = progress
   const bad = isBadFile(send.error) ? send.error : undefined
-  const mistakes = bad?.details ?? []
-  const skus = mistakes.filter(({ sku }) => sku)
-  const isUnknown = !preset && mistakes.some(({ code }) => code === 'missing_column')
+  const skus = bad?.details.filter(({ sku }) => sku) ?? []
 
   return (
     <Page
@@ -137,17 +150,7 @@ export function Import({ store }: { readonly store: Store }) {
           </details>
         </fieldset>
       </Section>
-      {file && (isChosen || layout || isUnknown) && (
-        <Section title="Say what the columns are">
-          <LayoutChoice
-            key={`${file.name} ${file.size} ${file.lastModified}`}
-            store_id={store_id}
-            file={file}
-            onCheck={setLayout}
-          />
-        </Section>
-      )}
-      {file && (layout || !isChosen) && (
+      {file && (
         <Section
           title="Check it, then import it"
           actions={
@@ -160,27 +163,25 @@ export function Import({ store }: { readonly store: Store }) {
             </div>
           }
         >
+          {found && <LayoutChoice found={found} store_id={store_id} onCheck={setLayout} />}
           {send.isRunning ? (
             <Sending progress={progress} file={file} onStop={() => controller.current?.abort()} />
-          ) : isUnknown && !layout ? (
-            <Notice tone="warning" title="The format of this file is not known">
-              <p>Say above what its columns are, or choose its format.</p>
-            </Notice>
           ) : bad ? (
             <>
               {skus.length > 0 && (
                 <UnknownSkus store={store} skus={skus} map={map} onMap={changeMap} />
               )}
-              {mistakes.length > skus.length && <BadRows error={bad} file={file} />}
+              {bad.details.length > skus.length && <BadRows error={bad} file={file} />}
             </>
           ) : (
-            <Outcome
-              progress={progress}
-              file={file}
-              store_id={store_id}
-              error={send.error}
-              run={send.run}
-            />
+            (layout || !found) && (
+              <Outcome
+                progress={progress}
+                error={send.error}
+                store_id={store_id}
+                run={(step) => send.run(file, step)}
+              />
+            )
           )}
         </Section>
       )}
@@ -188,6 +189,7 @@ export function Import({ store }: { readonly store: Store }) {
     </Page>
   )
 }
+
 interface SendingProps {
   readonly progress: Progress
   readonly file: File
@@ -211,44 +213,41 @@ function Sending({ progress: { step, sent }, file: { size }, onStop }: SendingPr
 
 interface OutcomeProps {
   readonly progress: Progress
-  readonly file: File
-  readonly store_id: string
   readonly error: unknown
-  readonly run: (file: File, step: Progress['step']) => void
+  readonly store_id: string
+  readonly run: (step: Progress['step']) => void
 }
 
 /** The result of a check or an import, and the next step. */
-function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
+function Outcome({ progress, error, store_id, run }: OutcomeProps) {
   const { step, checked, done } = progress
-  if (done) {
+  const result = step === 'check' ? checked : done
+  if (result) {
+    const rows = formatCount(result.rows, 'row')
     return (
       <>
-        <Notice tone="good" title={`Imported ${formatCount(done.added, 'new purchase')}`}>
-          <p>
-            The import is <code>{done.import_id}</code>. It can be undone below.
-          </p>
-        </Notice>
-        {isOther(done, checked) && (
+        {done ? (
+          <Notice tone="good" title={`Imported ${formatCount(done.added, 'new purchase')}`}>
+            <p>
+              The import is <code>{done.import_id}</code>. It can be undone below.
+            </p>
+          </Notice>
+        ) : (
+          <Notice tone="good" title={`No mistake in ${rows}`}>
+            <p>Nothing is stored yet.</p>
+            <Button
+              label={`Import ${rows} into ${store_id}`}
+              class="primary"
+              onClick={() => run('import')}
+            />
+          </Notice>
+        )}
+        {factsOf(result) !== factsOf(checked) && (
           <Notice tone="warning" title="These are not the rows that were checked">
             <p>The file has changed since the check. Compare the counts, or undo the import.</p>
           </Notice>
         )}
-        <ImportCounts result={done} />
-      </>
-    )
-  }
-  if (step === 'check' && checked) {
-    return (
-      <>
-        <Notice tone="good" title={`No mistake in ${formatCount(checked.rows, 'row')}`}>
-          <p>Nothing is stored yet.</p>
-          <Button
-            label={`Import ${formatCount(checked.rows, 'row')} into ${store_id}`}
-            class="primary"
-            onClick={() => run(file, 'import')}
-          />
-        </Notice>
-        <ImportCounts result={checked} />
+        <ImportCounts result={result} />
       </>
     )
   }
@@ -263,17 +262,16 @@ function Outcome({ progress, file, store_id, error, run }: OutcomeProps) {
           </p>
         </Notice>
       )}
-      <Button label="Try again" onClick={() => run(file, step)} />
+      <Button label="Try again" onClick={() => run(step)} />
     </>
   )
+}
+
+function factsOf(result?: ImportResult): string {
+  return JSON.stringify([result?.rows, result?.totals])
 }
 
 /** Whether the server may have stored the rows: it was stopped, or its answer is lost. */
 function isUnknown(error: unknown): boolean {
   return !(error instanceof TillError) || error.status === 0 || error.status >= 500
-}
-
-function isOther(done: ImportResult, checked: ImportResult | undefined): boolean {
-  const facts = (result?: ImportResult) => JSON.stringify([result?.rows, result?.totals])
-  return facts(done) !== facts(checked)
 }

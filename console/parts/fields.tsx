@@ -1,7 +1,7 @@
 import { useId } from 'preact/hooks'
 
 /** A value, and its label if it has another one. */
-type Option = string | readonly [value: string, label: string]
+export type Option = string | readonly [value: string, label: string]
 
 /** What a field is. All values are texts as they are typed; a checked box is `true`, else ''. */
 export interface FieldInfo {
@@ -15,8 +15,8 @@ export interface FieldInfo {
   /** What a password manager may fill in; nothing by default. */
   readonly autocomplete?: string
   readonly inputMode?: 'numeric' | 'decimal' | undefined
-  /** Makes it a list to choose from. */
-  readonly options?: readonly Option[]
+  /** Makes it a list to choose from: values, or the label of each value. */
+  readonly options?: readonly Option[] | { readonly [value: string]: string }
   /** Leaves the field out if nothing is typed. */
   readonly isOptional?: boolean | undefined
   /** The width in characters, if it is not that of a text. */
@@ -84,13 +84,14 @@ function Control({ attributes, ...field }: FieldProps & { readonly attributes: o
 }
 
 interface SelectProps extends Pick<FieldProps, 'value' | 'onChange'> {
-  readonly options: readonly Option[]
+  readonly options: NonNullable<FieldInfo['options']>
   readonly attributes?: object
 }
 
 /** A list to choose from, which also has the chosen value if that is not among the options. */
 export function Select({ value, options, onChange, attributes }: SelectProps) {
-  const choices = new Map(options.map((each) => (typeof each === 'string' ? [each, each] : each)))
+  const given: readonly Option[] = Array.isArray(options) ? options : Object.entries(options)
+  const choices = new Map(given.map((each) => (typeof each === 'string' ? [each, each] : each)))
   if (!choices.has(value)) choices.set(value, value || '–')
   const choose = ({ currentTarget }: { readonly currentTarget: HTMLSelectElement }) => {
     const chosen = currentTarget.value
