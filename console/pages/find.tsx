@@ -1,62 +1,50 @@
-import { useEffect } from 'preact/hooks'
-import type { Purchase } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { Await, Empty, Loading } from '../parts/notice.tsx'
+import { Await, Empty } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
 import { purchaseColumns } from './purchases.tsx'
 
-type Options = { readonly signal: AbortSignal }
-
-/** What an id stands for: purchases in all stores of the account, or the stores of a player. */
-async function findId(id: string, options: Options) {
+/** Finds purchases in all stores of the account, or a player. Goes to the only record with the id. */
+async function findId(id: string, signal: AbortSignal) {
+  const options = { signal }
   const { purchases } = await client.purchases.list({ transaction_id: id, limit: 1000 }, options)
-  const stores = purchases.length === 0 ? await storesOfPlayer(id, options) : []
-  return { purchases, link: linkOf(purchases, id, stores) }
+  const [first, second] = purchases
+  if (second) return purchases
+  const store = first?.store_id ?? (await storeOfPlayer(id, options))
+  if (!store) return purchases
+  const query = { project: undefined, store }
+  goTo(first ? linkTo('purchases', first.transaction_id, query) : linkTo('player', id, query), true)
+  return undefined
 }
 
-/** The link to the only record that was found. */
-function linkOf([first, second]: readonly Purchase[], id: string, [store]: readonly string[]) {
-  if (first && !second) return linkTo('purchases', first.transaction_id, { store: first.store_id })
-  return store && linkTo('player', id, { project: undefined, store })
-}
-
-/** The stores in which a player has purchases, first those that are no sandboxes. */
-async function storesOfPlayer(user_id: string, options: Options) {
+/** The first store in which a player has purchases. A sandbox comes last. */
+async function storeOfPlayer(user_id: string, options: { readonly signal: AbortSignal }) {
   const read = (sandbox: boolean) =>
     client.purchases.summarize({ user_id, by: ['store'], sandbox }, options)
   const found = await Promise.all([read(false), read(true)])
-  return found.flatMap(({ summaries }) => summaries.map(({ store_id = '' }) => store_id))
+  return found.flatMap(({ summaries }) => summaries)[0]?.store_id
 }
 
-/** Finds an id that was typed in the header. If it stands for one record, goes there. */
+/** Finds an id that was typed in the header. */
 export function Find() {
   const { q = '' } = usePlace().query
-  const loaded = useLoad((signal) => findId(q, { signal }), [q])
-  const link = loaded.isLoading ? undefined : loaded.value?.link
-  useEffect(() => {
-    if (link) goTo(link, true)
-  }, [link])
+  const loaded = useLoad((signal) => findId(q, signal), [q])
   return (
-    <Page title="Found" lead={`${q} in all stores of the account`}>
-      {link || loaded.isLoading ? (
-        <Loading what="Searching" />
-      ) : (
-        <Await loaded={loaded}>
-          {({ purchases }) =>
-            purchases.length > 0 ? (
-              <Table label="Purchases" rows={purchases} columns={purchaseColumns(new Map())} />
-            ) : (
-              <Empty
-                title="Nothing has this id"
-                text="Type the whole id of an order, a transaction or a player."
-              />
-            )
-          }
-        </Await>
-      )}
+    <Page title="Search" lead={`${q} in all stores of the account`}>
+      <Await loaded={loaded}>
+        {(purchases) =>
+          purchases.length > 0 ? (
+            <Table label="Purchases" rows={purchases} columns={purchaseColumns(new Map())} />
+          ) : (
+            <Empty
+              title="Nothing has this id"
+              text="Type the whole id of an order, a transaction or a player."
+            />
+          )
+        }
+      </Await>
     </Page>
   )
 }

@@ -108,7 +108,7 @@ export function Empty({ title, text, next }: EmptyProps) {
 }
 
 interface AwaitProps<T> {
-  readonly loaded: Loaded<T>
+  readonly loaded: Loaded<T | undefined>
   readonly children: (value: T) => ComponentChildren
 }
 

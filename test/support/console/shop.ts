@@ -137,7 +137,7 @@ export async function openShop(t: TestContext) {
       ready: /GPA/,
     },
     'no-player': { link: '#/player/nobody?store=demo', title: 'nobody', ready: /no purchases/ },
-    find: { link: '#/find?q=nothing-at-all', title: 'Found', ready: /Nothing has/ },
+    find: { link: '#/find?q=nothing-at-all', title: 'Search', ready: /Nothing has/ },
     projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.example\.demo/ },
     project: { link: `#/projects/${project.id}`, title: 'Demo Game', ready: /pk_/ },
     'long-project': { link: `#/projects/${project_id}`, title: LONG_PROJECT, ready: /pk_/ },
