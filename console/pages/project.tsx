@@ -6,7 +6,12 @@ import {
   projectChangeFields,
   statusFields,
 } from '../../lib/domain/project.ts'
-import { newStoreFields, parseNewStore, STORE_TYPES } from '../../lib/domain/store.ts'
+import {
+  newStoreFields,
+  parseNewStore,
+  STORE_TYPES,
+  type StoreType,
+} from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
 import { Edit } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
@@ -17,6 +22,7 @@ import { fieldsOf, STATUS, settingFields, withSettings } from '../parts/rules.ts
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
 import { client } from '../session.ts'
+import { storeFields } from './store.tsx'
 
 export function ProjectPage({ id }: { readonly id: string }) {
   const loaded = useLoad((signal) => client.projects.get(id, { signal }), [id])
@@ -104,7 +110,7 @@ function Stores({ project_id }: { readonly project_id: string }) {
         <FormButton
           label="New store"
           submit="Create"
-          fields={({ store_type }) => (store_type === 'iap' ? NEW_IAP_STORE : NEW_STORE)}
+          fields={({ store_type }) => newFields(store_type as StoreType)}
           check={(typed) => parseNewStore(newStore(project_id, typed))}
           values={{ store_type: 'web', 'store_config.platform': 'google_play' }}
           send={async (typed, creation) => {
@@ -117,44 +123,19 @@ function Stores({ project_id }: { readonly project_id: string }) {
   )
 }
 
-const NEW_STORE: readonly FieldInfo[] = [
-  ...fieldsOf(newStoreFields.web, {
-    project_id: false,
-    status: false,
-    store_config: false,
+/** The fields of a new store. The page of the store has all settings. */
+function newFields(type: StoreType) {
+  const { store_id, store_type } = newStoreFields[type]
+  const own = {
     store_id: {
       hint: 'Letters, digits, _ and -. Empty for a new id. It never changes.',
       isOptional: true,
     },
     store_type: { label: 'Type', hint: 'It never changes.', options: STORE_TYPES },
-    is_sandbox: { label: 'Sandbox', hint: 'For test purchases' },
-  }),
-  {
-    label: 'Currency',
-    name: 'store_config.currency',
-    width: 8,
-    isOptional: true,
-    hint: 'Such as USD: the currency of prices that name none.',
-    parse: (typed) => typed.toUpperCase(),
-  },
-]
-
-const NEW_IAP_STORE: readonly FieldInfo[] = [
-  ...NEW_STORE,
-  {
-    label: 'Platform',
-    name: 'store_config.platform',
-    options: [['google_play', 'Google Play']],
-    hint: 'Other platforms are not supported yet.',
-  },
-  {
-    label: 'Bundle id',
-    name: 'store_config.bundle_id',
-    width: 40,
-    isOptional: true,
-    hint: 'A report may have the sales of several apps. The import takes those of this one. Empty for that of the project.',
-  },
-]
+  }
+  const isFirst = ({ name }: FieldInfo) => /sandbox|currency|platform|bundle_id/.test(name)
+  return [...fieldsOf({ store_id, store_type }, own), ...storeFields(type).filter(isFirst)]
+}
 
 /** The store of a form, whose settings are fields like `store_config.currency`. */
 function newStore(project_id: string, typed: Parsed): NewStore {

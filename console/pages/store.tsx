@@ -1,15 +1,15 @@
-import type { Store } from '../../client/manage.ts'
 import {
   changeStore,
   newStoreFields,
   parseStoreChange,
   SECRETS_OF_TYPE,
+  type StoreType,
 } from '../../lib/domain/store.ts'
 import { useLoad } from '../data.ts'
 import { Edit } from '../parts/edit.tsx'
 import { Await } from '../parts/notice.tsx'
 import { Facts, Page, Section } from '../parts/page.tsx'
-import { fieldsOf, STATUS, settingFields } from '../parts/rules.ts'
+import { fieldsOf, type OwnFields, STATUS, settingFields } from '../parts/rules.ts'
 import { linkTo } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
@@ -35,7 +35,7 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
               <Edit
                 label="Edit store"
                 record={store}
-                fields={fieldsFor(store)}
+                fields={storeFields(store.store_type, store.secrets)}
                 load={() => client.stores.get(store_id)}
                 check={(changes, current) =>
                   changeStore(current, parseStoreChange({ store_id, ...changes }, store.store_type))
@@ -52,10 +52,30 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
   )
 }
 
-function fieldsFor({ store_type, secrets }: Store) {
-  const { is_sandbox, status, store_config } = newStoreFields[store_type]
+const SETTINGS: OwnFields = {
+  currency: {
+    width: 8,
+    hint: 'Such as USD: the currency of prices that name none.',
+    parse: (typed) => typed.toUpperCase(),
+  },
+  platform: {
+    options: { google_play: 'Google Play' },
+    hint: 'Other platforms are not supported yet.',
+  },
+  bundle_id: {
+    width: 40,
+    hint: 'A report may have the sales of several apps. The import takes those of this one. Empty for that of the project.',
+  },
+}
+
+/** The fields of a store that can change. `secrets` are the names of the stored ones. */
+export function storeFields(type: StoreType, secrets: readonly string[] = []) {
+  const { is_sandbox, status, store_config } = newStoreFields[type]
   return [
-    ...fieldsOf({ status, is_sandbox }, { status: STATUS, is_sandbox: { label: 'Sandbox' } }),
-    ...settingFields('store_config', store_config, SECRETS_OF_TYPE[store_type], secrets),
+    ...fieldsOf(
+      { status, is_sandbox },
+      { status: STATUS, is_sandbox: { label: 'Sandbox', hint: 'For test purchases' } },
+    ),
+    ...settingFields('store_config', store_config, SECRETS_OF_TYPE[type], secrets, SETTINGS),
   ]
 }

@@ -11,7 +11,7 @@ interface Rule {
 /** The rules of the fields of a record. */
 type Rules = { readonly [name: string]: Rule }
 
-interface OwnFields {
+export interface OwnFields {
   /** Additions to the schemas, by field. `false` leaves a field out. */
   readonly [name: string]: Partial<FieldInfo> | false
 }
@@ -60,11 +60,12 @@ export function settingFields(
   { schema }: Rule,
   secrets: readonly string[],
   set: readonly string[] = [],
+  own: OwnFields = {},
 ): FieldInfo[] {
   const all = Object.entries(schema.properties as { readonly [key: string]: JsonSchema })
   const shown = all.filter(([key]) => !key.startsWith('webhook_') && !WITHOUT_EFFECT.includes(key))
   const rules = Object.fromEntries(shown.map(([key, schema]) => [key, { schema }]))
-  return fieldsOf(rules).flatMap((field) => {
+  return fieldsOf(rules, own).flatMap((field) => {
     const setting = { ...field, name: `${name}.${field.name}`, isOptional: true }
     return secrets.includes(field.name)
       ? secretFields(setting, set.includes(field.name))
