@@ -1,9 +1,8 @@
 import { createManageClient, type ManageClient, TillError } from '../client/manage.ts'
 import { forgetPlace, mayLeave } from './place.ts'
 
-/** The tab's storage: the browser forgets the account key when the tab is closed. */
-const KEY = 'tillkit.account_key'
-const ACCOUNT = 'tillkit.account_id'
+/** The entry of the tab's storage, which the browser forgets when the tab is closed. */
+const SESSION = 'tillkit.session'
 
 /** The server's address: the console may be mounted under a prefix. */
 const url = location.origin + location.pathname.replace(/\/console\/?$/, '')
@@ -38,13 +37,14 @@ tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
   const session = ownSession()
   if (!session) return
   if ('ask' in data) tell({ session })
-  if ('lost' in data && data.lost === session.accountKey) forgetKey()
+  if ('lost' in data && data.lost === session.accountKey) {
+    sessionStorage.removeItem(SESSION)
+    onRefusal()
+  }
 })
 
 function ownSession(): Session | undefined {
-  const accountKey = sessionStorage.getItem(KEY)
-  const account_id = sessionStorage.getItem(ACCOUNT)
-  return accountKey && account_id ? { accountKey, account_id } : undefined
+  return JSON.parse(sessionStorage.getItem(SESSION) ?? 'null') ?? undefined
 }
 
 /** Milliseconds that a new tab waits for the answer of another one. */
@@ -52,15 +52,10 @@ const ANSWER_MS = 250
 
 function askTabs(): Promise<Session | undefined> {
   return new Promise((resolve) => {
-    const listen = ({ data }: MessageEvent<Message>) => {
-      if ('session' in data) finish(data.session)
-    }
-    const finish = (session?: Session) => {
-      tabs.removeEventListener('message', listen)
-      resolve(session)
-    }
-    tabs.addEventListener('message', listen)
-    setTimeout(finish, ANSWER_MS)
+    tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+      if ('session' in data) resolve(data.session)
+    })
+    setTimeout(resolve, ANSWER_MS)
     tell({ ask: true })
   })
 }
@@ -79,11 +74,14 @@ export async function signIn(accountKey: string): Promise<string> {
   return keep({ accountKey, account_id }, next)
 }
 
-function keep({ accountKey, account_id }: Session, next: ManageClient): string {
-  sessionStorage.setItem(KEY, accountKey)
-  sessionStorage.setItem(ACCOUNT, account_id)
+/** The account that is signed in, also while another key of it is needed. */
+let account = ''
+
+function keep(session: Session, next: ManageClient): string {
+  sessionStorage.setItem(SESSION, JSON.stringify(session))
   client = next
-  return account_id
+  account = session.account_id
+  return account
 }
 
 /** The SKU maps of stores, which the browser keeps for the account until somebody signs out. */
@@ -93,44 +91,39 @@ export const remembered = {
 }
 
 const MAPS = 'tillkit.skus'
-const mapKey = (store_id: string) => `${MAPS} ${sessionStorage.getItem(ACCOUNT)} ${store_id}`
+const mapKey = (store_id: string) => `${MAPS} ${account} ${store_id}`
 
 /** Forgets the key in all tabs, and loads the page anew: nothing of the account stays in memory. */
 export function signOut(): void {
   if (!mayLeave()) return
-  const session = ownSession()
-  if (session) tell({ lost: session.accountKey })
+  forgetKey()
   for (const key of Object.keys(localStorage)) {
     if (key.startsWith(MAPS)) localStorage.removeItem(key)
   }
-  sessionStorage.removeItem(KEY)
-  sessionStorage.removeItem(ACCOUNT)
   forgetPlace()
   location.reload()
 }
 
+/** Asks for another key. The page stays, with what was typed. */
 let onRefusal = () => {}
 
 export function watchRefusal(notice: () => void): void {
   onRefusal = notice
 }
 
-/** Forgets the key. The page stays, with what was typed, until somebody signs in again. */
+/** Forgets the key in all tabs. */
 function forgetKey(): void {
-  sessionStorage.removeItem(KEY)
-  onRefusal()
+  const session = ownSession()
+  if (session) tell({ lost: session.accountKey })
+  sessionStorage.removeItem(SESSION)
 }
 
-/**
- * Forgets the key in all tabs if the server does not accept it any more, unless the request was of
- * an earlier key.
- */
-export function noticeRefusal(error: unknown, used: ManageClient | undefined): boolean {
+/** Forgets the key if the server does not accept it any more, unless an earlier one was used. */
+export function noticeRefusal(error: unknown, used: ManageClient): boolean {
   const isRefused = error instanceof TillError && error.code === 'account_key_required'
-  if (isRefused && used && used === client) {
-    const session = ownSession()
-    if (session) tell({ lost: session.accountKey })
+  if (isRefused && used === client) {
     forgetKey()
+    onRefusal()
   }
   return isRefused
 }
