@@ -13,7 +13,7 @@ export function currencyOf({ store_config: { currency } }: Store): string {
 
 /** Formats minor units exactly, in the browser's locale: `499` of USD is `$4.99`. */
 export function formatMoney(minor: string | number, currency: string): string {
-  if (!currency) return `${formatCount(BigInt(minor))} minor units`
+  if (!currency) return minor.toString() === '0' ? '0' : `${formatCount(BigInt(minor))} minor units`
   return formatMinor(minor, currency, { style: 'currency', currency })
 }
 

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { type CatalogChange, type Store, TillError } from '../../client/manage.ts'
 import { ITEM_TYPES } from '../../lib/domain/item.ts'
-import { reloadAll, useAction, useLoad } from '../data.ts'
+import { reloadAll, useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney, labelOf } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { openImport } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
-import { Fields, type Values } from '../parts/form.tsx'
-import { Await, Failure } from '../parts/notice.tsx'
+import { ActionButton, Fields, type Values } from '../parts/form.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Facts, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { client } from '../session.ts'
@@ -44,7 +44,7 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
     async (signal) => client.catalog.plan(await requestOf(), { signal }),
     [values],
   )
-  const apply = useAction(async (digest: string) => {
+  const apply = async (digest: string) => {
     try {
       await client.catalog.apply({ ...(await requestOf()), digest })
       onClose()
@@ -52,7 +52,7 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
       if (error instanceof TillError && error.code === 'catalog_changed') reloadAll()
       throw error
     }
-  })
+  }
   const currency = currencyOf(store)
   return (
     <Section
@@ -67,7 +67,6 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
       <div class="filters">
         <Fields fields={OPTIONS} values={values} onChange={setValues} />
       </div>
-      <Failure error={apply.error} />
       <Await loaded={loaded}>
         {({ changes, digest, ...plan }) => (
           <>
@@ -90,15 +89,11 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
               />
             )}
             {changes.length > SHOWN && <p>And {formatCount(changes.length - SHOWN)} more.</p>}
-            <div class="actions">
-              <Button
-                label={changes.length > 0 ? 'Make these changes' : 'The file changes nothing'}
-                class="primary"
-                disabled={changes.length === 0}
-                aria-busy={apply.isRunning}
-                onClick={() => apply.run(digest)}
-              />
-            </div>
+            {changes.length > 0 ? (
+              <ActionButton label="Make these changes" act={() => apply(digest)} isPrimary />
+            ) : (
+              <p>The file changes nothing.</p>
+            )}
           </>
         )}
       </Await>

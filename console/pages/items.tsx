@@ -1,13 +1,14 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Item, NewItem, Store } from '../../client/manage.ts'
 import { itemChangeFields, newItemFields, parseNewItem } from '../../lib/domain/item.ts'
 import { currencyOf, formatMoney } from '../format.ts'
 import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
 import { useDropped } from '../parts/dropped.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
 import { More, Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
-import { goTo, linkTo, useListeners, usePlace } from '../place.ts'
+import { goTo, linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
 import { FileChoice } from './import-file.tsx'
 import { ArchiveButton, ItemEdit, itemFields } from './item.tsx'
@@ -15,14 +16,7 @@ import { CatalogFile } from './items-file.tsx'
 
 const FILTERS = [
   { label: 'Search', name: 'search', kind: 'search' },
-  {
-    label: 'State',
-    name: 'archived',
-    options: [
-      ['', 'For sale'],
-      ['true', 'Archived'],
-    ],
-  },
+  { label: 'State', name: 'archived', options: { '': 'For sale', true: 'Archived' } },
 ] as const
 
 /** The items of a store. The URL has the filters. */
@@ -101,35 +95,27 @@ export function Items({ store }: { readonly store: Store }) {
 
 /** The price of an item in the list. A click edits it. */
 function Price({ item, currency }: { readonly item: Item; readonly currency: string }) {
-  const [isOpen, setOpen] = useState<boolean>()
-  const place = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    if (isOpen !== undefined) place.current?.querySelector<HTMLElement>('input, button')?.focus()
-  }, [isOpen])
+  const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
-  useListeners({
-    keydown({ key, target }) {
-      if (key === 'Escape' && place.current?.contains(target as Node)) close()
-    },
-  })
-  const price = formatMoney(item.price, currency)
+  const title = `Edit the price of ${item.display_name}`
   return (
-    <div ref={place}>
-      {isOpen ? (
-        <ItemEdit
-          item={item}
-          fields={itemFields(itemChangeFields, currency).filter(({ name }) => name === 'price')}
-          currency={currency}
-          onDone={close}
-        />
-      ) : (
-        <Button
-          label={price}
-          class="quiet"
-          title={`Edit the price of ${item.display_name}`}
-          onClick={() => setOpen(true)}
-        />
+    <>
+      <Button
+        label={formatMoney(item.price, currency)}
+        class="quiet"
+        title={title}
+        onClick={() => setOpen(true)}
+      />
+      {isOpen && (
+        <Dialog title={title} onClose={close}>
+          <ItemEdit
+            item={item}
+            fields={itemFields(itemChangeFields, currency).filter(({ name }) => name === 'price')}
+            currency={currency}
+            onDone={close}
+          />
+        </Dialog>
       )}
-    </div>
+    </>
   )
 }

@@ -164,11 +164,9 @@ interface FormButtonProps
   readonly isPrimary?: boolean
 }
 
-const NONE: Values = {}
-
 /** A button that opens a form in a dialog, or only asks. The children say what will change. */
 export function FormButton({ label, title = label, isPrimary, ...props }: FormButtonProps) {
-  const { fields = [], values: first = NONE, send, isDangerous } = props
+  const { fields = [], values: first = {}, send, isDangerous } = props
   const [values, setValues] = useState<Values>()
   const close = () => setValues(undefined)
   const finish: FormProps['send'] = async (...sent) => {

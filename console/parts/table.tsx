@@ -14,9 +14,11 @@ interface TableProps<R> {
   readonly keyOf?: ((row: R) => string) | undefined
 }
 
-/** A table. On narrow screens each row has two lines. */
+/** A table. On narrow screens each row has two lines. A `hidden` column needs a value in some row. */
 export function Table<R>({ label, columns: given, rows, keyOf }: TableProps<R>) {
-  const columns = given.map(parseColumn)
+  const columns = given
+    .map(parseColumn)
+    .filter(({ cell, place }) => !place.includes('hidden') || rows.some((row) => cell(row) !== '–'))
   return (
     // The roles are needed because `display: block` removes those of the elements.
     // biome-ignore-start lint/a11y/noRedundantRoles: see above
