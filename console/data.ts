@@ -82,19 +82,21 @@ export interface PageRequest {
   readonly cursor?: string
 }
 
-/** Reads rows from a cursor on, until a page is full. */
+/** Reads rows from a cursor on, until a page of some size is full. */
 export async function fillPage<N extends string, R>(
   list: (page: PageRequest) => Promise<Page<N, R>>,
-  cursor: string | undefined,
+  cursor?: string,
+  size = PAGE_SIZE,
+  steps = STEPS,
 ): Promise<{ readonly rows: readonly R[]; readonly next: string | undefined }> {
   const rows: R[] = []
   let next = cursor
-  for (let step = 0; step < STEPS; step++) {
-    const limit = PAGE_SIZE - rows.length
+  for (let step = 0; step < steps; step++) {
+    const limit = Math.min(size - rows.length, 1000)
     const found = await list({ limit, ...(next !== undefined && { cursor: next }) })
     rows.push(...rowsOf(found))
     next = found.next
-    if (next === undefined || rows.length >= PAGE_SIZE) break
+    if (next === undefined || rows.length >= size) break
   }
   return { rows, next }
 }

@@ -1,5 +1,5 @@
 import type { Purchase, Store } from '../client/manage.ts'
-import { exponentOf } from '../lib/domain/currency.ts'
+import { exponentOf, toMinorDigits } from '../lib/domain/currency.ts'
 
 /** The browser's language for numbers and times. Times are in the Gregorian calendar. */
 const LOCALE = new Intl.Locale(Intl.DateTimeFormat().resolvedOptions().locale, {
@@ -43,10 +43,7 @@ export function formatShortMoney(minor: number, currency: string): string {
 
 /** The minor units of an amount that a person typed as amounts are shown: `1,234.99`. */
 export function toMinor(typed: string, currency: string): string | undefined {
-  const digits = exponentOf(currency)
-  const [, whole, fraction = ''] = /^(\d+)(?:\.(\d*))?$/.exec(parseNumber(typed.trim())) ?? []
-  if (whole === undefined || fraction.length > digits) return undefined
-  return (whole + fraction.padEnd(digits, '0')).replace(/^0+(?=\d)/, '')
+  return toMinorDigits(parseNumber(typed.trim()), exponentOf(currency))
 }
 
 /** Replaces the digits and separators of the locale by those of JavaScript. */
@@ -80,42 +77,39 @@ export function formatShare(share: number, signDisplay: 'auto' | 'exceptZero' = 
   return share.toLocaleString(LOCALE, options)
 }
 
+function formatDate(
+  time: string | number,
+  isUtc: boolean,
+  options: Intl.DateTimeFormatOptions,
+): string {
+  return new Date(time).toLocaleString(LOCALE, { ...options, ...(isUtc && { timeZone: 'UTC' }) })
+}
+
 /** Formats an ISO 8601 time in the viewer's zone, or in UTC: `Jan 31, 3:42 PM`. */
 export function formatTime(time: string, isUtc: boolean): string {
-  const date = new Date(time)
-  const isThisYear = date.getFullYear() === new Date().getFullYear()
-  const text = date.toLocaleString(LOCALE, {
-    year: isThisYear ? undefined : 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: '2-digit',
-    timeZone: isUtc ? 'UTC' : undefined,
-  })
-  return text + (isUtc ? ' UTC' : '')
+  const isThisYear = new Date(time).getFullYear() === new Date().getFullYear()
+  const year = isThisYear ? undefined : 'numeric'
+  const day = { year, month: 'short', day: 'numeric' } as const
+  return (
+    formatDate(time, isUtc, { ...day, hour: 'numeric', minute: '2-digit' }) + (isUtc ? ' UTC' : '')
+  )
 }
 
 /** Formats an ISO 8601 time with its seconds and its zone. */
 export function formatExactTime(time: string, isUtc: boolean): string {
-  const options = { dateStyle: 'full', timeStyle: 'long' } as const
-  const zone = isUtc ? { timeZone: 'UTC' } : {}
-  return new Date(time).toLocaleString(LOCALE, { ...options, ...zone })
+  return formatDate(time, isUtc, { dateStyle: 'full', timeStyle: 'long' })
 }
 
 /** Formats a period of a summary: `2026-01` and `2026-01-31`, which are in UTC. */
 export function formatPeriod(period: string): string {
   const isMonth = period.length === 7
-  const date = new Date(isMonth ? `${period}-01` : period)
-  const parts = isMonth ? { month: 'short', year: 'numeric' } : { month: 'short', day: 'numeric' }
-  return date.toLocaleString(LOCALE, { ...parts, timeZone: 'UTC' } as Intl.DateTimeFormatOptions)
+  return formatDate(period, true, { month: 'short', [isMonth ? 'year' : 'day']: 'numeric' })
 }
 
 /** Formats a month in UTC: `October 2025`, or `October` in this year. */
 export function formatMonth(time: number): string {
-  const date = new Date(time)
-  const isThisYear = date.getUTCFullYear() === new Date().getUTCFullYear()
-  const year = isThisYear ? undefined : 'numeric'
-  return date.toLocaleString(LOCALE, { month: 'long', year, timeZone: 'UTC' })
+  const isThisYear = new Date(time).getUTCFullYear() === new Date().getUTCFullYear()
+  return formatDate(time, true, { month: 'long', year: isThisYear ? undefined : 'numeric' })
 }
 
 /** Formats days in UTC: `Oct 1 – 28, 2026`. */

@@ -8,7 +8,7 @@ export interface Place {
   readonly query: { readonly [name: string]: string }
 }
 
-type Query = { readonly [name: string]: string | undefined }
+export type Query = { readonly [name: string]: string | undefined }
 
 /** The chosen project and store stay in every link. */
 const KEPT = ['project', 'store']

@@ -5,7 +5,7 @@ import { type Loaded, useLoad } from './data.ts'
 import { Fields, type Values } from './parts/form.tsx'
 import { Await, Empty } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
-import { goTo, linkTo, usePlace } from './place.ts'
+import { goTo, linkTo, type Query, usePlace } from './place.ts'
 import { client } from './session.ts'
 
 /** The most projects, and stores of a project, in the lists to choose from. */
@@ -13,28 +13,22 @@ const LISTED = 1000
 
 type Scope = Awaited<ReturnType<typeof loadScope>>
 
-interface LoadedScope extends Loaded<Scope> {
-  /** Whether `value` is that of an earlier place, because that of the URL still loads. */
-  readonly isEarlier: boolean
-}
+const ScopeContext = createContext({} as Loaded<Scope>)
 
-const ScopeContext = createContext<LoadedScope | undefined>(undefined)
-
-export function useScope(): LoadedScope {
-  return useContext(ScopeContext) as LoadedScope
-}
+/** The value is that of an earlier place until that of the URL is loaded. */
+export const useScope = () => useContext(ScopeContext)
 
 export function ScopeProvider({ children }: { readonly children: ComponentChildren }) {
-  const { project, store } = usePlace().query
-  const key = JSON.stringify([project, store])
-  const loaded = useLoad((signal) => loadScope(key, { signal }), [key])
-  const scope = { ...loaded, isEarlier: loaded.value?.key !== key }
+  const { query } = usePlace()
+  const scope = useLoad((signal) => loadScope(query, { signal }), [keyOf(query)])
   return <ScopeContext.Provider value={scope}>{children}</ScopeContext.Provider>
 }
 
+const keyOf = ({ project, store }: Query) => `${project} ${store}`
+
 /** Loads the projects, the stores of one, and the records that the URL names, or the first ones. */
-async function loadScope(key: string, options: { signal: AbortSignal }) {
-  const [project_id, store_id]: (string | null)[] = JSON.parse(key)
+async function loadScope(query: Query, options: { signal: AbortSignal }) {
+  const { project: project_id, store: store_id } = query
   const [{ projects }, named] = await Promise.all([
     client.projects.list({ limit: LISTED }, options),
     store_id ? orNull(client.stores.get(store_id, options)) : undefined,
@@ -50,7 +44,14 @@ async function loadScope(key: string, options: { signal: AbortSignal }) {
   /** The kind of record that the URL names and the account does not have. */
   const missing = project === null ? 'project' : named === null ? 'store' : undefined
   const store = missing ? undefined : (named ?? sorted[0])
-  return { key, projects, stores: sorted, project: project ?? undefined, store, missing }
+  return {
+    key: keyOf(query),
+    projects,
+    stores: sorted,
+    project: project ?? undefined,
+    store,
+    missing,
+  }
 }
 
 async function orNull<T>(answer: Promise<T>): Promise<T | null> {
@@ -65,13 +66,8 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
 /** No id of a store, whose ids have no `*`. */
 const ALL_STORES = '*'
 
-interface ChoiceProps {
-  /** Whether the page shows one store, and not only one project. */
-  readonly hasStore: boolean
-}
-
-/** The choice of the project and the store that the page shows. */
-export function ScopeChoice({ hasStore }: ChoiceProps) {
+/** The choice of the project, and with `hasStore` of the store, that the page shows. */
+export function ScopeChoice({ hasStore }: { readonly hasStore: boolean }) {
   const { page, query } = usePlace()
   const { projects = [], stores = [], project, store } = useScope().value ?? {}
   const projectOptions = projects.map(({ id, name }) => [id, name] as const)
@@ -112,8 +108,9 @@ interface WithStoreProps {
 
 /** Shows its children for the chosen store. Without one, says how to create it. */
 export function WithStore({ title, children }: WithStoreProps) {
-  const { isEarlier, ...loaded } = useScope()
-  const value = isEarlier ? undefined : loaded.value
+  const { query } = usePlace()
+  const loaded = useScope()
+  const value = loaded.value?.key === keyOf(query) ? loaded.value : undefined
   if (value?.store) return <>{children(value.store)}</>
   return (
     <Page title={title}>

@@ -1,13 +1,7 @@
 import { useState } from 'preact/hooks'
-import type {
-  Page as ListPage,
-  Purchase,
-  PurchaseQuery,
-  PurchaseSummary,
-  Store,
-} from '../../client/manage.ts'
+import type { Purchase, PurchaseQuery, PurchaseSummary, Store } from '../../client/manage.ts'
 import { PURCHASE_FIELDS, PURCHASE_STATUSES } from '../../lib/domain/purchase.ts'
-import { useItemNames } from '../data.ts'
+import { fillPage, type PageRequest, useItemNames } from '../data.ts'
 import { formatCount, priceOf } from '../format.ts'
 import { downloadCsv } from '../parts/download.ts'
 import { allOr } from '../parts/fields.tsx'
@@ -97,32 +91,27 @@ const MOST = 200_000
 
 /** Saves all purchases that match the filters. Says before it starts if they are too many. */
 function Export({ selection, name }: { readonly selection: PurchaseQuery; readonly name: string }) {
-  const [count, setCount] = useState<number>()
+  const [read, setRead] = useState(0)
+  const list = async (page: PageRequest) => {
+    const found = await client.purchases.list({ ...selection, ...page })
+    setRead((read) => read + found.purchases.length)
+    return found
+  }
   const save = async () => {
+    setRead(0)
     const { store_id, newest_first: _, ...filter } = selection
     const { summaries } = await client.purchases.summarize({ store_id, ...filter, by: ['store'] })
     const all = countOf(summaries)
     const refusal = `These are ${formatCount(all, 'purchase')}, and a browser saves ${formatCount(MOST)} at most. Choose a period, or use tillkit purchases export.`
     if (all > MOST) throw new Error(refusal)
-    const rows: Purchase[] = []
-    let cursor: string | undefined
-    do {
-      const page: ListPage<'purchases', Purchase> = await client.purchases.list({
-        ...selection,
-        limit: 1000,
-        ...(cursor && { cursor }),
-      })
-      rows.push(...page.purchases)
-      setCount(rows.length)
-      cursor = page.next
-    } while (cursor)
+    const { rows } = await fillPage(list, undefined, MOST, Number.POSITIVE_INFINITY)
     downloadCsv(name, ['store_id', 'import_id', ...PURCHASE_FIELDS], rows)
   }
   return (
     <>
-      {count !== undefined && (
+      {read > 0 && (
         <span role="status" class="muted">
-          {formatCount(count, 'row')}
+          {formatCount(read, 'row')}
         </span>
       )}
       <ActionButton label="Export as CSV" act={save} />
