@@ -148,11 +148,7 @@ export function Activity() {
           'at',
           ['Details', (entry) => <Details content={<pre>{textOf(entry)}</pre>} />, 'end'],
         ]}
-        empty={
-          subject || day
-            ? ['Nothing matches', 'Type the whole id of a record, or choose another day.']
-            : ['Nothing has happened yet', 'Each change of the account appears here.']
-        }
+        empty={['Nothing has happened yet', 'Each change of the account appears here.']}
       />
     </Page>
   )

@@ -5,8 +5,8 @@ import { reloadAll, useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { download } from '../parts/download.ts'
-import { useDropped } from '../parts/dropped.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
+import { FileChoice } from '../parts/file.tsx'
 import { Fields, type Values } from '../parts/form.tsx'
 import { detailsOf, Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
@@ -14,7 +14,6 @@ import { setUnsaved } from '../place.ts'
 import { client, remembered } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
-import { FileChoice } from './import-file.tsx'
 import { LayoutChoice } from './import-layout.tsx'
 import { UnknownSkus } from './import-skus.tsx'
 import { Imports } from './imports.tsx'
@@ -110,7 +109,6 @@ export function Import({ store }: { readonly store: Store }) {
     setLayout(undefined)
     setProgress(NOTHING)
   }
-  useDropped((file) => send.isRunning || choose(file))
   // Checks a file as soon as it is chosen, and again with other settings. A layout effect, because
   // the form is locked from this moment on.
   useLayoutEffect(() => {
@@ -134,7 +132,10 @@ export function Import({ store }: { readonly store: Store }) {
     >
       <Section title="Choose a file">
         <fieldset disabled={send.isRunning}>
-          <FileChoice prompt="Drop a CSV file here, or choose one" file={file} onChoose={choose} />
+          <FileChoice
+            label={file?.name ?? 'Drop a CSV file here, or choose one'}
+            onChoose={(file) => send.isRunning || choose(file)}
+          />
           <details>
             <summary>Settings for other formats</summary>
             <Fields fields={SETTINGS} values={settings} onChange={setSettings} />

@@ -4,13 +4,12 @@ import { itemChangeFields, newItemFields, parseNewItem } from '../../lib/domain/
 import { currencyOf, formatMoney } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { useDropped } from '../parts/dropped.ts'
+import { FileChoice } from '../parts/file.tsx'
 import { Filters, FormButton } from '../parts/form.tsx'
 import { More, Page, Text } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { client } from '../session.ts'
-import { FileChoice } from './import-file.tsx'
 import { ArchiveButton, ItemEdit, itemFields } from './item.tsx'
 import { CatalogFile } from './items-file.tsx'
 
@@ -23,17 +22,15 @@ const FILTERS = [
 export function Items({ store }: { readonly store: Store }) {
   const { store_id } = store
   const currency = currencyOf(store)
-  const { search = '', archived = '' } = usePlace().query
+  const { search, archived } = usePlace().query
   const [file, setFile] = useState<File>()
-  useDropped(setFile)
-  const filter = { ...(archived && { archived: true }), ...(search && { search }) }
   return (
     <Page
       title="Items"
       lead="What the store sells"
       actions={
         <>
-          <FileChoice prompt="Catalog file" file={undefined} onChoose={setFile} />
+          <FileChoice label="Catalog file" onChoose={setFile} />
           <FormButton
             label="New item"
             submit="Create"
@@ -56,7 +53,7 @@ export function Items({ store }: { readonly store: Store }) {
       <List
         label="Items"
         list={client.items.list}
-        query={{ store_id, ...filter }}
+        query={{ store_id, search, archived: archived ? true : undefined }}
         columns={[
           [
             'Item',
@@ -76,18 +73,10 @@ export function Items({ store }: { readonly store: Store }) {
           ],
         ]}
         keyOf={({ id }) => id}
-        empty={
-          search || archived
-            ? [
-                'No item matches',
-                'Search for a part of the SKU or of the name.',
-                ['Show all items', linkTo('items')],
-              ]
-            : [
-                'This store has no items yet',
-                'An item is something that players buy, such as 100 gold.',
-              ]
-        }
+        empty={[
+          'This store has no items yet',
+          'An item is something that players buy, such as 100 gold.',
+        ]}
       />
     </Page>
   )

@@ -24,8 +24,7 @@ export function Purchases({ store: { store_id } }: { readonly store: Store }) {
   const { query } = usePlace()
   const byImport = query.import_id ? [IMPORT] : [] // from the list of imports
   const fields = [...FILTERS, ...byImport]
-  const given = fields.flatMap(({ name }) => (query[name] ? [[name, query[name]]] : []))
-  const filter = Object.fromEntries(given)
+  const filter = Object.fromEntries(fields.map(({ name }) => [name, query[name] || undefined]))
   const selection = { store_id, newest_first: true, ...filter }
   return (
     <Page
@@ -39,15 +38,11 @@ export function Purchases({ store: { store_id } }: { readonly store: Store }) {
         list={client.purchases.list}
         query={selection}
         columns={purchaseColumns(useItemNames(store_id), 'store_id')}
-        empty={
-          given.length > 0
-            ? ['No purchase matches', 'Clear a filter to see more. Ids must match exactly.']
-            : [
-                'There are no purchases',
-                'Purchases come from an imported file, or from your server.',
-                ['Import a file', linkTo('import')],
-              ]
-        }
+        empty={[
+          'There are no purchases',
+          'Purchases come from an imported file, or from your server.',
+          ['Import a file', linkTo('import')],
+        ]}
       />
     </Page>
   )

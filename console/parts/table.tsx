@@ -50,20 +50,20 @@ export function Table<R>({ label, columns: given, rows, keyOf }: TableProps<R>) 
   )
 }
 
+type EmptyList = readonly [
+  title: string,
+  text: string,
+  next?: readonly [label: string, href: string],
+]
+
 interface ListProps<Q, N extends string, R> extends Omit<TableProps<R>, 'rows'> {
   /** The method of the client that reads one page. */
   readonly list: (query: Q, options: { signal: AbortSignal }) => Promise<Page<N, R>>
   readonly query: Omit<Q, keyof PageRequest>
   /** Loads the page again after so many milliseconds. */
   readonly interval?: number
-  /** The parameter of the URL with the page, if the page of the console has several lists. */
-  readonly at?: string
-  /** Shown when the list has no rows at all: a title, a text and a link to the next step. */
-  readonly empty: readonly [
-    title: string,
-    text: string,
-    next?: readonly [label: string, href: string],
-  ]
+  /** Shown when there are no rows without filters: a title, a text and a link to the next step. */
+  readonly empty: EmptyList
 }
 
 /** Milliseconds between the keys of a person who types. */
@@ -74,9 +74,9 @@ const SEPARATOR = ' '
 
 /** A table of one page of a list, with buttons for the other pages. The URL has the page. */
 export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
-  const { list, query, interval, empty, at = 'at', ...table } = props
+  const { list, query, interval, empty, ...table } = props
   const { page, id, query: shown } = usePlace()
-  const cursors = shown[at]?.split(SEPARATOR) ?? []
+  const cursors = shown.at?.split(SEPARATOR) ?? []
   const loaded = useLoad(
     (signal) => {
       const read = (page: PageRequest) => list({ ...query, ...page } as Q, { signal })
@@ -86,10 +86,17 @@ export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
     { interval, delay: TYPING_MS },
   )
   const next = loaded.isLoading ? undefined : loaded.value?.next
-  const [title, text, step] = next ? SEARCHED : empty
+  const all = linkTo(page, id)
+  const isFiltered = all !== linkTo(page, id, { ...shown, at: undefined })
+  const unmatched: EmptyList = [
+    'Nothing matches',
+    'Clear a filter. Ids must be whole.',
+    ['Show all', all],
+  ]
+  const [title, text, step] = next ? SEARCHED : isFiltered ? unmatched : empty
   const top = useRef<HTMLDivElement>(null)
   const show = (cursors: readonly string[]) => {
-    goTo(linkTo(page, id, { ...shown, [at]: cursors.join(SEPARATOR) }))
+    goTo(linkTo(page, id, { ...shown, at: cursors.join(SEPARATOR) }))
     top.current?.scrollIntoView()
   }
   /** A button that keeps the focus when there is no further page. */

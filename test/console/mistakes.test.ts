@@ -143,7 +143,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   await t.test('the field of a search is emptied by a link that shows all', async () => {
     await goTo(page, '#/items?store=b-jpy', 'Items')
     await fill('Search', 'zzz')
-    await page.getByRole('link', { name: 'Show all items' }).click()
+    await page.getByRole('link', { name: 'Show all' }).click()
     await page.getByText('¥600').waitFor()
     assert.equal(await page.getByLabel('Search', { exact: true }).inputValue(), '')
   })
