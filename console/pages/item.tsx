@@ -1,14 +1,12 @@
-import { useEffect } from 'preact/hooks'
 import type { Item, Store } from '../../client/manage.ts'
 import { exponentOf } from '../../lib/domain/currency.ts'
 import { itemChangeFields, type newItemFields, parseItemChange } from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
 import { currencyOf, formatMoney, toDecimal, toMinor } from '../format.ts'
 import { Copyable } from '../parts/button.tsx'
-import { Edit } from '../parts/edit.tsx'
-import type { FieldInfo } from '../parts/fields.tsx'
+import { Edit, type EditProps } from '../parts/edit.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Await, Loading } from '../parts/notice.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Facts, More, Page, Section } from '../parts/page.tsx'
 import { fieldsOf } from '../parts/rules.ts'
 import { List } from '../parts/table.tsx'
@@ -42,16 +40,19 @@ export function itemFields(
 }
 
 export function ItemPage({ store, id }: { readonly store: Store; readonly id: string }) {
-  const loaded = useLoad((signal) => client.items.get(id, { signal }), [id])
+  const { store_id } = store
+  const loaded = useLoad(
+    async (signal) => {
+      const item = await client.items.get(id, { signal })
+      if (item.store_id === store_id) return item
+      // The price is in the currency of the item's own store.
+      goTo(linkTo('items', id, { project: undefined, store: item.store_id }), true)
+      return undefined
+    },
+    [id],
+  )
   const item = loaded.value
   const sentence = useSentences()
-  // The currency of the price is that of the item's own store.
-  const own = item?.store_id
-  const isElsewhere = own !== undefined && own !== store.store_id
-  useEffect(() => {
-    if (isElsewhere) goTo(linkTo('items', id, { project: undefined, store: own }), true)
-  }, [isElsewhere])
-  if (isElsewhere) return <Loading />
   const currency = currencyOf(store)
   return (
     <Page
@@ -108,11 +109,9 @@ export function ItemPage({ store, id }: { readonly store: Store; readonly id: st
   )
 }
 
-interface ItemEditProps {
+interface ItemEditProps extends Pick<EditProps<Item>, 'fields' | 'onDone'> {
   readonly item: Item
-  readonly fields: readonly FieldInfo[]
   readonly currency: string
-  readonly onDone?: () => void
 }
 
 /** A form for some fields of an item. */
@@ -131,7 +130,7 @@ export function ItemEdit({ item, fields, currency, onDone }: ItemEditProps) {
       load={() => client.items.get(id)}
       check={(changes) => parseItemChange({ id, ...changes })}
       save={(changes, { version }) => client.items.update({ id, ...changes, version })}
-      {...(onDone && { onDone })}
+      onDone={onDone}
     />
   )
 }

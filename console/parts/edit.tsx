@@ -5,7 +5,7 @@ import { Form, type Parsed, type Values } from './form.tsx'
 import { Notice } from './notice.tsx'
 import { withSettings } from './rules.ts'
 
-interface EditProps<R> {
+export interface EditProps<R> {
   readonly label: string
   readonly record: R
   readonly fields: readonly FieldInfo[]
@@ -17,7 +17,7 @@ interface EditProps<R> {
   /** Saves the fields that were changed, unless the record differs from `base`. */
   readonly save: (changes: Parsed, base: R) => Promise<R>
   /** Called after a save, and when the person gives up. */
-  readonly onDone?: () => void
+  readonly onDone?: (() => void) | undefined
 }
 
 const CONFLICTS: readonly string[] = ['version_conflict', 'etag_mismatch']
