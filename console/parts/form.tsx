@@ -59,10 +59,7 @@ export type Parsed = { readonly [name: string]: any }
 
 interface FormProps extends FieldsProps {
   readonly label: string
-  /**
-   * Sends what was typed. Resolves to false if it needs another attempt. The same input has the same
-   * idempotency key, so that it creates nothing again after its answer was lost.
-   */
+  /** Sends what was typed. The same input has the same idempotency key: it creates nothing twice. */
   readonly send: (parsed: Parsed, creation: { idempotencyKey: string }) => Promise<unknown>
   /** Throws the mistakes that the library finds in the input. */
   readonly check?: ((parsed: Parsed) => unknown) | undefined
@@ -170,9 +167,8 @@ export function FormButton({ label, title = label, isPrimary, ...props }: FormBu
   const [values, setValues] = useState<Values>()
   const close = () => setValues(undefined)
   const finish: FormProps['send'] = async (...sent) => {
-    const isDone = (await send(...sent)) !== false
-    if (isDone) close()
-    return isDone
+    await send(...sent)
+    close()
   }
   return (
     <>
