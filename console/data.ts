@@ -11,7 +11,7 @@ export interface Loaded<T> {
 interface LoadOptions {
   /** Loads the value again after so many milliseconds, while the tab is visible. */
   readonly interval?: number | undefined
-  /** Waits so many milliseconds after a change of the inputs, because a person may type on. */
+  /** Waits so many milliseconds after a change of the input, because a person may type on. */
   readonly delay?: number
 }
 
@@ -23,20 +23,23 @@ export function reloadAll(): void {
   for (const reload of reloads) reload()
 }
 
+/** What a method of the client takes besides its input. */
+export interface Signal {
+  readonly signal: AbortSignal
+}
+
 /**
- * Loads a value again whenever `inputs` change and after each action, and aborts the load before.
- * While a later load runs, or after it failed, the value is still the earlier one.
+ * Loads a value by a method of the client, or a function like one. Loads it again whenever `input`
+ * changes and after each action, and aborts the load before. While a later load runs, or after it
+ * failed, the value is still the earlier one.
  */
-export function useLoad<T>(
-  load: (signal: AbortSignal) => Promise<T>,
-  inputs: readonly unknown[],
+export function useLoad<I, T>(
+  load: (input: I, options: Signal) => Promise<T>,
+  input: I,
   { interval, delay = 0 }: LoadOptions = {},
 ): Loaded<T> {
-  const [state, setState] = useState<Loaded<T>>({
-    value: undefined,
-    error: undefined,
-    isLoading: true,
-  })
+  const first = { value: undefined, error: undefined, isLoading: true }
+  const [state, setState] = useState<Loaded<T>>(first)
   const [round, setRound] = useState(0)
   useEffect(() => {
     const reload = () => setRound((round) => round + 1)
@@ -50,7 +53,7 @@ export function useLoad<T>(
     const start = async () => {
       const used = client
       try {
-        const value = await load(signal)
+        const value = await load(input, { signal })
         if (signal.aborted) return
         setState({ value, error: undefined, isLoading: false })
         if (interval !== undefined) wait(interval)
@@ -68,7 +71,7 @@ export function useLoad<T>(
       controller.abort()
       clearTimeout(timer)
     }
-  }, [...inputs, round])
+  }, [JSON.stringify(input), round])
   return state
 }
 
@@ -138,12 +141,6 @@ export function useAction<A extends readonly unknown[]>(act: (...args: A) => Pro
 
 /** The names of a store's items by SKU: of the first thousand. */
 export function useItemNames(store_id: string): ReadonlyMap<string, string> {
-  const { value = new Map<string, string>() } = useLoad(
-    async (signal) => {
-      const { items } = await client.items.list({ store_id, limit: 1000 }, { signal })
-      return new Map(items.map(({ name, display_name }) => [name, display_name]))
-    },
-    [store_id],
-  )
-  return value
+  const { value } = useLoad(client.items.list, { store_id, limit: 1000 })
+  return new Map(value?.items.map(({ name, display_name }) => [name, display_name]))
 }

@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { type Store, TillError } from '../client/manage.ts'
-import { type Loaded, useLoad } from './data.ts'
+import { type Loaded, type Signal, useLoad } from './data.ts'
 import { Fields, type Values } from './parts/form.tsx'
 import { Await, Empty } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
@@ -19,15 +19,15 @@ const ScopeContext = createContext({} as Loaded<Scope>)
 export const useScope = () => useContext(ScopeContext)
 
 export function ScopeProvider({ children }: { readonly children: ComponentChildren }) {
-  const { query } = usePlace()
-  const scope = useLoad((signal) => loadScope(query, { signal }), [keyOf(query)])
+  const { project, store } = usePlace().query
+  const scope = useLoad(loadScope, { project, store })
   return <ScopeContext.Provider value={scope}>{children}</ScopeContext.Provider>
 }
 
 const keyOf = ({ project, store }: Query) => `${project} ${store}`
 
 /** Loads the projects, the stores of one, and the records that the URL names, or the first ones. */
-async function loadScope(query: Query, options: { signal: AbortSignal }) {
+async function loadScope(query: Query, options: Signal) {
   const { project: project_id, store: store_id } = query
   const [{ projects }, named] = await Promise.all([
     client.projects.list({ limit: LISTED }, options),

@@ -66,7 +66,7 @@ export function Shell() {
   const [isUtc, setUtc] = useState(sessionStorage.getItem(UTC) === 'true')
   const [isMenuOpen, setMenuOpen] = useState(false)
   useLayoutEffect(() => setMenuOpen(false), [page, id])
-  const { value: account } = useLoad((signal) => client.account({ signal }), [])
+  const { value: account } = useLoad((_, options) => client.account(options), '')
   useKeys(() => setMenuOpen(false))
   const isOver = useDrop()
   const switchZone = () => {

@@ -1,6 +1,6 @@
 import type { AuditEntry, Item, Page as ListPage, RecentAuditQuery } from '../../client/manage.ts'
 import type { AuditAction } from '../../lib/domain/audit.ts'
-import { useLoad } from '../data.ts'
+import { type Signal, useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney } from '../format.ts'
 import { Filters } from '../parts/form.tsx'
 import { Details, Page, Text } from '../parts/page.tsx'
@@ -70,7 +70,7 @@ type Entry = AuditEntry & { readonly item?: Item | undefined }
 
 async function listEntries(
   query: RecentAuditQuery,
-  options: { signal: AbortSignal },
+  options: Signal,
 ): Promise<ListPage<'entries', Entry>> {
   const { entries, ...next } = await client.audit.list(query, options)
   const ids = entries.filter(({ action }) => action.startsWith('item.')).map((each) => each.subject)
@@ -85,11 +85,11 @@ async function listEntries(
 /** Returns a function that shows an entry as `Ann changed the price of Sword from $4.99 to $5.99`. */
 export function useSentences() {
   const { projects = [], stores = [] } = useScope().value ?? {}
-  const { value: keys = [] } = useLoad(async (signal) => {
-    const { keys } = await client.keys.list({ limit: 1000 }, { signal })
-    return keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key'] as const)
-  }, [])
-  const names = new Map([...keys, ...projects.map(({ id, name }) => [id, name] as const)])
+  const { keys = [] } = useLoad(client.keys.list, { limit: 1000 }).value ?? {}
+  const names = new Map([
+    ...keys.map(({ key_id, name }) => [key_id, name || 'Unnamed key'] as const),
+    ...projects.map(({ id, name }) => [id, name] as const),
+  ])
   /** The name of a subject, with a link to its page. */
   const about = (kind: Kind, { subject, store_id: store, item, data }: Entry) => {
     const place = { project: undefined, store }

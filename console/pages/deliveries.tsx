@@ -40,10 +40,7 @@ export function Deliveries({ endpoint_id }: { readonly endpoint_id: string }) {
 /** The request, which the server renders again from its log, and the answer of the last attempt. */
 function Exchange({ delivery }: { readonly delivery: WebhookDelivery }) {
   const { endpoint_id, webhook_id, status, error, answer } = delivery
-  const loaded = useLoad(
-    (signal) => client.webhooks.getRequest({ endpoint_id, webhook_id }, { signal }),
-    [endpoint_id, webhook_id],
-  )
+  const loaded = useLoad(client.webhooks.getRequest, { endpoint_id, webhook_id })
   return (
     <>
       <Facts

@@ -1,4 +1,4 @@
-import { useLoad } from '../data.ts'
+import { type Signal, useLoad } from '../data.ts'
 import { Await, Empty } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
@@ -7,8 +7,7 @@ import { client } from '../session.ts'
 import { purchaseColumns } from './purchases.tsx'
 
 /** Finds purchases in all stores of the account, or a player. Goes to the only record with the id. */
-async function findId(id: string, signal: AbortSignal) {
-  const options = { signal }
+async function findId(id: string, options: Signal) {
   const { purchases } = await client.purchases.list({ transaction_id: id, limit: 1000 }, options)
   const [first, second] = purchases
   if (second) return purchases
@@ -20,7 +19,7 @@ async function findId(id: string, signal: AbortSignal) {
 }
 
 /** The first store in which a player has purchases. A sandbox comes last. */
-async function storeOfPlayer(user_id: string, options: { readonly signal: AbortSignal }) {
+async function storeOfPlayer(user_id: string, options: Signal) {
   const read = (sandbox: boolean) =>
     client.purchases.summarize({ user_id, by: ['store'], sandbox }, options)
   const found = await Promise.all([read(false), read(true)])
@@ -30,7 +29,7 @@ async function storeOfPlayer(user_id: string, options: { readonly signal: AbortS
 /** Finds an id that was typed in the header. */
 export function Find() {
   const { q = '' } = usePlace().query
-  const loaded = useLoad((signal) => findId(q, signal), [q])
+  const loaded = useLoad(findId, q)
   return (
     <Page title="Search" lead={`${q} in all stores of the account`}>
       <Await loaded={loaded}>

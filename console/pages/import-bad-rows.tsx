@@ -16,7 +16,7 @@ const COLUMNS = ['line', 'column', 'code', 'message', 'row']
 
 /** The mistakes besides unknown SKUs, each with its cell in the file. */
 export function BadRows({ error, file }: { readonly error: TillError; readonly file: File }) {
-  const loaded = useLoad(() => readMistakes(error, file), [error])
+  const loaded = useLoad(() => readMistakes(error, file), error)
   const report = `${file.name.replace(/\.\w+$/, '')}-mistakes.csv`
   return (
     <Await loaded={loaded}>

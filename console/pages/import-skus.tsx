@@ -34,10 +34,7 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
   const currency = currencyOf(store)
   const [choices, setChoices] = useState<Values>({})
   const choose = (sku = '', item: string) => setChoices((choices) => ({ ...choices, [sku]: item }))
-  const loaded = useLoad(
-    (signal) => client.items.list({ store_id, limit: 1000 }, { signal }),
-    [store_id],
-  )
+  const loaded = useLoad(client.items.list, { store_id, limit: 1000 })
   const { items = [] } = loaded.value ?? {}
   const options = items.map(({ name, display_name }) => [name, display_name] as const)
   const choiceOf = ({ sku = '' }: ErrorDetail) =>

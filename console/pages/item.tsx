@@ -41,16 +41,13 @@ export function itemFields(
 
 export function ItemPage({ store, id }: { readonly store: Store; readonly id: string }) {
   const { store_id } = store
-  const loaded = useLoad(
-    async (signal) => {
-      const item = await client.items.get(id, { signal })
-      if (item.store_id === store_id) return item
-      // The price is in the currency of the item's own store.
-      goTo(linkTo('items', id, { project: undefined, store: item.store_id }), true)
-      return undefined
-    },
-    [id],
-  )
+  const loaded = useLoad(async (id, options) => {
+    const item = await client.items.get(id, options)
+    if (item.store_id === store_id) return item
+    // The price is in the currency of the item's own store.
+    goTo(linkTo('items', id, { project: undefined, store: item.store_id }), true)
+    return undefined
+  }, id)
   const item = loaded.value
   const sentence = useSentences()
   const currency = currencyOf(store)

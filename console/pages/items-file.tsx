@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { type CatalogChange, type Store, TillError } from '../../client/manage.ts'
 import { ITEM_TYPES } from '../../lib/domain/item.ts'
-import { reloadAll, useLoad } from '../data.ts'
+import { reloadAll, type Signal, useLoad } from '../data.ts'
 import { currencyOf, formatCount, formatMoney, labelOf } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
@@ -40,10 +40,8 @@ export function CatalogFile({ store, file, onClose }: CatalogFileProps) {
     type: (values.type || undefined) as (typeof ITEM_TYPES)[number] | undefined,
     archive_missing: values.archive_missing === 'true',
   })
-  const loaded = useLoad(
-    async (signal) => client.catalog.plan(await requestOf(), { signal }),
-    [values],
-  )
+  const plan = async (_: Values, options: Signal) => client.catalog.plan(await requestOf(), options)
+  const loaded = useLoad(plan, values)
   const apply = async (digest: string) => {
     try {
       await client.catalog.apply({ ...(await requestOf()), digest })

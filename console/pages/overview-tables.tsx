@@ -134,8 +134,8 @@ const TIMEOUT = 600_000
  */
 export function Buyers({ store_id, from }: { store_id: string; from: string | undefined }) {
   const { value } = useLoad(
-    (signal) => client.purchases.buyers({ store_id, from }, { signal, timeout: TIMEOUT }),
-    [store_id, from],
+    (query, options) => client.purchases.buyers(query, { ...options, timeout: TIMEOUT }),
+    { store_id, from },
   )
   const counted = value?.buyers.filter((each) => each.new + each.returning > 0) ?? []
   if (counted.length === 0) return null

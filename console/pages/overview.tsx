@@ -1,5 +1,5 @@
 import type { ItemTotal, Store, StoreTotal } from '../../client/manage.ts'
-import { useLoad } from '../data.ts'
+import { type Signal, useLoad } from '../data.ts'
 import { formatMoney, formatMonth, formatPeriod } from '../format.ts'
 import { Filters } from '../parts/form.tsx'
 import { Await, Empty, Notice } from '../parts/notice.tsx'
@@ -27,10 +27,7 @@ export function Overview({ store: { store_id, is_sandbox } }: { readonly store: 
   const span = spanOf(query, Date.now())
   const { name, from = '', to } = span
   const last = to ? dayOf(Date.parse(to) - 1) : ''
-  const loaded = useLoad(
-    (signal) => loadFigures(all ? undefined : store_id, span, currency, signal),
-    [store_id, all, currency, JSON.stringify(span)],
-  )
+  const loaded = useLoad(loadFigures, [all ? undefined : store_id, span, currency])
   return (
     <Page
       title="Overview"
@@ -49,16 +46,13 @@ export function Overview({ store: { store_id, is_sandbox } }: { readonly store: 
   )
 }
 
+type FiguresQuery = readonly [store: string | undefined, span: Span, currency: string | undefined]
+
 /**
  * Loads the figures of a span, and the totals of the days before. If the span has no purchases, finds
  * the latest month that has some.
  */
-async function loadFigures(
-  store_id: string | undefined,
-  span: Span,
-  chosen: string | undefined,
-  signal: AbortSignal,
-) {
+async function loadFigures([store_id, span, chosen]: FiguresQuery, { signal }: Signal) {
   const { by, from, to, before } = span
   const read = (query: object) =>
     client.purchases.overview({ store_id, ...query }, { signal, timeout: TIMEOUT })

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { ErasedUser, OwnedItem, PurchaseSummary, Store } from '../../client/manage.ts'
-import { useItemNames, useLoad } from '../data.ts'
+import { type Signal, useItemNames, useLoad } from '../data.ts'
 import { formatCount, formatMoney } from '../format.ts'
 import { download } from '../parts/download.ts'
 import { ActionButton, FormButton, type Parsed } from '../parts/form.tsx'
@@ -17,8 +17,7 @@ const READ = 1000
 const SHOWN = 200
 
 /** What a player has bought and owns in the stores of a project. The newest purchase is first. */
-async function loadPlayer(user_id: string, stores: readonly Store[], signal: AbortSignal) {
-  const options = { signal }
+async function loadPlayer([user_id, stores]: readonly [string, readonly Store[]], options: Signal) {
   const isOwn = (store_id?: string) => stores.some((store) => store.store_id === store_id)
   const read = async (sandbox: boolean) => {
     const query = { user_id, by: ['store', 'currency'], sandbox } as const
@@ -50,8 +49,7 @@ async function loadPlayer(user_id: string, stores: readonly Store[], signal: Abo
 export function Player({ store, id: user_id }: { readonly store: Store; readonly id: string }) {
   const { stores = [], project } = useScope().value ?? {}
   const [erased, setErased] = useState<ErasedUser>()
-  const ids = stores.map(({ store_id }) => store_id).join()
-  const loaded = useLoad((signal) => loadPlayer(user_id, stores, signal), [user_id, ids])
+  const loaded = useLoad(loadPlayer, [user_id, stores])
   const names = useItemNames(store.store_id)
   const player = { project_id: store.project_id, user_id }
   const save = async () => {

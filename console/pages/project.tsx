@@ -25,7 +25,7 @@ import { client } from '../session.ts'
 import { storeFields } from './store.tsx'
 
 export function ProjectPage({ id }: { readonly id: string }) {
-  const loaded = useLoad((signal) => client.projects.get(id, { signal }), [id])
+  const loaded = useLoad(client.projects.get, id)
   return (
     <Page
       title={loaded.value?.name ?? 'Project'}

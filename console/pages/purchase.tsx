@@ -1,5 +1,5 @@
-import type { Purchase, StatusChange, Store } from '../../client/manage.ts'
-import { useItemNames, useLoad } from '../data.ts'
+import type { Purchase, PurchaseKey, StatusChange, Store } from '../../client/manage.ts'
+import { type Signal, useItemNames, useLoad } from '../data.ts'
 import { priceOf } from '../format.ts'
 import { FormButton } from '../parts/form.tsx'
 import { Await } from '../parts/notice.tsx'
@@ -12,7 +12,7 @@ import { playerOf } from './purchases.tsx'
 /** A purchase: its amount, item and status, what happened to it, and its facts. */
 export function PurchasePage({ store, id }: { readonly store: Store; readonly id: string }) {
   const { store_id } = store
-  const loaded = useLoad((signal) => loadPurchase(store_id, id, { signal }), [store_id, id])
+  const loaded = useLoad(loadPurchase, { store_id, transaction_id: id })
   const { purchase } = loaded.value ?? {}
   const names = useItemNames(store_id)
   // The marks keep the order of both, because the name may be written from right to left.
@@ -113,12 +113,8 @@ interface Step {
 type LoadedPurchase = Awaited<ReturnType<typeof loadPurchase>>
 
 /** Loads a purchase with what happened to it, in order of time. */
-async function loadPurchase(
-  store_id: string,
-  transaction_id: string,
-  options: { signal: AbortSignal },
-) {
-  const key = { store_id, transaction_id }
+async function loadPurchase(key: PurchaseKey, options: Signal) {
+  const { store_id, transaction_id } = key
   const subject = `${store_id}/${transaction_id}`
   const [{ purchases }, { changes }, waiting, { entries }] = await Promise.all([
     client.purchases.list(key, options),

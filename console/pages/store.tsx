@@ -15,7 +15,7 @@ import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 
 export function StorePage({ id: store_id }: { readonly id: string }) {
-  const loaded = useLoad((signal) => client.stores.get(store_id, { signal }), [store_id])
+  const loaded = useLoad(client.stores.get, store_id)
   const project_id = loaded.value?.project_id
   const project = useScope().value?.projects.find(({ id }) => id === project_id)
   return (

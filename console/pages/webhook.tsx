@@ -12,7 +12,7 @@ import { Deliveries } from './deliveries.tsx'
 import { setWebhook, stateOf, WebhookForm } from './webhooks.tsx'
 
 export function WebhookPage({ id }: { readonly id: string }) {
-  const loaded = useLoad((signal) => client.webhooks.get(id, { signal }), [id], { interval: 1_000 })
+  const loaded = useLoad(client.webhooks.get, id, { interval: 1_000 })
   const [outcome, setOutcome] = useState<NoticeProps>()
   const test = async () => {
     setOutcome(undefined)

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 import type { Page } from '../../client/manage.ts'
-import { fillPage, type PageRequest, useLoad } from '../data.ts'
+import { fillPage, type PageRequest, type Signal, useLoad } from '../data.ts'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { Button } from './button.tsx'
 import { Await, Empty } from './notice.tsx'
@@ -58,7 +58,7 @@ type EmptyList = readonly [
 
 interface ListProps<Q, N extends string, R> extends Omit<TableProps<R>, 'rows'> {
   /** The method of the client that reads one page. */
-  readonly list: (query: Q, options: { signal: AbortSignal }) => Promise<Page<N, R>>
+  readonly list: (query: Q, options: Signal) => Promise<Page<N, R>>
   readonly query: Omit<Q, keyof PageRequest>
   /** Loads the page again after so many milliseconds. */
   readonly interval?: number
@@ -78,11 +78,9 @@ export function List<Q, N extends string, R>(props: ListProps<Q, N, R>) {
   const { page, id, query: shown } = usePlace()
   const cursors = shown.at?.split(SEPARATOR) ?? []
   const loaded = useLoad(
-    (signal) => {
-      const read = (page: PageRequest) => list({ ...query, ...page } as Q, { signal })
-      return fillPage(read, cursors.at(-1))
-    },
-    [JSON.stringify(query), cursors.at(-1)],
+    ({ query, cursor }, options) =>
+      fillPage((page) => list({ ...query, ...page } as Q, options), cursor),
+    { query, cursor: cursors.at(-1) },
     { interval, delay: TYPING_MS },
   )
   const next = loaded.isLoading ? undefined : loaded.value?.next
