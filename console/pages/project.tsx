@@ -93,7 +93,22 @@ function RotateButton({ id }: { readonly id: string }) {
 function Stores({ project_id }: { readonly project_id: string }) {
   const link = (store: string) => linkTo('stores', store, { project: project_id, store })
   return (
-    <Section title="Stores">
+    <Section
+      title="Stores"
+      actions={
+        <FormButton
+          label="New store"
+          submit="Create"
+          fields={({ store_type }) => newFields(store_type as StoreType)}
+          check={(typed) => parseNewStore(newStore(project_id, typed))}
+          values={{ store_type: 'web', 'store_config.platform': 'google_play' }}
+          send={async (typed, creation) => {
+            const { store_id } = await client.stores.create(newStore(project_id, typed), creation)
+            goTo(link(store_id))
+          }}
+        />
+      }
+    >
       <List
         label="Stores"
         list={client.stores.list}
@@ -106,19 +121,6 @@ function Stores({ project_id }: { readonly project_id: string }) {
         ]}
         empty={['The project has no store yet', 'A store sells items and takes purchases.']}
       />
-      <div class="actions">
-        <FormButton
-          label="New store"
-          submit="Create"
-          fields={({ store_type }) => newFields(store_type as StoreType)}
-          check={(typed) => parseNewStore(newStore(project_id, typed))}
-          values={{ store_type: 'web', 'store_config.platform': 'google_play' }}
-          send={async (typed, creation) => {
-            const { store_id } = await client.stores.create(newStore(project_id, typed), creation)
-            goTo(link(store_id))
-          }}
-        />
-      </div>
     </Section>
   )
 }
