@@ -2,7 +2,6 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Explanation, type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { PRESET_TITLES } from '../../lib/domain/preset.ts'
 import { reloadAll, useAction } from '../data.ts'
-import { formatCount } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { download } from '../parts/download.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
@@ -13,8 +12,8 @@ import { Page, Section } from '../parts/page.tsx'
 import { setUnsaved } from '../place.ts'
 import { client, remembered } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
-import { ImportCounts } from './import-counts.tsx'
 import { LayoutChoice } from './import-layout.tsx'
+import { ImportOutcome } from './import-outcome.tsx'
 import { UnknownSkus } from './import-skus.tsx'
 import { Imports } from './imports.tsx'
 
@@ -121,7 +120,8 @@ export function Import({ store }: { readonly store: Store }) {
     remembered.write(store_id, map)
     setMap(map)
   }
-  const { found } = progress
+  const { step, found, checked, done } = progress
+  const result = step === 'check' ? checked : done
   const bad = isBadFile(send.error) ? send.error : undefined
   const skus = bad?.details.filter(({ sku }) => sku) ?? []
 
@@ -174,13 +174,19 @@ export function Import({ store }: { readonly store: Store }) {
               )}
               {bad.details.length > skus.length && <BadRows error={bad} file={file} />}
             </>
+          ) : result ? (
+            <ImportOutcome
+              result={result}
+              checked={checked}
+              store_id={store_id}
+              onImport={() => send.run(file, 'import')}
+            />
           ) : (
             (layout || !found) && (
-              <Outcome
-                progress={progress}
+              <Failed
                 error={send.error}
-                store_id={store_id}
-                run={(step) => send.run(file, step)}
+                isImport={step === 'import'}
+                onRetry={() => send.run(file, step)}
               />
             )
           )}
@@ -212,50 +218,19 @@ function Sending({ progress: { step, sent }, file: { size }, onStop }: SendingPr
   )
 }
 
-interface OutcomeProps {
-  readonly progress: Progress
+interface FailedProps {
   readonly error: unknown
-  readonly store_id: string
-  readonly run: (step: Progress['step']) => void
+  readonly isImport: boolean
+  readonly onRetry: () => void
 }
 
-/** The result of a check or an import, and the next step. */
-function Outcome({ progress, error, store_id, run }: OutcomeProps) {
-  const { step, checked, done } = progress
-  const result = step === 'check' ? checked : done
-  if (result) {
-    const rows = formatCount(result.rows, 'row')
-    return (
-      <>
-        {done ? (
-          <Notice tone="good" title={`Imported ${formatCount(done.added, 'new purchase')}`}>
-            <p>
-              The import is <code>{done.import_id}</code>. It can be undone below.
-            </p>
-          </Notice>
-        ) : (
-          <Notice tone="good" title={`No mistake in ${rows}`}>
-            <p>Nothing is stored yet.</p>
-            <Button
-              label={`Import ${rows} into ${store_id}`}
-              class="primary"
-              onClick={() => run('import')}
-            />
-          </Notice>
-        )}
-        {factsOf(result) !== factsOf(checked) && (
-          <Notice tone="warning" title="These are not the rows that were checked">
-            <p>The file has changed since the check. Compare the counts, or undo the import.</p>
-          </Notice>
-        )}
-        <ImportCounts result={result} />
-      </>
-    )
-  }
+/** A request that failed, or was stopped. */
+function Failed({ error, isImport, onRetry }: FailedProps) {
+  const isRefused = error instanceof TillError && error.status > 0 && error.status < 500
   return (
     <>
       <Failure error={error} />
-      {step === 'import' && isUnknown(error) && (
+      {isImport && !isRefused && (
         <Notice tone="warning" title="It is not known whether the rows were stored">
           <p>
             If they were, the list below has the import. The server stores all rows or none, and
@@ -263,16 +238,7 @@ function Outcome({ progress, error, store_id, run }: OutcomeProps) {
           </p>
         </Notice>
       )}
-      <Button label="Try again" onClick={() => run(step)} />
+      <Button label="Try again" onClick={onRetry} />
     </>
   )
-}
-
-function factsOf(result?: ImportResult): string {
-  return JSON.stringify([result?.rows, result?.totals])
-}
-
-/** Whether the server may have stored the rows: it was stopped, or its answer is lost. */
-function isUnknown(error: unknown): boolean {
-  return !(error instanceof TillError) || error.status === 0 || error.status >= 500
 }

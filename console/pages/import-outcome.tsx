@@ -7,21 +7,44 @@ import {
 } from '../../lib/domain/import-texts.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
 import { formatCount, formatMoney } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 
-function titleOf({ layout }: ImportResult): string {
-  return PRESET_TITLES[layout as PresetName] ?? layout
+interface OutcomeProps {
+  /** The result of a check, or of an import after it. */
+  readonly result: ImportResult
+  readonly checked: ImportResult | undefined
+  readonly store_id: string
+  readonly onImport: () => void
 }
 
-/** The counts and totals of a file. */
-export function ImportCounts({ result }: { readonly result: ImportResult }) {
+/** What a check or an import found in a file, and the next step. */
+export function ImportOutcome({ result, checked, store_id, onImport }: OutcomeProps) {
   const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
   const { repeated, repeated_lines, others = 0 } = result
   const unpriced = formatUnpriced(totals)
+  const rows = formatCount(result.rows, 'row')
   return (
     <>
+      {result === checked ? (
+        <Notice tone="good" title={`No mistake in ${rows}`}>
+          <p>Nothing is stored yet.</p>
+          <Button label={`Import ${rows} into ${store_id}`} class="primary" onClick={onImport} />
+        </Notice>
+      ) : (
+        <Notice tone="good" title={`Imported ${formatCount(result.added, 'new purchase')}`}>
+          <p>
+            The import is <code>{result.import_id}</code>. It can be undone below.
+          </p>
+        </Notice>
+      )}
+      {factsOf(result) !== factsOf(checked) && (
+        <Notice tone="warning" title="These are not the rows that were checked">
+          <p>The file has changed since the check. Compare the counts, or undo the import.</p>
+        </Notice>
+      )}
       <Facts of={result} fields={[['Format', titleOf], 'rows', 'added', 'skipped', 'updated']} />
       {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
       {repeated > 0 && <Notice tone="warning" title={formatRepeated(repeated, repeated_lines)} />}
@@ -60,4 +83,12 @@ export function ImportCounts({ result }: { readonly result: ImportResult }) {
       )}
     </>
   )
+}
+
+function factsOf(result?: ImportResult): string {
+  return JSON.stringify([result?.rows, result?.totals])
+}
+
+function titleOf({ layout }: ImportResult): string {
+  return PRESET_TITLES[layout as PresetName] ?? layout
 }
