@@ -74,7 +74,7 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
                 ),
               ],
               ['Rows', ({ rows = 0 }) => formatCount(rows), 'number'],
-              ['Sales', (each) => <Text text={salesOf(each, currency)} />, 'number hidden'],
+              ['Sales', (each) => <Sales of={each} currency={currency} />, 'number hidden'],
               [
                 'Item',
                 (each) => (
@@ -121,11 +121,15 @@ export function UnknownSkus({ store, skus, map, onMap }: UnknownSkusProps) {
   )
 }
 
-/** The sales of a SKU, first in the currency of the store. */
-function salesOf({ sales = [] }: ErrorDetail, currency: string): string {
+const SHOWN = 2
+
+/** The sales of a SKU, first in the currency of the store. The tooltip has all currencies. */
+function Sales({ of: { sales = [] }, currency }: { of: ErrorDetail; currency: string }) {
   const isOther = (code: string) => Number(code !== currency)
   const sorted = sales.toSorted((a, b) => isOther(a.currency) - isOther(b.currency))
-  return sorted.map((each) => formatMoney(each.total, each.currency)).join(', ') || '–'
+  const texts = sorted.map((each) => formatMoney(each.total, each.currency))
+  const more = texts.length > SHOWN ? ` and ${texts.length - SHOWN} more` : ''
+  return <span title={texts.join(', ')}>{(texts.slice(0, SHOWN).join(', ') || '–') + more}</span>
 }
 
 /** The item that a vendor's SKU ends with: `com.game.gold.100` is `gold_100`. */
