@@ -155,13 +155,11 @@ export function Import({ store }: { readonly store: Store }) {
         <Section
           title="Check it, then import it"
           actions={
-            <div class="actions">
-              <Button
-                label="Choose another file"
-                disabled={send.isRunning}
-                onClick={() => choose(undefined)}
-              />
-            </div>
+            <Button
+              label="Choose another file"
+              disabled={send.isRunning}
+              onClick={() => choose(undefined)}
+            />
           }
         >
           {found && <LayoutChoice found={found} store_id={store_id} onCheck={setLayout} />}

@@ -1,4 +1,5 @@
 import { useId } from 'preact/hooks'
+import { labelOf } from '../format.ts'
 
 /** A value, and its label if it has another one. */
 export type Option = string | readonly [value: string, label: string]
@@ -29,8 +30,7 @@ export interface FieldInfo {
 
 /** The options of a filter by a state. */
 export function allOr(states: readonly string[]): readonly Option[] {
-  const upper = (letter: string) => letter.toUpperCase()
-  return [['', 'All'], ...states.map((each) => [each, each.replace(/^./, upper)] as const)]
+  return [['', 'All'], ...states.map((each) => [each, labelOf(each)] as const)]
 }
 
 interface FieldProps extends FieldInfo {
