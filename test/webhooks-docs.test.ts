@@ -70,8 +70,9 @@ test('docs/webhooks.md names each event with the fields of a real one, and its e
   assert.deepEqual([...bodies.keys()].sort(), [...WEBHOOK_EVENTS].sort())
   assert.deepEqual([...rows.keys()].sort(), [...WEBHOOK_EVENTS].sort())
   for (const [event, body] of bodies) {
-    const { data } = body as { data: object }
-    const missing = Object.keys(data).filter((name) => !rows.get(event)?.includes(`\`${name}\``))
+    const { data } = body as { data: { project?: object; store?: object } }
+    const names = Object.keys({ ...data, ...data.project, ...data.store })
+    const missing = names.filter((name) => !rows.get(event)?.includes(`\`${name}\``))
     assert.deepEqual(missing, [], event)
   }
   const examples = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) =>
