@@ -16,16 +16,20 @@ interface Loader {
   _compile(this: NodeJS.Module, content: string, path: string): unknown
 }
 
+/** The bits of a mode that let the group and others write. */
+const OTHERS_WRITE = 0o022
+
 /**
  * Keeps the compiled code of the chunks in a folder for the next start, as `module.enableCompileCache`
- * does from Node 22.1 on. Does nothing if another user owns the folder, or it cannot be written. The
- * name of a chunk has a hash of its content. V8 refuses the code of another Node.
+ * does from Node 22.1 on. Does nothing if another user owns the folder or may write into it, or this one
+ * may not. The name of a chunk has a hash of its content. V8 refuses the code of another Node.
  */
 export function cacheChunks(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.W_OK)
-    if (statSync(folder).uid !== process.getuid?.()) return
+    const { uid, mode } = statSync(folder)
+    if (uid !== process.getuid?.() || (mode & OTHERS_WRITE) !== 0) return
   } catch {
     return
   }

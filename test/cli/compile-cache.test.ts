@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { tillkitProcess } from '../support/cli.ts'
@@ -31,6 +32,19 @@ test('a command keeps its compiled code for the next one, which compiles again w
   assert.ok(files.length > 5)
   assert.deepEqual(unchanged, times)
   assert.ok(files.every((file) => statSync(file).size > 100))
+})
+
+test('a folder into which others may write is not used: they could give a command other code', {
+  skip: 'enableCompileCache' in module && 'Node keeps the code',
+}, async (t) => {
+  const home = temporaryFolder(t)
+  const folder = join(home, '.cache', 'tillkit', process.version)
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o1777)
+
+  assert.equal((await list(home)).code, 0)
+
+  assert.deepEqual(filesIn(home), [])
 })
 
 test('a command runs where its compiled code cannot be kept', async (t) => {
