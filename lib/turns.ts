@@ -107,5 +107,5 @@ export class Turns {
  */
 export const mainThread = new Turns({ most: 3, mostOfOwner: 1 })
 
-/** Turns for parts of files, each of some 4 ms. Apart from the others, because a file has many. */
+/** Turns for parts of files and slices of imports. Apart from the others, because a file has many. */
 export const fileTurns = new Turns({ most: 2, mostOfOwner: 1 })
