@@ -218,6 +218,10 @@ const attacks = {
   'undo of an import': () => manage(`/imports/${undone}/undo`, 'POST', {}),
   '400 × PATCH of a project': () =>
     times(400, (_, n) => manage(`/projects/${heavy.project.id}`, 'PATCH', { name: `n${n}` })),
+  '100 × PATCH of 64 KiB': () =>
+    times(100, (_, n) =>
+      manage(`/projects/${heavy.project.id}`, 'PATCH', { config: { ...wide, n } }),
+    ),
   '200 × new item of 64 KiB': () =>
     times(200, (_, n) =>
       send('/api/v1/items', key, 'POST', {
