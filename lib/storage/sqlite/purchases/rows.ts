@@ -24,7 +24,9 @@ export function insertRows(
     const [example] = values as [Values]
     let varying = sent.length < ROWS_A_STATEMENT ? ALL_COLUMNS : 0
     for (const own of values) {
-      for (let i = 0; i < own.length; i++) if (own[i] !== example[i]) varying |= 1 << i
+      for (let i = 0; i < own.length; i++) {
+        if (!isIn(varying, i) && own[i] !== example[i]) varying |= 1 << i
+      }
     }
     const shared = example.filter((_, i) => !isIn(varying, i))
     const bound: SqliteValue[] = [seq, ...shared, first + start]
