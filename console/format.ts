@@ -11,6 +11,9 @@ export function currencyOf({ store_config: { currency } }: Store): string {
   return typeof currency === 'string' ? currency : ''
 }
 
+/** The decimals of amounts. Without a currency, amounts are in minor units. */
+export const digitsOf = (currency: string) => (currency ? exponentOf(currency) : 0)
+
 /** Formats minor units exactly, in the browser's locale: `499` of USD is `$4.99`. */
 export function formatMoney(minor: string | number, currency: string): string {
   if (!currency) return minor.toString() === '0' ? '0' : `${formatCount(BigInt(minor))} minor units`
@@ -27,7 +30,7 @@ function formatMinor(
   currency: string,
   options: Intl.NumberFormatOptions,
 ): string {
-  const digits = exponentOf(currency) // browsers have other digits for some currencies
+  const digits = digitsOf(currency) // browsers have other digits for some currencies
   const padded = String(minor).padStart(digits + 1, '0')
   const decimal = `${padded.slice(0, padded.length - digits)}.${padded.slice(padded.length - digits)}`
   const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits, ...options }
@@ -43,7 +46,7 @@ export function formatShortMoney(minor: number, currency: string): string {
 
 /** The minor units of an amount that a person typed as amounts are shown: `1,234.99`. */
 export function toMinor(typed: string, currency: string): string | undefined {
-  return toMinorDigits(parseNumber(typed.trim()), exponentOf(currency))
+  return toMinorDigits(parseNumber(typed.trim()), digitsOf(currency))
 }
 
 /** Replaces the digits and separators of the locale by those of JavaScript. */

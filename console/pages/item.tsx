@@ -1,8 +1,7 @@
 import type { Item, Store } from '../../client/manage.ts'
-import { exponentOf } from '../../lib/domain/currency.ts'
 import { itemChangeFields, type newItemFields, parseItemChange } from '../../lib/domain/item.ts'
 import { useLoad } from '../data.ts'
-import { currencyOf, formatMoney, toDecimal, toMinor } from '../format.ts'
+import { currencyOf, digitsOf, formatMoney, toDecimal, toMinor } from '../format.ts'
 import { Copyable } from '../parts/button.tsx'
 import { Edit, type EditProps } from '../parts/edit.tsx'
 import { FormButton } from '../parts/form.tsx'
@@ -30,8 +29,8 @@ export function itemFields(
     price: {
       label: currency ? `Price in ${currency}` : 'Price in minor units',
       hint: currency ? '' : inMinor,
-      inputMode: currency && exponentOf(currency) > 0 ? 'decimal' : 'numeric',
-      parse: (typed) => (currency ? toMinor(typed, currency) : typed.trim()),
+      inputMode: digitsOf(currency) > 0 ? 'decimal' : 'numeric',
+      parse: (typed) => toMinor(typed, currency),
       mistake: `must be an amount like ${toDecimal('499', currency)}`,
       width: 16,
     },
@@ -122,7 +121,7 @@ export function ItemEdit({ item, fields, currency, onDone }: ItemEditProps) {
       inputOf={({ metadata: meta, price, ...rest }) => ({
         ...rest,
         meta,
-        price: currency ? toDecimal(String(price), currency) : price,
+        price: toDecimal(String(price), currency),
       })}
       load={() => client.items.get(id)}
       check={(changes) => parseItemChange({ id, ...changes })}

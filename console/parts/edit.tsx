@@ -44,9 +44,9 @@ export function Edit<R extends object>(props: EditProps<R>) {
     setBase(now)
     setValues({ ...textsOf(now), ...typed })
   }
-  const saveOver = async (read: R, parsed: Parsed, isRepeated = false): Promise<R> => {
+  const saveOver = async (parsed: Parsed): Promise<R> => {
     try {
-      return await save(changesOf(parsed, read), read)
+      return await save(changesOf(parsed, base), base)
     } catch (error) {
       if (!(error instanceof TillError && CONFLICTS.includes(error.code))) throw error
       const now = await load()
@@ -55,15 +55,14 @@ export function Edit<R extends object>(props: EditProps<R>) {
         const message = `was ${before[name] || 'empty'} and is now ${theirs[name] || 'empty'}`
         return { field: name, code: 'changed', message }
       })
-      if (details.length === 0 && isRepeated) throw error
-      if (details.length === 0) return saveOver(now, parsed, true)
+      if (details.length === 0) return save(changesOf(parsed, now), now)
       rebase(now, Object.fromEntries(changed(values).map(({ name }) => [name, values[name] ?? ''])))
       throw new TillError(error.code, 'Somebody else changed this. Nothing was saved', { details })
     }
   }
   const send = async (parsed: Parsed) => {
     setSaved(false)
-    rebase(await saveOver(base, parsed))
+    rebase(await saveOver(parsed))
     setSaved(true)
     onDone?.()
   }

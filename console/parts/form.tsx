@@ -10,9 +10,7 @@ import { Field, type FieldInfo } from './fields.tsx'
 import { detailsOf, Failure, fieldAmong, Slow } from './notice.tsx'
 
 /** The text in each field. */
-export interface Values {
-  readonly [name: string]: string
-}
+export type Values = { readonly [name: string]: string }
 
 interface FieldsProps {
   readonly fields: readonly FieldInfo[]

@@ -4,17 +4,13 @@ import { labelOf } from '../format.ts'
 import type { FieldInfo } from './fields.tsx'
 import type { Parsed } from './form.tsx'
 
-interface Rule {
-  readonly schema: JsonSchema
-}
+type Rule = { readonly schema: JsonSchema }
 
 /** The rules of the fields of a record. */
 type Rules = { readonly [name: string]: Rule }
 
-export interface OwnFields {
-  /** Additions to the schemas, by field. `false` leaves a field out. */
-  readonly [name: string]: Partial<FieldInfo> | false
-}
+/** Additions to the schemas, by field. `false` leaves a field out. */
+export type OwnFields = { readonly [name: string]: Partial<FieldInfo> | false }
 
 /** The fields of a form, from the JSON Schemas of the rules that validate them. */
 export function fieldsOf(rules: Rules, own: OwnFields = {}): FieldInfo[] {
