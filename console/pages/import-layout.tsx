@@ -78,7 +78,7 @@ const wordKey = (word: string) => `word ${word}`
 function valuesOf({ columns, layout }: Explanation): Values {
   const { columns: named, statuses, skip, ...keys } = layoutIn(layout)
   const { price_unit = 'minor', decimal = '', ...others } = keys
-  const isJoined = named.transaction_id?.includes(named.sku as string)
+  const isJoined = [named.transaction_id].flat().includes(named.sku as string)
   const meaningOf = (field = '') => (field === 'sku' && isJoined ? JOINED : field)
   const skipped = skip?.[named.status as string]?.map((word) => [wordKey(word), '']) ?? []
   return Object.fromEntries([
