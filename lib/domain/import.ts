@@ -88,7 +88,10 @@ export interface ImportDetails {
   readonly updated: number
   /** The number of rows that were not imported. `rows` does not include them. */
   readonly passed_over: number
-  /** The file's rows by status and currency: the 100 groups with the most rows. */
+  /**
+   * The file's rows by status and currency: at most 100 groups. Those without a price and those with
+   * the most rows are kept.
+   */
   readonly totals: readonly ImportTotal[]
   /** The time of the end of the import; ISO 8601, UTC. */
   readonly finished_at: string

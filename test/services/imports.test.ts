@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { formatUnpriced } from '../../lib/index.ts'
 import { collect, pluck } from '../support/collect.ts'
 import { testOnEach as test } from '../support/databases.ts'
 import { createShop, fileOf, openStorage } from '../support/till.ts'
@@ -152,6 +153,22 @@ test('an import has at most 100 totals, and counts the other rows', async () => 
     assert.deepEqual([totals.length, others], [100, 30])
     assert.deepEqual(totals[0], { status: 'purchased', currency: 'XEZ', rows: 4, total: '16' })
   }
+})
+
+test('the totals of 101 groups keep the rows without a price, of which a warning would say nothing', async () => {
+  const { till, account } = await createShop()
+  const letters = [...'ABCDEFGHIJ']
+  const currencies = letters.flatMap((one) => letters.map((two) => `X${one}${two}`))
+  const rows = currencies.flatMap((currency, i) =>
+    ['T', 'U'].map((id) => `${id}-${i},gold,2024-01-31T00:00:00Z,1,${currency}\n`),
+  )
+  const unpriced = 'V-1,gold,2024-01-31T00:00:00Z,,\n'
+  const file = fileOf('transaction_id,sku,purchased_at,price,currency\n', ...rows, unpriced)
+
+  const { totals, others } = await till.purchases.import(account, { store_id: 'main', file })
+
+  assert.deepEqual([totals.length, others], [100, 2])
+  assert.equal(formatUnpriced(totals), 'Warning: 1 row has no price, and no sum counts them')
 })
 
 test('imports are listed newest first, page by page', async () => {

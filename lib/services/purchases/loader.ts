@@ -293,10 +293,11 @@ function createTotals() {
         add(group, -(row.price ?? 0))
       }
     },
-    /** The first groups of the file, or those with the most rows if there are too many. */
+    /** The first groups of the file. If there are too many: those without a price, then the largest. */
     list(): ImportTotal[] {
       const all = groups.filter(({ rows }) => rows > 0)
-      if (all.length > MAX_TOTALS) all.sort((a, b) => b.rows - a.rows)
+      const priced = ({ currency }: Group) => Number(currency !== '')
+      if (all.length > MAX_TOTALS) all.sort((a, b) => priced(a) - priced(b) || b.rows - a.rows)
       return all.slice(0, MAX_TOTALS).map(({ status, currency, rows, unsummed, sum }) => {
         return { status, currency, rows, total: String(sum + BigInt(unsummed)) }
       })
