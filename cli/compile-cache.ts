@@ -21,8 +21,8 @@ const OTHERS_WRITE = 0o022
 
 /**
  * Keeps the compiled code of the chunks in a folder for the next start, as `module.enableCompileCache`
- * does from Node 22.1 on. Does nothing if another user owns the folder or may write into it, or this one
- * may not. The name of a chunk has a hash of its content. V8 refuses the code of another Node.
+ * does from Node 22.1 on. Does nothing unless this user owns the folder, and nobody else may write into
+ * it. The name of a chunk has a hash of its content. V8 refuses the code of another Node.
  */
 export function cacheChunks(folder: string): void {
   try {

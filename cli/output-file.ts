@@ -23,9 +23,10 @@ type Writing = Pick<Invocation, 'io' | 'inputs'>
 
 /**
  * Checks an output file before any other work. Its directory must be writable. The file must not be
- * one of `inputs`, nor a link to one, nor belong to a SQLite database. The returned `write` replaces the file atomically and durably.
- * When it rejects, also after Ctrl-C, the old file is unchanged. Writes to a device or a pipe in
- * chunks.
+ * one of `inputs`, nor a link to one, nor belong to a SQLite database.
+ *
+ * The returned `write` replaces the file atomically and durably. When it rejects, also after Ctrl-C, the
+ * old file is unchanged. Writes to a device or a pipe in chunks.
  */
 export function createOutputFile(
   { io, inputs }: Writing,
