@@ -11,7 +11,8 @@ export const METRICS = {
     'Requests in flight by kind: reads, writes, uploads, reports or verifications.',
   tillkit_http_overloaded_total:
     'Requests refused with 503 because of load, by kind: as above, or memory.',
-  tillkit_http_rate_limited_total: 'Requests refused by a rate limit: by key, address or project.',
+  tillkit_http_rate_limited_total:
+    'Requests refused by a rate limit. The label by is what it counts: key, address or project.',
   tillkit_http_connections: 'Open connections.',
   tillkit_http_connections_dropped_total: 'Connections closed because too many were open.',
   tillkit_storage_up: '1 if the storage answers, else 0.',
@@ -30,7 +31,7 @@ export const METRICS = {
   tillkit_imports_failed_total: 'Failed imports and dry runs by cause: client or server.',
   tillkit_import_rows_total: 'Rows of successful imports by result: added, skipped or updated.',
   tillkit_accounts_near_quota:
-    'Accounts that use at least 80 % of their quota of items or purchases, of those that have added some since the start.',
+    'Accounts that use at least 80 % of a quota, by quota: items or purchases. Leaves out accounts that have added none since the start.',
   tillkit_webhook_requests_total:
     'Requests that deliver webhooks, by result: 2xx to 5xx, other, refused (a forbidden URL or address), dns, connection, tls, timeout, protocol or stopped.',
   tillkit_webhook_endpoints: 'Webhook endpoints by state: active, unconfirmed, paused or disabled.',
