@@ -9,7 +9,7 @@ const BLOCK_ROWS = 1_000_000
 /** Sorting so many entries takes 5 ms. Sorting a million at once would block for 80 ms. */
 const SORTED_TOGETHER = 62_500
 const ROWS_A_STATEMENT = 64
-const ENTRIES_A_SLICE = 2_048
+const ENTRIES_A_SLICE = 4_096
 
 /** A double holds 53 bits exactly: 31 of the user's key, then 22 for the place of the entry. */
 const PLACES = 2 ** 22
