@@ -206,12 +206,10 @@ export function config(keys: Fields): Rule<JsonObject> {
     const before = problems.length
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
-    // With both `api_key` and `app_key`, neither is a mistake.
-    const absent = Object.keys(keys).filter((key) => !Object.hasOwn(object, key))
     for (const key of Object.keys(object)) {
       if (Object.hasOwn(keys, key)) continue
       const meant = spellings.get(lettersOf(key))
-      const typo = meant ? undefined : absent.find((each) => isMistyped(key, each))
+      const typo = meant ? undefined : Object.keys(keys).find((each) => isMistyped(key, each))
       if (!meant && !typo) continue
       const message = meant ? spelled(meant) : `is unknown: did you mean ${typo}?`
       problems.push({ field: `${field}.${key}`, code: 'unknown', message })
@@ -227,12 +225,16 @@ export function config(keys: Fields): Rule<JsonObject> {
   })
 }
 
+/** The fewest letters of a key whose mistyped forms are refused: `app_key` is a word beside `api_key`. */
+const LONG_KEY = 8
+
 /**
  * Whether two words differ by one letter, or by two neighbouring letters that are swapped. A letter or
- * digit at the end, as in `api_key2`, makes a word of its own.
+ * digit at the end, as in `platform2`, makes a word of its own.
  */
 function isMistyped(word: string, known: string): boolean {
-  if (Math.abs(word.length - known.length) > 1 || word.startsWith(known)) return false
+  if (known.length < LONG_KEY || Math.abs(word.length - known.length) > 1) return false
+  if (word.startsWith(known)) return false
   const shorter = Math.min(word.length, known.length)
   let start = 0
   while (start < shorter && word[start] === known[start]) start++

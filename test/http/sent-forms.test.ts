@@ -238,11 +238,13 @@ test('a mistyped key of a configuration is refused: it was stored, and the webho
   const others = {
     webhook_url,
     webhook_urls: [webhook_url],
-    webhook_uri: 'x', // one letter from webhook_url, which is given too
     webhook_id: 'x',
     webhook_retries: 3,
     webhook_ttl: 60,
     theme: 'dark',
   }
   assert.equal((await put(others)).status, 200)
+  const custom = { project_id: id, store_type: 'custom', store_config: { app_key: 'x' } }
+  const made = await send('POST /api/v1/stores', { account_key, json: custom })
+  assert.equal(made.status, 200, 'app_key is no mistyped api_key')
 })
