@@ -85,8 +85,10 @@ export function warnOfUnsigned(
 /** Warns of a private `webhook_url`. `owner` is a project, store or endpoint. */
 export function warnOfPrivate({ stderr }: Io, owner: string, isPrivate: boolean | undefined): void {
   if (!isPrivate) return
-  const message = 'is http or private: only serve --webhook-allow-private sends to it'
-  stderr.write(`warning: the webhook URL of ${owner} ${message}\n`)
+  const message = 'is http or private. To send to it, a server needs --webhook-allow-private,'
+  stderr.write(
+    `warning: the webhook URL of ${owner} ${message} and an embedded sender allowPrivate\n`,
+  )
 }
 
 /** Warns of a store whose `webhook_url` receives nothing. */

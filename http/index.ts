@@ -15,7 +15,6 @@ export { readVersion } from './version.ts'
 export type { Resolve } from './webhooks/address.ts'
 export type { OutgoingOptions } from './webhooks/request.ts'
 export {
-  type DeliveryFailure,
   type DeliveryResult,
   NO_RESULTS,
   startWebhooks,

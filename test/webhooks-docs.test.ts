@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { WEBHOOK_EVENTS } from '../lib/index.ts'
+import { createTill, openSqliteStorage, WEBHOOK_EVENTS } from '../lib/index.ts'
+import { eventuallyHolds } from './support/eventually.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { runPage } from './support/pages.ts'
+import { startReceiver } from './support/receiver.ts'
 import { outboxOf } from './support/storage/holding.ts'
 import { createShop, fileOf } from './support/till.ts'
 
@@ -123,4 +128,19 @@ test('the verification of docs/webhooks.md accepts real messages, also with a se
     }
     await till.close()
   }
+})
+
+test('the block for embedders sends a webhook to a private receiver', async (t) => {
+  const folder = temporaryFolder(t)
+  const receiver = await startReceiver(t)
+  await using till = createTill({ storage: await openSqliteStorage(join(folder, 'shop.db')) })
+  const { account, project_id: id } = await createShop(till)
+  await till.projects.update(account, { id, config: { webhook_url: receiver.url } })
+  const embedded = page.split('A program that embeds tillkit')[1]?.split('\n## ')[0] ?? ''
+
+  const { stop } = await runPage(embedded, { folder })
+  t.after(stop)
+  await till.webhooks.test(account, id)
+
+  await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
 })

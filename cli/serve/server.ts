@@ -1,6 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
 import {
-  type DeliveryFailure,
   deliveryMetrics,
   isOrigin,
   type LogEntry,
@@ -113,8 +112,7 @@ function startSending(invocation: ServeInvocation, log: Log['write']) {
   const sending = {
     allowPrivate: options['webhook-allow-private'],
     onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),
-    onFailure: ({ webhook_id, endpoint_id, attempt, reason }: DeliveryFailure) =>
-      log('warn', `Attempt ${attempt} to send ${webhook_id} to ${endpoint_id} failed: ${reason}`),
+    log,
   }
   return isPool(invocation)
     ? startWebhooks(till, { ...sending, pollInterval: WORKERS_POLL_MS })

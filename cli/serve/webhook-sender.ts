@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import {
-  type DeliveryFailure,
   type DeliveryResult,
   NO_RESULTS,
   startWebhooks,
   type WebhookSender,
+  type WebhookSenderOptions,
 } from '../../http/index.ts'
 import type { Till } from '../../lib/index.ts'
 import type { Environment } from '../config.ts'
@@ -20,12 +20,14 @@ export interface ThreadData {
 export type ToThread = 'changed' | 'close'
 export type FromThread =
   | { readonly results: WebhookSender['results'] }
-  | { readonly failure: DeliveryFailure }
+  | { readonly line: Parameters<WebhookLog> }
   | { readonly error: string }
+
+type WebhookLog = NonNullable<WebhookSenderOptions['log']>
 
 interface SenderOptions extends ThreadData {
   onError(error: unknown): void
-  onFailure?(failure: DeliveryFailure): void
+  readonly log?: WebhookLog
 }
 
 /** The minimum milliseconds between two messages that report changes to the thread. */
@@ -41,13 +43,10 @@ const LOOK_MS = 1_000
  * in two cases: other threads cannot read a storage in memory, and Node 20 runs no uncompiled
  * TypeScript in threads.
  */
-export function startSender(
-  till: Till,
-  { onError, onFailure, ...data }: SenderOptions,
-): WebhookSender {
+export function startSender(till: Till, { onError, log, ...data }: SenderOptions): WebhookSender {
   const file = new URL('./webhook-thread.js', import.meta.url)
   if (data.db === 'memory:' || !existsSync(file)) {
-    return startWebhooks(till, { allowPrivate: data.allowPrivate, onError, onFailure })
+    return startWebhooks(till, { allowPrivate: data.allowPrivate, onError, log })
   }
   const results: { [R in DeliveryResult]: number } = { ...NO_RESULTS }
   const closing = new AbortController()
@@ -68,7 +67,7 @@ export function startSender(
       thread = new Worker(file, { workerData: { ...data, env: { ...data.env } } })
       thread.on('message', (message: FromThread) => {
         if ('error' in message) return onError(new Error(message.error))
-        if ('failure' in message) return onFailure?.(message.failure)
+        if ('line' in message) return log?.(...message.line)
         for (const [name, count] of Object.entries(message.results)) {
           const result = name as DeliveryResult
           results[result] = before[result] + count

@@ -35,7 +35,7 @@ async function send(): Promise<void> {
     {
       allowPrivate,
       onError: (error) => post({ error: (error as Error).message }),
-      onFailure: (failure) => post({ failure }),
+      log: (...line) => post({ line }),
     },
   )
 

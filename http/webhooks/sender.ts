@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AttemptResult, OutgoingMessage, Till } from '../../lib/index.ts'
+import { createEndpointLog, type WebhookLog } from './endpoint-log.ts'
 import { RESULTS, RequestFailure, toFailure } from './failure.ts'
 import { createQueues, type Turn } from './queues.ts'
 import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
@@ -28,15 +29,11 @@ export interface WebhookSenderOptions extends OutgoingOptions {
   readonly closeTimeout?: number | undefined
   /** Called once when the storage begins to fail. The sender then retries by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
-  /** Called for each request that did not deliver its message. */
-  readonly onFailure?: ((failure: DeliveryFailure) => void) | undefined
-}
-
-/** A message that was not delivered. The sender tries again, as docs/webhooks.md describes. */
-export interface DeliveryFailure extends Pick<OutgoingMessage, 'endpoint_id' | 'attempt'> {
-  readonly webhook_id: string
-  /** `status 500`, or why there was no answer. */
-  readonly reason: string
+  /**
+   * Called with a line of text when an endpoint begins to fail, at most once a minute while it fails,
+   * when it works again, and when it is disabled or resumed because of the master key.
+   */
+  readonly log?: WebhookLog | undefined
 }
 
 export interface WebhookSender extends AsyncDisposable {
@@ -64,6 +61,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   const { outbox } = till
   const outgoing = createOutgoing(outgoingOptions)
   const queues = createQueues()
+  const endpointLog = createEndpointLog(options.log ?? (() => {}))
   /** Ends the wait before the next exchange. */
   let alarm = new AbortController()
   const ring = () => alarm.abort()
@@ -93,8 +91,11 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     try {
       await settle()
       const started = performance.now()
-      const { messages, start_within, isMore } = await outbox.claim({ lease, held: [...held] })
+      const claim = await outbox.claim({ lease, held: [...held] })
+      const { messages, start_within, isMore } = claim
       isFailing = false
+      for (const id of claim.disabled) endpointLog.disabled(id, 'no master key decrypts its secret')
+      claim.resumed.forEach(endpointLog.resumed)
       for (const message of messages) {
         held.add(message)
         queues.add(message, started + start_within)
@@ -133,11 +134,9 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     const answer = await outgoing.post(message).catch(toFailure)
     results[resultOf(answer)]++
     const reason = failureOf(answer)
-    if (reason !== undefined) {
-      const { attempt, headers } = message
-      const webhook_id = headers['webhook-id'] as string
-      options.onFailure?.({ endpoint_id, attempt, webhook_id, reason })
-    }
+    if (isGone(answer)) endpointLog.disabled(endpoint_id, 'it answered with status 410')
+    else if (reason !== undefined) endpointLog.failed(message, reason)
+    else if (!(answer instanceof RequestFailure)) endpointLog.delivered(message)
     report({ message, result: toResult(message, answer, performance.now() - started) })
     if (isUnavailable(answer)) report(...queues.drop(endpoint_id).map(releaseOf))
     const isSlow = answer instanceof RequestFailure || performance.now() - started > SLOW_MS
@@ -197,7 +196,11 @@ function failureOf(answer: AnswerOrFailure): string | undefined {
 /** Whether to stop sending to the endpoint for now: it gave no answer, 410 or `Retry-After`. */
 function isUnavailable(answer: AnswerOrFailure): boolean {
   if (answer instanceof RequestFailure) return true
-  return answer.status === 410 || answer.retry_after !== undefined
+  return isGone(answer) || answer.retry_after !== undefined
+}
+
+function isGone(answer: AnswerOrFailure): boolean {
+  return !(answer instanceof RequestFailure) && answer.status === 410
 }
 
 interface Outcome {

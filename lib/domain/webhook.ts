@@ -18,7 +18,8 @@ export interface WebhookBody {
 
 /**
  * `unconfirmed`: a session set the URL, and the account has not confirmed it. `paused`: the account
- * paused the endpoint. `disabled`: the receiver answered 410, or no master key decrypts the secret.
+ * paused the endpoint. `disabled`: the receiver answered 410, or no master key decrypts the
+ * secret. A sender with a key that decrypts it resumes the endpoint.
  */
 export type WebhookState = 'active' | 'unconfirmed' | 'paused' | 'disabled'
 
@@ -48,7 +49,7 @@ export interface WebhookEndpoint {
    * that of its project.
    */
   readonly is_signed: boolean
-  /** Set if only a server with `--webhook-allow-private` sends to the `url`. */
+  /** Set if only a sender with `allowPrivate` (`serve --webhook-allow-private`) sends to the `url`. */
   readonly is_private?: true
   /** The only events that it receives, besides tests. Missing if it receives all. */
   readonly events?: readonly WebhookEventType[]

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Duplex, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createLogWriter } from '../../cli/serve/log-writer.ts'
+import { createEndpointLog } from '../../http/webhooks/endpoint-log.ts'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createIo, serveHere } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
@@ -118,6 +119,72 @@ test('a webhook that was not delivered is a line, also with the sender in a thre
   const [endpoint] = (await till.webhooks.list(account)).endpoints
   assert.equal(level, 'warn')
   assert.equal(message, `Attempt 1 to send ${sent} to ${endpoint?.endpoint_id} failed: status 500`)
+})
+
+test('a dead host is one warning a minute with a count, and one line when it works again', () => {
+  const lines: string[] = []
+  let now = 0
+  const log = createEndpointLog(
+    (level, message) => lines.push(`${level}: ${message}`),
+    () => now,
+  )
+  const messageTo = (endpoint_id: string) => ({
+    ...{ account_id: 'acc_1', endpoint_id, sequence: 1, part: 0, attempt: 2 },
+    ...{ url: 'https://dead.example/', headers: { 'webhook-id': 'msg_1' }, body: '{}' },
+  })
+  const failing = messageTo('prj_1')
+  log.delivered(failing)
+  for (let i = 0; i < 100; i++) log.failed(failing, 'status 500')
+  now += 60_000
+  for (let i = 0; i < 5; i++) log.failed(failing, 'status 502')
+  log.failed(messageTo('prj_2'), 'timeout')
+  for (let i = 0; i < 3; i++) log.delivered(failing)
+  // It fails again within the minute.
+  log.failed(failing, 'status 500')
+  log.delivered(failing)
+  now += 60_000
+  log.failed(failing, 'status 500')
+
+  const failed = 'to prj_1 failed: status'
+  assert.deepEqual(lines, [
+    `warn: Attempt 2 to send msg_1 ${failed} 500`,
+    `warn: Attempt 2 to send msg_1 ${failed} 502; since the last warning, 99 others failed`,
+    'warn: Attempt 2 to send msg_1 to prj_2 failed: timeout',
+    'info: The endpoint prj_1 works again',
+    `warn: Attempt 2 to send msg_1 ${failed} 500; since the last warning, 5 others failed`,
+  ])
+})
+
+test('a sender with another master key logs that it disables an endpoint, and a restart resumes it', async (t) => {
+  const receiver = await startReceiver(t)
+  const db = join(temporaryFolder(t), 'till.db')
+  const keyOf = (byte: number) => Buffer.alloc(32, byte)
+  await using till = createTill({
+    storage: await openSqliteStorage(db),
+    masterKeys: [keyOf(1), keyOf(2)],
+  })
+  const { account, project_id: id } = await createShop(till)
+  const serveWith = (key: Buffer) => {
+    const env = { TILLKIT_MASTER_KEY: key.toString('hex') }
+    return serveHere(t, ['--port', '0', '--db', db, '--webhook-allow-private'], env)
+  }
+  const first = await serveWith(keyOf(2))
+  await till.operator.sealSecrets()
+  const config = { webhook_url: `${receiver.url}/`, webhook_secret: 'a secret' }
+  await till.projects.update(account, { id, config })
+  await till.webhooks.test(account, id)
+  const reason = `The endpoint ${id} is disabled: no master key decrypts its secret. Its events wait`
+  await eventuallyHolds(() => assert.ok(messagesOf(first.log).includes(reason)))
+  first.stop('SIGTERM')
+  await first.closed
+  assert.deepEqual(receiver.received, [])
+
+  const second = await serveWith(keyOf(1))
+
+  await eventuallyHolds(() => assert.ok(receiver.received.length > 0))
+  const resumed = `The endpoint ${id} is active again: a master key decrypts its secret`
+  await eventuallyHolds(() => assert.ok(messagesOf(second.log).includes(resumed)))
+  for (const { headers } of receiver.received) assert.ok(headers['webhook-signature'])
 })
 
 test('a log file that was full is continued, with the number of missing lines', async (t) => {

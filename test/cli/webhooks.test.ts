@@ -204,7 +204,7 @@ test('a webhook_url without a secret warns, and so does one that gets no message
   const warning = (owner: string) =>
     `warning: the webhooks of ${owner} are not signed: set a webhook_secret\n`
   const isPrivate = (owner: string) =>
-    `warning: the webhook URL of ${owner} is http or private: only serve --webhook-allow-private sends to it\n`
+    `warning: the webhook URL of ${owner} is http or private. To send to it, a server needs --webhook-allow-private, and an embedded sender allowPrivate\n`
   const disabled =
     'warning: the webhook_url of main receives nothing: its store_config has no "webhook_enabled": true\n'
   const shown = 'warning: --config shows a secret to other users of this machine: use @FILE\n'

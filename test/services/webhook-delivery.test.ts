@@ -227,10 +227,30 @@ test('a storage that fails during a claim does not hold back the messages claime
 })
 
 const masterKeys = [Buffer.alloc(32, 1)]
+/** Claims with the other master key until the endpoint is disabled. Sends nothing. */
+async function claimWithOtherKey({ storage, clock, till, get }: Hooks) {
+  const keys = { masterKeys: [Buffer.alloc(32, 2)] }
+  const other = outboxOf(createTill({ storage, now: clock.now, ...keys }))
+  await outboxOf(till).release()
+  const disabled: string[] = []
+  await eventuallyHolds(async () => {
+    const claim = await other.claim()
+    disabled.push(...claim.disabled)
+    assert.deepEqual(claim.messages, [])
+    const { state, reason } = await get()
+    assert.deepEqual([state, reason], ['disabled', 'secret'])
+  })
+  assert.deepEqual((await other.claim()).disabled, [])
+  clock.pass(60_000)
+  assert.deepEqual((await other.claim()).resumed, [])
+  await other.release()
+  return disabled
+}
+
 test(
   'a replaced secret signs for a day, and one that no master key opens disables the endpoint',
   async (hooks) => {
-    const { storage, till, account, clock } = hooks
+    const { till, account, clock } = hooks
     const signatures = async () => {
       const sent = await hooks.claimSome(1)
       await hooks.settle(sent, OK)
@@ -242,16 +262,50 @@ test(
     await hooks.newItem('coin')
     assert.equal(await signatures(), 1)
     await hooks.newItem('gem')
-    const other = createTill({ storage, now: clock.now, masterKeys: [Buffer.alloc(32, 2)] })
-    await outboxOf(till).release()
 
-    await eventuallyHolds(async () => {
-      assert.deepEqual((await outboxOf(other).claim()).messages, [])
-      const { state, reason } = await hooks.get()
-      assert.deepEqual([state, reason], ['disabled', 'secret'])
-    })
+    assert.deepEqual(await claimWithOtherKey(hooks), [hooks.endpoint_id])
     await till.webhooks.resume(account, hooks.endpoint_id)
     assert.equal((await hooks.claimSome(1))[0]?.attempt, 1)
+  },
+  { masterKeys },
+)
+
+test(
+  'a sender with the right master key resumes an endpoint that one with another key disabled',
+  async (hooks) => {
+    const { endpoint_id, clock } = hooks
+    await hooks.claim() // asks for such endpoints: there are none
+    await hooks.newItem('gem')
+    await hooks.newItem('coin')
+    await claimWithOtherKey(hooks)
+
+    const { resumed, messages: first } = await hooks.outboxOf('restarted').claim()
+
+    assert.ok(resumed.includes(endpoint_id))
+    const messages = [...first, ...(await hooks.claimSome(2 - first.length, 'restarted'))]
+    for (const { headers } of messages) assert.match(headers['webhook-signature'] ?? '', /^v1,/)
+    assert.equal((await hooks.get()).state, 'active')
+    await hooks.outboxOf('restarted').release()
+    await claimWithOtherKey(hooks)
+    clock.pass(60_000)
+    assert.ok((await hooks.outboxOf('sender').claim()).resumed.includes(endpoint_id))
+  },
+  { masterKeys },
+)
+
+test(
+  'an endpoint that was disabled for its secret stays so when it is paused, or the secret removed',
+  async (hooks) => {
+    const { till, account, endpoint_id } = hooks
+    await hooks.newItem('gem')
+    await claimWithOtherKey(hooks)
+    await hooks.configure({ webhook_url: URL, webhook_secret: null })
+    assert.deepEqual(await hooks.claim('restarted'), [])
+    assert.equal((await hooks.get()).state, 'disabled')
+
+    await till.webhooks.pause(account, endpoint_id)
+    assert.deepEqual(await hooks.claim('third'), [])
+    assert.equal((await hooks.get()).state, 'paused')
   },
   { masterKeys },
 )

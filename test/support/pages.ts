@@ -110,7 +110,7 @@ export async function runPage(
   process.chdir(folder)
   try {
     const exported = await import(pathToFileURL(file).href)
-    assert.equal(exported.asserted.count, page.match(/ \/\/ → /g)?.length)
+    assert.equal(exported.asserted.count, page.match(/ \/\/ → /g)?.length ?? 0)
     return exported
   } finally {
     process.chdir(project)

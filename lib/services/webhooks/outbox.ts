@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../../domain/audit.ts'
-import { type StoredEndpoint, stopEndpoint } from '../../domain/endpoint.ts'
+import { activated, type StoredEndpoint, stopEndpoint } from '../../domain/endpoint.ts'
 import { isSelected, receives } from '../../domain/event.ts'
 import { messageKey, type NewMessage, type StoredMessage } from '../../domain/message.ts'
 import { type AttemptResult, settleAttempt } from '../../domain/retry.ts'
@@ -65,6 +65,10 @@ export interface Claim {
   readonly start_within: number
   /** Whether more messages may be due. If not, call again after a commit, or in a second. */
   readonly isMore: boolean
+  /** The ids of the endpoints that this call disabled, because no master key decrypts their secret. */
+  readonly disabled: readonly string[]
+  /** The ids of such endpoints that this call resumed, because a master key now does. */
+  readonly resumed: readonly string[]
 }
 
 const LEASE_MS = 40_000
@@ -90,6 +94,8 @@ const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
+/** How often a process tries to decrypt the secrets of endpoints that were disabled for that. */
+const RESUME_EVERY_MS = 60_000
 
 type Held = ReturnType<typeof createHeld>
 
@@ -101,6 +107,7 @@ export function createOutbox(context: Context): Outbox {
   let lease = LEASE_MS
   /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
+  let resumeAt = 0
 
   /** Finds endpoints that may get messages. */
   const findReady = (held: Held, limit: number, begun: number) => {
@@ -120,16 +127,55 @@ export function createOutbox(context: Context): Outbox {
     })
   }
 
+  const secretsOf = async (endpoint: StoredEndpoint) =>
+    openSecrets(sealer, await signerOf(storage, endpoint), now())
+
+  /** Disables an endpoint whose secret cannot be decrypted. Its events wait. */
+  const disable = async (endpoint_id: string): Promise<boolean> => {
+    let isChanged = false
+    await storage.updateEndpoint(endpoint_id, (current) => {
+      isChanged = current.state === 'active'
+      return isChanged ? stopEndpoint(current, now(), 'secret') : current
+    })
+    return isChanged
+  }
+
+  /**
+   * Resumes endpoints that were disabled because their secret could not be decrypted, if a master key
+   * now decrypts it. One whose secret was removed stays disabled: its messages would be unsigned.
+   */
+  const resume = async (): Promise<string[]> => {
+    if (now() < resumeAt) return []
+    resumeAt = now() + RESUME_EVERY_MS
+    const resumed: string[] = []
+    for (const endpoint of await storage.findUndecrypted(holder, ENDPOINTS)) {
+      const { endpoint_id } = endpoint
+      const secrets = await secretsOf(endpoint)
+      if (!secrets || secrets.length === 0) continue
+      await storage.updateEndpoint(endpoint_id, (current) => {
+        if (current.reason !== 'secret') return current
+        resumed.push(endpoint_id)
+        return activated(current)
+      })
+    }
+    return resumed
+  }
+
   /**
    * Reads the next audit entries of an endpoint, and creates their messages. Resolves to undefined if
    * the endpoint gets no messages now.
    */
-  const read = async ({ endpoint, position, waiting }: ReadyEndpoint, held: Held, most: number) => {
+  const read = async (
+    { endpoint, position, waiting }: ReadyEndpoint,
+    held: Held,
+    most: number,
+    disabled: string[],
+  ) => {
     const { account_id, endpoint_id, failing_since } = endpoint
     const before = held.counts.get(endpoint_id) ?? 0
-    const secrets = openSecrets(sealer, await signerOf(storage, endpoint), now())
+    const secrets = await secretsOf(endpoint)
     if (!secrets) {
-      await storage.updateEndpoint(endpoint_id, (current) => stopEndpoint(current, now(), 'secret'))
+      if (await disable(endpoint_id)) disabled.push(endpoint_id)
       return undefined
     }
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
@@ -240,6 +286,8 @@ export function createOutbox(context: Context): Outbox {
       lease = request.lease ?? LEASE_MS
       await check()
       const begun = now()
+      const disabled: string[] = []
+      const resumed = await resume()
       const held = createHeld(request.held ?? [])
       const found = await findReady(held, limit, begun)
       const isQuiet = ({ last_foreign, waiting }: ReadyEndpoint) =>
@@ -252,7 +300,7 @@ export function createOutbox(context: Context): Outbox {
       try {
         for (let first = 0; first < ready.length; first += TOGETHER) {
           const group = ready.slice(first, first + TOGETHER)
-          const reads = group.map((each) => read(each, held, limit))
+          const reads = group.map((each) => read(each, held, limit, disabled))
           const readings = (await Promise.all(reads)).filter((each) => each !== undefined)
           if (readings.length === 0) continue
           const due = await storage.takeMessages({ holder, lease }, begun, readings)
@@ -265,10 +313,10 @@ export function createOutbox(context: Context): Outbox {
           }
         }
       } catch (error) {
-        if (messages.length === 0) throw error // otherwise, the next call meets the error again
+        if (messages.length + disabled.length + resumed.length === 0) throw error // otherwise, the next call meets the error again
       }
       isMore ||= found.length === ENDPOINTS && messages.length > 0
-      return { messages, start_within: Math.floor((lease * 2) / 3), isMore }
+      return { messages, start_within: Math.floor((lease * 2) / 3), isMore, disabled, resumed }
     },
 
     async settle(results) {

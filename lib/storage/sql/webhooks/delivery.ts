@@ -85,6 +85,9 @@ export function deliveryMethods(sql: Sql) {
           AND NOT ${isLeased}
           AND ((${hasUnclaimed}) OR (${hasUnread} AND ${COUNT_WAITING} < ?))) e
       ORDER BY e.turn, random() LIMIT ?`,
+    undecrypted: `
+      SELECT ${ENDPOINT_COLUMNS} FROM webhook_endpoints e
+      WHERE e.reason = 'secret' AND NOT ${isLeased} ORDER BY random() LIMIT ?`,
     hold: `
       INSERT INTO webhook_sender (id, holder, lease_until) VALUES (1, ?, ${clock} + ?)
       ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
@@ -160,6 +163,12 @@ export function deliveryMethods(sql: Sql) {
       )
       return found.map(readyEndpoint)
     },
+    /**
+     * Finds endpoints that are disabled because no master key decrypted their secret, in random order.
+     * Finds none while another process has the lease.
+     */
+    findUndecrypted: async (holder: string, limit: number) =>
+      (await sql.read(all(texts.undecrypted, holder, limit))).map(ENDPOINTS.read),
     /** Moves endpoints to their `last_foreign`, all with one statement. Leaves out those that have moved. */
     async skipForeign(endpoints: readonly ReadyEndpoint[]) {
       const moves = endpoints.map(({ endpoint: { endpoint_id }, position, last_foreign }) => {
