@@ -126,7 +126,7 @@ test('each kind of column is found by its cells', async () => {
     ['Player', ['p-1', 'p-2'], 'user_id'],
     ['Player', ['a@example.invalid', 'b@example.invalid'], undefined],
     ['State', ['paid', 'refunded'], 'status'],
-    ['State', ['Texas', 'Ohio'], undefined],
+    ['Statement', ['Texas', 'Ohio'], undefined],
     ['Refunded', ['no', 'YES'], 'status'],
   ] as const) {
     const answer = await explain(withColumn(name, cells))
@@ -228,6 +228,186 @@ test('unknown words of a status are passed over, and asked about', async () => {
   assert.match(questions[0]?.question ?? '', /"Zrušeno" \(1 row\)/)
 })
 
+test('a status without a known word is in the layout, which refuses the words of later files', async () => {
+  const { till, account, explain } = await openShop()
+  for (const name of ['Status', 'State', 'Zustand', 'Estado', '状态', 'Payment status code']) {
+    for (const word of ['ok', 'Confirmed', '1', '']) {
+      const linesOf = (...words: string[]) =>
+        withColumn(name, words).map((line) => line.replace('Order ID', 'Bestellung'))
+      const { layout, questions } = await explain(linesOf(word, word))
+      assert.equal(layout?.columns.status, name, word)
+      assert.deepEqual(layout?.statuses, { [word]: 'purchased' })
+      assert.deepEqual(
+        questions.map(({ about }) => about),
+        ['statuses'],
+      )
+      const later = fileOf(linesOf(word, 'Refunded'))
+      const request = { store_id: 'main', file: later, layout, dryRun: true }
+      await assert.rejects(till.purchases.import(account, request), (error: TillError) => {
+        const [detail] = error.details
+        return detail?.column === name && detail.line === 3
+      })
+    }
+  }
+})
+
+test('a word of a status that comes after the examined rows is refused', async () => {
+  const { till, account } = await openShop()
+  const lines = Array.from({ length: 10_100 }, (_, i) => {
+    return `A${i},gold,2026-05-01T10:00:00Z,${i === 10_090 ? 'Refunded' : 'ok'}`
+  })
+  const file = fileOf(['Order ID,SKU,Date,Status', ...lines])
+  const { layout, is_partial } = await till.purchases.explain(account, { store_id: 'main', file })
+  assert.equal(is_partial, true)
+  const request = { store_id: 'main', file, layout, dryRun: true }
+  await assert.rejects(till.purchases.import(account, request), (error: TillError) => {
+    return error.details[0]?.line === 10_092
+  })
+})
+
+test('a second column with the name of a status, and one with many texts, are asked about', async () => {
+  const { explain } = await openShop()
+  const two = await explain(
+    withColumn('Status,Payment status', ['ok', 'ok']).map((line) =>
+      line.replace('"ok"', 'ok,paid'),
+    ),
+  )
+  const texts = Array.from(
+    { length: 50 },
+    (_, i) => `A${i},gold,2026-05-01T10:00:00Z,Text ${i} of 50`,
+  )
+  const many = await explain(['Order ID,SKU,Date,Status', ...texts])
+  for (const { questions } of [two, many]) {
+    assert.deepEqual(
+      questions.map(({ about }) => about),
+      ['columns.status'],
+    )
+  }
+  assert.equal(two.layout?.columns.status, 'Payment status')
+})
+
+test('test orders are passed over, also those of later files', async () => {
+  const { till, account, explain } = await openShop()
+  for (const [name, sale, order] of [
+    ['Environment', 'Production', 'Sandbox'],
+    ['is_test', 'false', 'true'],
+    ['Testbestellung', 'nein', 'ja'],
+    ['Test order', 'no', 'yes'],
+    ['Sandbox', '0', '1'],
+    ['Sandbox', '', '1'],
+    ['livemode', 'true', 'false'],
+  ] as const) {
+    const both = withColumn(name, [sale, order, sale])
+    for (const lines of [both, withColumn(name, [sale, sale])]) {
+      const { layout, remarks } = await explain(lines)
+      assert.ok(
+        remarks.some((each) => /^Test orders are passed over: /.test(each)),
+        name,
+      )
+      const request = { store_id: 'main', file: fileOf(both), layout, dryRun: true }
+      const { rows, passed_over } = await till.purchases.import(account, request)
+      assert.deepEqual([rows, passed_over], [2, 1], name)
+    }
+  }
+})
+
+test('words that may mark test orders are asked about', async () => {
+  const { explain } = await openShop()
+  const mode = await explain(withColumn('Mode', ['live', 'test']))
+  assert.deepEqual(mode.layout?.skip, { Mode: ['test'] })
+  const odd = await explain(withColumn('Test order', ['odd', 'even']))
+  assert.equal(odd.layout?.skip, undefined)
+  for (const { questions } of [mode, odd]) assert.equal(questions[0]?.about, 'skip')
+})
+
+test('a file with canonical names and test orders gets a layout', async () => {
+  const { explain } = await openShop()
+  const { format, layout } = await explain([
+    'transaction_id,sku,purchased_at,is_test',
+    'A,gold,2026-05-01T10:00:00Z,true',
+  ])
+  assert.deepEqual([format, layout?.skip], ['layout', { is_test: ['true'] }])
+})
+
+test('a sandbox store gets the test orders', async () => {
+  const { till, account, project_id } = await openShop()
+  const { store_id } = await till.stores.create(account, {
+    project_id,
+    store_type: 'web',
+    is_sandbox: true,
+  })
+  const file = fileOf(withColumn('is_test', ['true', 'false']))
+  const { layout, remarks } = await till.purchases.explain(account, { store_id, file })
+  assert.equal(layout?.skip, undefined)
+  assert.ok(remarks.some((each) => each.startsWith('is_test marks test orders')))
+})
+
+test('the user is found by its name in each language, or said to be missing', async () => {
+  const { explain } = await openShop()
+  for (const name of [
+    ...['Spieler', 'Spieler-ID', 'Spielername', 'Gamer', 'Account', 'Account-ID', 'Nutzer'],
+    ...['Benutzer', 'Kunden-ID', 'Mitglied', 'Joueur', 'ID jugador', 'ID do jogador', 'Giocatore'],
+    ...[
+      'Gracz',
+      'Oyuncu',
+      'ID игрока',
+      'プレイヤーID',
+      '会員ID',
+      '游戏账号',
+      '會員編號',
+      '유저ID',
+      'اللاعب',
+    ],
+  ]) {
+    const { layout, remarks } = await explain(withColumn(name, ['p-1', 'p-2']))
+    assert.equal(layout?.columns.user_id, name)
+    assert.ok(!remarks.some((each) => each.includes('nobody')))
+  }
+  for (const name of ['Spieler', 'Account', 'Benutzer', '玩家']) {
+    assert.equal(fieldOf(await explain(withColumn(name, ['ann', 'bob'])), name), 'user_id')
+  }
+  for (const name of ['Kunde', 'Account balance', 'Game']) {
+    const { layout, remarks } = await explain(withColumn(name, ['Ann Lee', 'Bo Day']))
+    assert.equal(layout?.columns.user_id, undefined)
+    assert.ok(remarks.includes('No column is the user: the purchases will belong to nobody'))
+  }
+})
+
+test('an export in Arabic is read', async () => {
+  const { explain } = await openShop()
+  const { layout } = await explain([
+    'رقم الطلب,رمز المنتج,تاريخ الشراء,اللاعب,الكمية,المبلغ,العملة,الحالة',
+    'AR-1,gold,2026-05-01T10:00:00Z,p-1,1,4.99,AED,مكتمل',
+    'AR-2,gold,2026-05-02T10:00:00Z,p-2,1,4.99,AED,مسترد',
+  ])
+  const { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status } =
+    layout?.columns ?? {}
+  assert.deepEqual(
+    [transaction_id, sku, purchased_at, user_id, quantity, price, currency, status],
+    ['رقم الطلب', 'رمز المنتج', 'تاريخ الشراء', 'اللاعب', 'الكمية', 'المبلغ', 'العملة', 'الحالة'],
+  )
+  assert.deepEqual(layout?.statuses, { مكتمل: 'purchased', مسترد: 'refunded' })
+})
+
+test('a column of SKUs is preferred to one with the names of items', async () => {
+  const { explain } = await openShop()
+  const { layout } = await explain([
+    'Bestellnummer,Produkttitel,Produkt-ID,Kaufdatum',
+    'A,The gem_bag,com.studio.game.gems.50,2026-05-01T10:00:00Z',
+    'B,The potion,com.studio.game.potion,2026-05-02T10:00:00Z',
+  ])
+  assert.equal(layout?.columns.sku, 'Produkt-ID')
+})
+
+test('dates of refunds beside a sale are named', async () => {
+  const { explain } = await openShop()
+  const { remarks } = await explain(withColumn('Erstattet am', ['2026-06-01', '2026-06-02', '']))
+  assert.ok(
+    remarks.includes('Erstattet am has a date, but the row counts as purchased (2 rows)'),
+    remarks.join(),
+  )
+})
+
 test('at most five questions are asked, and further ones are remarks', async () => {
   const { explain } = await openShop()
   const { questions, remarks } = await explain([
@@ -282,7 +462,8 @@ test('a column is asked about if nothing but its cells tells what it is', async 
     'ORD-1,gold,2025-07-21T10:15:00Z,4.99,lost',
     'ORD-2,gem_bag,2025-07-22T10:15:00Z,9.98,found',
   ])
-  assert.deepEqual(layout?.columns, { transaction_id: 'a', sku: 'b', purchased_at: 'c' })
+  const named = { transaction_id: 'a', sku: 'b', purchased_at: 'c', status: 'Estado' }
+  assert.deepEqual(layout?.columns, named)
   assert.deepEqual(
     questions.map(({ about }) => about),
     ['columns.transaction_id', 'columns.price', 'statuses'],

@@ -37,10 +37,11 @@ export interface Items {
   readonly display_names: ReadonlySet<string>
 }
 
-/** The store's items and currency, if a store is named. */
+/** The store's items, currency and kind, if a store is named. */
 export interface Shop {
   readonly items: Items
   readonly currency?: string | undefined
+  readonly is_sandbox?: boolean
 }
 
 /** Longer cells are no values of a purchase. */

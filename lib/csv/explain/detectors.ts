@@ -33,13 +33,19 @@ function best(column: Column, scores: readonly (readonly [Concept, number])[]): 
   return Math.max(0, ...scores.map(([concept, score]) => (has(column, concept) ? score : 0)))
 }
 
+const USER_NAME = /user ?name|(nutzer|spieler|gamer)name/i
+
+/** Players have pseudonyms, but customers and buyers have names. */
+const USER =
+  /^(user|player|gamer|account|(be)?nutzer|spieler(in)?|utilisateur|joueur|usuario|jugador|usuário|jogador|utente|giocatore|użytkownik|gracz|kullanıcı|oyuncu|пользователь|игрок|геймер|ユーザー?|プレイヤー|用户|用戶|玩家|사용자|유저|플레이어|المستخدم|اللاعب)$/iu
+
 const DETECTORS: { readonly [P in Part]: Detector } = {
   // Ids are texts that differ. Nearly all rows have one.
   transaction_id: (column, rows) => {
     const { kind, concepts, distinct, filled } = column
     if (!['code', 'count', 'text'].includes(kind) || filled < rows / 2) return 0
-    if (!isOfSale(column) || has(column, 'customer', 'related', 'item', 'sku', 'date')) return 0
-    if (has(column, 'status', 'type', 'zone', 'currency', 'refund')) return 0
+    if (!isOfSale(column) || has(column, 'customer', 'related', 'item', 'game', 'sku')) return 0
+    if (has(column, 'date', 'test', 'status', 'type', 'zone', 'currency', 'refund')) return 0
     if (has(column, 'quantity', 'amount', 'total', 'price')) return 0
     const noun = best(column, [
       ['transaction', 5],
@@ -53,7 +59,7 @@ const DETECTORS: { readonly [P in Part]: Detector } = {
     // Without a name that says something, only codes that all differ.
     const isUnique = kind === 'code' && distinct === rows && concepts.size === 0
     if (kind === 'text' && !isNumber) return 0
-    if (noun === 0 && has(column, 'otherRecord')) return 0
+    if (noun === 0 && has(column, 'otherRecord', 'account')) return 0
     if ((name === 0 && !isUnique) || (has(column, 'name') && !isNumber)) return 0
     const record = has(column, 'record') ? 2 : 0
     return Math.max(0.1, name - record) + (4 * distinct) / filled
@@ -62,16 +68,18 @@ const DETECTORS: { readonly [P in Part]: Detector } = {
   // SKUs of the store prove the column. Else the name decides, and few different values.
   sku: (column) => {
     const { kind, skus, names } = column
-    const isItem = has(column, 'item')
+    const isItem = has(column, 'item', 'game')
     const text = has(column, 'name') ? 1.5 : 2
     const sku = /\bsku\b/i.test(column.name) ? 6 : 5
     const name = has(column, 'sku') ? sku : isItem ? (has(column, 'id') ? 3 : text) : 0
-    const known = 12 * skus + 4 * names
+    // Names of items need a SKU map.
+    const known = 12 * skus + names
     if (skus >= 0.5) return known + name
     if (!['code', 'count', 'text'].includes(kind)) return 0
     if (!isOfSale(column) || has(column, 'customer', 'quantity', 'total', 'price', 'currency'))
       return 0
     if (has(column, 'date', 'status', 'type', 'related', 'unit', 'order', 'transaction')) return 0
+    if (has(column, 'account', 'test')) return 0
     return name + (name > 0 ? known : 0)
   },
 
@@ -98,11 +106,19 @@ const DETECTORS: { readonly [P in Part]: Detector } = {
 
   // Only ids: e-mail addresses and names are personal data that a purchase does not need.
   user_id: (column) => {
-    if (!['code', 'count', 'text'].includes(column.kind) || !has(column, 'customer')) return 0
+    const { kind, name, distinct } = column
+    const isCustomer = has(column, 'customer')
+    if (!['code', 'count', 'text', 'empty'].includes(kind)) return 0
+    if (!isCustomer && !has(column, 'account')) return 0
     if (has(column, 'address', 'email', 'tax', 'date', 'type', 'item', 'order', 'shipping'))
       return 0
-    if (has(column, 'id') || /user ?name/i.test(column.name)) return 3
-    return column.kind === 'code' || /^(user|player|gamer)$/i.test(column.name) ? 2 : 0
+    if (has(column, 'test', 'status', 'payment', 'net', 'amount')) return 0
+    const isId = has(column, 'id') || USER_NAME.test(name)
+    const isUser = USER.test(name)
+    if (kind === 'empty') return isId || isUser ? 0.5 : 0
+    // One account in all rows is rather that of the seller.
+    if (!isCustomer) return (isId || isUser || kind === 'code') && distinct > 1 ? 1 : 0
+    return isId ? 3 : kind === 'code' || isUser ? 2 : 0
   },
 
   quantity: (column) => {
@@ -139,17 +155,28 @@ const DETECTORS: { readonly [P in Part]: Detector } = {
   // Few different words, some of which say that a purchase was paid or refunded.
   status: (column) => {
     const { kind, words } = column
-    if (!words || !['text', 'code', 'count'].includes(kind)) return 0
-    if (has(column, 'shipping', 'address', 'customer', 'item', 'id', 'zone', 'quantity', 'tax'))
-      return 0
+    const isNamed = isStatusByName(column)
+    if (isNamed && kind === 'empty') return UNKNOWN_STATUS
+    if (!words || !['text', 'code', 'count', 'currency'].includes(kind)) return 0
+    if (has(column, 'shipping', 'address', 'customer', 'zone', 'quantity', 'tax')) return 0
+    if (!isNamed && has(column, 'item', 'game', 'id')) return 0
     const name = has(column, 'status') ? 3 : has(column, 'type') ? 1 : has(column, 'refund') ? 1 : 0
     if (name === 0) return 0
     const { share, hasRefund } = readWords(column)
-    if (share === 0) return 0
+    if (share === 0) return isNamed ? UNKNOWN_STATUS : 0
     // A refund in part leaves the purchase as it is.
     const isWhole = /full|total|vollst|complet/i.test(column.name) ? 0.5 : 0
     return isWhole + name + 4 * share + (hasRefund ? 2 : 0) + (has(column, 'payment') ? 1 : 0)
   },
+}
+
+/** The score of a column that has the name of a status and no known word. */
+const UNKNOWN_STATUS = 0.1
+
+/** Whether the name of a column says that it has the status of the sales. */
+export function isStatusByName(column: Column): boolean {
+  const isOther = has(column, 'shipping', 'address', 'customer', 'zone', 'quantity', 'tax', 'date')
+  return has(column, 'status') && !isOther
 }
 
 /** The share of the different words of a column that are statuses, and whether one is a refund. */

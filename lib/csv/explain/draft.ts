@@ -15,7 +15,9 @@ const HARM = [
   'columns.price',
   'columns.sku',
   'currency',
+  'columns.status',
   'statuses',
+  'skip',
   'negative',
   'number_repeats',
   'columns.purchased_at',
@@ -66,6 +68,11 @@ export function createDraft(): Draft {
     },
   }
   return draft
+}
+
+/** Passes over the rows with some words of a column. */
+export function skip({ keys }: Draft, { name }: Column, words: readonly string[]): void {
+  keys.skip = { ...keys.skip, [name]: [...new Set([...(keys.skip?.[name] ?? []), ...words])] }
 }
 
 /** The names of columns, for a layout or a sentence. */

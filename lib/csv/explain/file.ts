@@ -42,7 +42,8 @@ export function* explainFile(
     rows: table.rows.length,
     is_partial: sample.isPartial || hasMore,
   }
-  const proposal = yield* propose(table, options)
+  const { is_sandbox } = options.layout
+  const proposal = yield* propose(table, { ...options, is_sandbox })
   const { columns, ...found } = proposal
   const above = line > 1 ? [`Remove the ${countOf(line - 1, 'line')} above the header`] : []
   if (known !== undefined && known !== CANONICAL.name) {
@@ -51,11 +52,18 @@ export function* explainFile(
   }
   const canonical = known === undefined ? undefined : yield* verify(sample, undefined, options)
   const fields = Object.keys(found.layout?.columns ?? {})
-  const isNumbered = found.layout?.number_repeats === true
+  // The canonical format neither numbers ids nor passes over test orders.
+  const { columns: named, number_repeats = false, skip = {} } = found.layout ?? {}
+  const hasTests =
+    Object.keys(skip).some((name) => name !== named?.sku && name !== named?.status) ||
+    found.questions.some(({ about }) => about === 'skip')
   const isCanonical =
-    !isNumbered && canonical?.mistakes === 0 && fields.every((field) => canonical.fields.has(field))
+    !number_repeats &&
+    !hasTests &&
+    canonical?.mistakes === 0 &&
+    fields.every((field) => canonical.fields.has(field))
   if (isCanonical) {
-    const remarks = proposal.remarks.filter((each) => /--skus$/.test(each))
+    const remarks = found.remarks.filter((each) => !each.includes('The layout has:'))
     return { format: CANONICAL.name, ...about, columns, questions: [], remarks }
   }
   if (!found.layout) {

@@ -3,12 +3,13 @@ import { excerpt } from '../../errors.ts'
 import { createColumnNames } from '../columns.ts'
 import { findAmounts } from './amounts.ts'
 import { type Column, cellOf, examineColumn, type Shop, type Table } from './columns.ts'
-import { candidatesFor, type Part } from './detectors.ts'
+import { candidatesFor, isStatusByName, type Part } from './detectors.ts'
 import { createDraft } from './draft.ts'
 import { findIds, type Ids, type Row } from './ids.ts'
 import type { Explanation } from './interface.ts'
 import { isBelowZero } from './money.ts'
 import { findStatuses, type Statuses } from './statuses.ts'
+import { writeTests } from './tests.ts'
 import { type Find, findTimes } from './times.ts'
 import { askPrice, writeCurrency, writeNegative, writePrice } from './write-money.ts'
 import { askStatus, writeIds, writeSku, writeStatus, writeTimes, writeUser } from './write-sale.ts'
@@ -16,8 +17,8 @@ import { askStatus, writeIds, writeSku, writeStatus, writeTimes, writeUser } fro
 /** The findings about each column of a file, and the layout that reads them. */
 type Proposal = Pick<Explanation, 'columns' | 'layout' | 'missing' | 'questions' | 'remarks'>
 
-/** At most this many columns are compared as ids. */
-const MAX_IDS = 4
+/** At most this many columns are compared as ids, and as the status. */
+const MAX_COMPARED = 4
 
 /** Finds the layout of a table. Yields often, because this takes up to a second. */
 export function* propose(table: Table, shop: Shop): Generator<undefined, Proposal> {
@@ -48,7 +49,12 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
   const rows = rowsWithSku.filter(isKnown)
   const statuses = yield* readStatuses(rows, status, isNegative)
   const statusOf = (row: Row) => statuses.get(row) ?? ''
-  const ids = yield* findIds(find('transaction_id').slice(0, MAX_IDS), sku?.column, rows, statusOf)
+  const ids = yield* findIds(
+    find('transaction_id').slice(0, MAX_COMPARED),
+    sku?.column,
+    rows,
+    statusOf,
+  )
   yield
   const order = ids && ids.columns.length > 1 ? ids.columns[0] : undefined
   const fees = columns.filter(({ concepts, kind }) => concepts.has('fee') && kind === 'money')
@@ -71,7 +77,7 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     draft.use('quantity', 'whole numbers', [quantity])
   }
   if (status) writeStatus(draft, status)
-  else askStatus(draft, columns)
+  askStatus(draft, columns.filter(isStatusByName), status?.column)
   const [price, ...rivals] = amounts
   if (price) {
     const currencies = writeCurrency(draft, price, find('currency')[0]?.column, rows, shop)
@@ -84,6 +90,7 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     [price?.column, quantity].some((each) => each && isBelowZero(cellOf(row, each.at))),
   )
   writeNegative(draft, { negative, rows, columns, status, ids, statusOf })
+  writeTests(draft, columns, shop)
   const { columns: named, keys } = draft
   const complete = missing.length === 0
   return {
@@ -126,17 +133,19 @@ const KIND_NAMES: { readonly [K in Column['kind']]: string } = {
   text: 'text',
 }
 
-/** The status column that knows most words. */
+/** The column with the most known words of a status, else one that has the name of a status. */
 function findStatus(
   find: Find,
   rows: readonly Row[],
   isNegative: (row: Row) => boolean,
 ): Statuses | undefined {
-  for (const { column } of find('status')) {
+  let named: Statuses | undefined
+  for (const { column } of find('status').slice(0, MAX_COMPARED)) {
     const found = findStatuses(column, rows, isNegative)
-    if (found) return found
+    if (found && !found.isAssumed) return found
+    if (isStatusByName(column)) named ??= found
   }
-  return undefined
+  return named
 }
 
 /** Tells the status of each row. Amounts below zero are refunds. */

@@ -16,12 +16,11 @@ export interface Statuses {
   readonly known: ReadonlyMap<string, PurchaseStatus>
   /** Words of unknown meaning, each with its number of rows. */
   readonly unknown: readonly (readonly [word: string, rows: number])[]
+  /** Whether no word is known: all words then count as purchased. */
+  readonly isAssumed: boolean
 }
 
-/**
- * Maps the words that some rows have to statuses. Returns undefined if no word is known: the column
- * then says something else.
- */
+/** Maps the words that some rows have to statuses. Returns undefined if there is no word. */
 export function findStatuses(
   column: Column,
   rows: readonly Row[],
@@ -44,13 +43,13 @@ export function findStatuses(
   }
   const entries = [...counts].map(([word, count]) => ({ word, count, status: read(word) }))
   const known = entries.flatMap(({ word, status }) => (status ? [[word, status] as const] : []))
-  if (known.length === 0) return undefined
-  const unknown = entries.filter(({ word, status }) => status === undefined && isWord(word))
-  return {
-    column,
-    known: new Map(known),
-    unknown: unknown.map(({ word, count }) => [word, count] as const),
-  }
+  const unknown = entries.flatMap(({ word, count, status }) =>
+    status === undefined && isWord(word) ? [[word, count] as const] : [],
+  )
+  const isAssumed = known.length === 0
+  if (isAssumed && unknown.length === 0) return undefined
+  const assumed = unknown.map(([word]) => [word, 'purchased'] as const)
+  return { column, known: new Map(isAssumed ? assumed : known), unknown, isAssumed }
 }
 
 function isFlagOrEmpty(word: string): boolean {

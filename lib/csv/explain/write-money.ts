@@ -149,11 +149,13 @@ export function writeNegative(draft: Draft, { negative, rows, columns, ...sales 
   if (unsaid.length > 0) draft.keys.negative = 'refunded'
   const sold = rows.filter((row) => statusOf(row) === 'purchased')
   for (const column of columns) {
+    const isDate = column.kind === 'date'
     const isAmount = column.kind === 'money' || column.kind === 'count'
-    if (!isAmount || !column.concepts.has('refund') || draft.uses.has(column)) continue
+    if (!(isAmount || isDate) || !column.concepts.has('refund') || draft.uses.has(column)) continue
     const some = sold.filter((row) => /[1-9]/.test(cellOf(row, column.at))).length
     if (some === 0) continue
-    const remark = `${column.name} is above 0, but the row counts as purchased (${countOf(some, 'row')})`
+    const found = isDate ? 'has a date' : 'is above 0'
+    const remark = `${column.name} ${found}, but the row counts as purchased (${countOf(some, 'row')})`
     draft.remarks.push(remark)
   }
   const refunds = rows.filter((row) => statusOf(row) === 'refunded')

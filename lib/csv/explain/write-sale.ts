@@ -1,6 +1,6 @@
 import { excerpt } from '../../errors.ts'
 import type { Column, Items } from './columns.ts'
-import { countOf, type Draft, MAX_NAMED, namesOf, orOf } from './draft.ts'
+import { countOf, type Draft, MAX_NAMED, namesOf, orOf, skip } from './draft.ts'
 import type { Ids } from './ids.ts'
 import type { Statuses } from './statuses.ts'
 import type { Times } from './times.ts'
@@ -24,7 +24,7 @@ export function writeSku(
     draft.remarks.push(remark)
   }
   if (empty > 0) {
-    draft.keys.skip = { ...draft.keys.skip, [column.name]: [''] }
+    skip(draft, column, [''])
     draft.remarks.push(`${countOf(empty, 'row')} without ${column.name} will be passed over`)
   }
   if (!other || other.score < score - 2) return
@@ -78,42 +78,43 @@ export function writeTimes(draft: Draft, { columns, dates, zone, rival }: Times)
 }
 
 export function writeUser(draft: Draft, [user, other]: readonly Scored[]) {
-  if (!user) return
+  if (!user) {
+    draft.remarks.push('No column is the user: the purchases will belong to nobody')
+    return
+  }
   const { column } = user
   draft.columns.user_id = column.name
   draft.use('user_id', 'ids', [column])
   if (other) draft.remarks.push(`${other.column.name} may name the user as well`)
 }
 
-export function writeStatus(draft: Draft, { column, known, unknown }: Statuses) {
+export function writeStatus(draft: Draft, { column, known, unknown, isAssumed }: Statuses) {
   draft.columns.status = column.name
   draft.keys.statuses = Object.fromEntries(known)
   draft.use('status', 'words', [column])
   if (unknown.length === 0) return
   const words = unknown.map(([word]) => word)
-  draft.keys.skip = {
-    ...draft.keys.skip,
-    [column.name]: [...(draft.keys.skip?.[column.name] ?? []), ...words],
-  }
+  if (!isAssumed) skip(draft, column, words)
   const named = unknown.slice(0, MAX_NAMED).map(([word, rows]) => {
     const shown = word === '' ? 'the empty cell' : `"${excerpt(word)}"`
     return `${shown} (${countOf(rows, 'row')})`
   })
   const question = `What status do these words of ${column.name} mean: ${named.join(', ')}?`
-  draft.ask('statuses', question, 'none: the rows are passed over')
+  const chosen = isAssumed
+    ? `purchased. If ${column.name} is no status, remove columns.status and statuses`
+    : 'none: the rows are passed over'
+  draft.ask('statuses', question, chosen)
 }
 
-/** Asks for the words of a column that is named as the status, if none of them is known. */
-export function askStatus(draft: Draft, columns: readonly Column[]) {
-  const named = columns.find(
-    ({ concepts, words, kind }) =>
-      concepts.has('status') &&
-      !concepts.has('shipping') &&
-      words &&
-      words.size > 1 &&
-      (kind === 'text' || kind === 'code'),
-  )
-  if (!named) return
-  const question = `Do the words of ${named.name} say which sales were refunded or cancelled: ${named.samples.join(', ')}?`
-  draft.ask('statuses', question, 'none: all rows count as purchased')
+/** Asks about the columns that have the name of a status, and that the layout does not read. */
+export function askStatus(draft: Draft, named: readonly Column[], status: Column | undefined) {
+  const others = named.filter((column) => column !== status && column.words)
+  if (status && others.length > 0) {
+    const question = `Which column says which sales were refunded or cancelled: ${orOf([status, ...others.slice(0, MAX_NAMED)])}?`
+    draft.ask('columns.status', question, status.name)
+  }
+  const [column] = named
+  if (status || !column) return
+  const question = `Do the texts of ${column.name} say which sales were refunded or cancelled: ${column.samples.join(', ')}?`
+  draft.ask('columns.status', question, 'none: all rows count as purchased')
 }
