@@ -4,7 +4,6 @@ import { noBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf, type Target } from './head.ts'
 import { manageRoutes } from './manage/routes.ts'
-import { fieldsOf } from './openapi/schemas.ts'
 import { openApiRoute } from './openapi.ts'
 import { createConsoleRoutes, createReferenceRoutes } from './pages.ts'
 import { assertIdsOfPath, invalidOption, TransportFault } from './problems.ts'
@@ -65,7 +64,7 @@ export function createCore(till: Till, context: ServerContext) {
 
   const handle = async (
     exchange: Exchange,
-    { route, sentParams, fields }: ReturnType<typeof router.find>,
+    { route, sentParams, fields, parameters }: ReturnType<typeof router.find>,
     remember: Remember | undefined,
   ): Promise<Result> => {
     const { credential, readBody, handler, description } = route
@@ -77,8 +76,7 @@ export function createCore(till: Till, context: ServerContext) {
       const ifMatch = description.etag === 'matched' && { ifMatch: exchange.header('if-match') }
       const options = { requestId: request_id, idempotencyKey, ...ifMatch }
       const params = decodeParams(sentParams)
-      assertSentOnce(target, route)
-      assertPaging(target, route)
+      assertQuery(target, parameters, description)
       // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
       const sent = readBody === noBody ? undefined : await readBody(exchange, limits, memory)
@@ -150,20 +148,25 @@ function isLong({ kind }: AnyRoute): boolean {
   return kind === 'reports' || kind === 'uploads'
 }
 
-/** Throws if a documented query parameter was sent more than once. The API ignores others. */
-function assertSentOnce({ repeated }: Target, { description: { query } }: AnyRoute): void {
-  const name = query && repeated.find((each) => Object.hasOwn(fieldsOf(query), each))
-  if (name === undefined) return
-  throw invalidOption(name, 'may be sent only once')
-}
-
 /** How other APIs page. If they were ignored, each page would be the first, and a loop endless. */
 const OTHER_PAGING = ['offset', 'page', 'skip', 'page_size', 'per_page']
 
-function assertPaging({ query }: Target, { description }: AnyRoute): void {
-  if (!description.query || !('cursor' in fieldsOf(description.query))) return
-  const name = OTHER_PAGING.find((each) => Object.hasOwn(query, each))
-  if (name !== undefined) throw invalidOption(name, 'is unknown: pages have a limit and a cursor')
+/**
+ * Throws if a documented query parameter was sent more than once or in another spelling. Others are
+ * ignored, unless the route refuses them.
+ */
+function assertQuery(
+  { query, repeated }: Target,
+  parameters: readonly string[],
+  { refusesParameters = false }: AnyRoute['description'],
+): void {
+  const names = Object.keys(query)
+  if (names.length === 0) return
+  const twice = repeated.find((each) => parameters.includes(each))
+  if (twice !== undefined) throw invalidOption(twice, 'may be sent only once')
+  const paging = parameters.includes('cursor') && OTHER_PAGING.find((each) => names.includes(each))
+  if (paging) throw invalidOption(paging, 'is unknown: pages have a limit and a cursor')
+  assertSpelling(names, parameters, { noun: 'parameter', ignoresOthers: !refusesParameters })
 }
 
 type Body = { readonly [field: string]: unknown }

@@ -71,6 +71,8 @@ export interface Result {
 export interface RouteDescription
   extends Pick<Operation, 'id' | 'summary' | 'description' | 'etag' | 'file' | 'repeat'> {
   readonly query?: SchemaName
+  /** Whether a query parameter that is not in `query` is an error; others are ignored by default. */
+  readonly refusesParameters?: boolean
   readonly body?: SchemaName
   readonly answer: SchemaName
   /** Further headers of the answer with status 200. */

@@ -10,6 +10,8 @@ export function createRouter(routes: readonly AnyRoute[]) {
     pattern: patternOf(route.path),
     /** The fields of the route's JSON body, if it has one. */
     fields: fieldsOfBody(route),
+    /** The names of its query parameters. */
+    parameters: parametersOf(route),
   }))
   /** Whether a path has a route. */
   const has = (path: string) => compiled.some(({ pattern }) => pattern.test(path))
@@ -24,9 +26,9 @@ export function createRouter(routes: readonly AnyRoute[]) {
    */
   const find = (method: string, path: string) => {
     const wanted = method === 'HEAD' ? 'GET' : method
-    for (const { route, pattern, fields } of compiled) {
+    for (const { route, pattern, fields, parameters } of compiled) {
       const match = route.method === wanted ? pattern.exec(path) : null
-      if (match) return { route, fields, sentParams: match.groups ?? {} }
+      if (match) return { route, fields, parameters, sentParams: match.groups ?? {} }
     }
     const allow = methodsOf(on(path))
     throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
@@ -50,6 +52,10 @@ export function methodsOf(routes: readonly Pick<AnyRoute, 'method'>[]): string {
 function fieldsOfBody({ readBody, description: { body } }: AnyRoute) {
   if (readBody !== json && readBody !== optionalJson) return undefined
   return body ? Object.keys(fieldsOf(body)) : []
+}
+
+function parametersOf({ description: { query } }: AnyRoute): readonly string[] {
+  return query ? Object.keys(fieldsOf(query)) : []
 }
 
 function patternOf(path: string): RegExp {

@@ -55,6 +55,7 @@ function createRoute(operation: CheckedOperation): AnyRoute {
   const description = {
     ...operation,
     errors: [...missing, ...errors, ...(isRead ? ['invalid_request' as const] : [])],
+    refusesParameters: true,
     // Reports may take minutes, and have turns of their own in the library.
     isInTurn: isRead && isReport !== true && (isPage ? ('page' as const) : true),
   }
@@ -111,7 +112,7 @@ function libraryMethod(name: string): Handler {
   }
 }
 
-/** The documented query parameters. The API ignores others, but the library rejects them. */
+/** Converts the query parameters to the values that the library expects. */
 function parseQuery(query: AnyCall['query'], fields: ReturnType<typeof fieldsOf>) {
   const entries = Object.entries(fields).flatMap(([name, { type }]) => {
     const value = query[name]

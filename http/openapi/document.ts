@@ -82,7 +82,8 @@ const REFERENCE = /#\/components\/(\w+)\/([\w-]+)/g
 const DESCRIPTION = `The commerce API of tillkit.
 
 - A 200 answer has exactly the fields of its schema. No field is null or missing.
-- Unknown fields of a request are ignored, but a field in another spelling (\`isSandbox\`) is an error.
+- Unknown fields of a request are ignored, but a field or query parameter in another spelling
+  (\`isSandbox\`) is an error.
   \`null\` for an optional field means that it is absent.
 - Strings are well-formed Unicode without U+0000. Lengths count code points.
 - An unknown path gets 404 \`route_not_found\`. A method that the path does not have gets 405

@@ -96,33 +96,40 @@ export function sentFields<P extends object>(parsed: P, input: object): Partial<
 }
 
 function unknownFields(input: JsonObject, fields: Fields, prefix: string): ErrorDetail[] {
-  const names = Object.keys(input)
-  const unknown = names.filter((name) => !Object.hasOwn(fields, name) && input[name] !== undefined)
+  const names = Object.keys(input).filter((name) => input[name] !== undefined)
+  const unknown = findUnknown(names, Object.keys(fields), 'fields')
+  return unknown.map(({ meant: _, field, ...detail }) => ({ field: prefix + field, ...detail }))
+}
+
+/** Finds the names that are no known one. `meant` is the known one of which it is another spelling. */
+function findUnknown(names: Iterable<string>, known: readonly string[], noun: string) {
+  const unknown = [...names].filter((name) => !known.includes(name))
   if (unknown.length === 0) return []
-  const known = Object.keys(fields)
   const spellings = spellingsOf(known)
-  return unknown.map((name) => {
-    const meant = spellings.get(lettersOf(name))
-    const message = meant ? spelled(meant) : `is unknown. The fields are ${known.join(', ')}`
-    return { field: prefix + name, code: 'unknown', message }
+  const list = known.length > 0 ? `The ${noun} are ${known.join(', ')}` : `There are no ${noun}`
+  return unknown.map((field) => {
+    const meant = spellings.get(lettersOf(field))
+    const message = meant ? spelled(meant) : `is unknown. ${list}`
+    return { field, code: 'unknown', message, meant }
   })
 }
 
 /**
  * Throws `invalid_request` for each name that is a known field in another spelling, such as
- * `isSandbox`: a caller that ignores unknown fields would lose it.
+ * `isSandbox`: a caller that ignores unknown fields would lose it. With `ignoresOthers: false`, also
+ * for each other unknown name.
  */
-export function assertSpelling(names: Iterable<string>, fields: readonly string[]): void {
-  const problems: ErrorDetail[] = []
-  const spellings = spellingsOf(fields)
-  for (const field of names) {
-    const meant = fields.includes(field) ? undefined : spellings.get(lettersOf(field))
-    if (meant) problems.push({ field, code: 'unknown', message: spelled(meant) })
-  }
-  const [first] = problems
-  if (!first) return
+export function assertSpelling(
+  names: Iterable<string>,
+  known: readonly string[],
+  { noun = 'field', ignoresOthers = true } = {},
+): void {
+  const problems = findUnknown(names, known, `${noun}s`)
+    .filter(({ meant }) => meant !== undefined || !ignoresOthers)
+    .map(({ meant: _, ...detail }) => detail)
+  if (problems.length === 0) return
   const { message } = invalidFields(problems)
-  const text = problems.length === 1 ? `The field ${message}` : message
+  const text = problems.length === 1 ? `The ${noun} ${message}` : message
   throw new TillError('invalid_request', text, problems)
 }
 

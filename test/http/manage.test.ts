@@ -200,14 +200,38 @@ test('a request applies 1,500 changes of a catalog, because SQLite makes them in
   assert.equal(await countArchived(), 1_500)
 })
 
-test('an unknown field is ignored, and a repeated idempotency key creates a record once', async (t) => {
+test('an unknown field of a body is ignored, and a repeated idempotency key creates a record once', async (t) => {
   const { asOwn } = await startManaged(t)
   const headers = { 'idempotency-key': 'once' }
   const json = { ...GEM, store_id: 'main', account_id: 'acc_other', nothing: 1 }
-  const create = () => asOwn('POST /manage/v1/items?nothing=1', { headers, json })
+  const create = () => asOwn('POST /manage/v1/items', { headers, json })
   const [first, second] = [await create(), await create()]
   assert.equal(first.status, 200, first.text)
   assert.deepEqual(second.json(), first.json())
+})
+
+test('a misspelt query parameter is refused, because the answer would be that without it', async (t) => {
+  const { asOwn } = await startManaged(t)
+  const rows: [line: string, field: string, message: RegExp][] = [
+    ['GET /manage/v1/summary?til=2026-02-01', 'til', /^is unknown. The parameters are .*\bto\b/],
+    [
+      'GET /manage/v1/summary?store=main',
+      'store',
+      /^is unknown. The parameters are .*\bstore_id\b/,
+    ],
+    ['GET /manage/v1/purchases?store_id=main&userid=ann', 'userid', /^must be spelled user_id$/],
+    ['HEAD /manage/v1/stores/main?x=1', 'x', /^is unknown. There are no parameters$/],
+    ['POST /manage/v1/stores/main/imports?dry_run=true', 'dry_run', /^is unknown/],
+  ]
+  for (const [line, field, message] of rows) {
+    const reply = await asOwn(line)
+    assert.equal(reply.status, 400, line)
+    if (line.startsWith('HEAD')) continue
+    const { errors, detail } = assertProblem(reply, 400, 'invalid_request')
+    assert.deepEqual([errors?.length, errors?.[0]?.field, errors?.[0]?.code], [1, field, 'unknown'])
+    assert.match(errors?.[0]?.message ?? '', message)
+    assert.equal(detail, `The parameter ${field} ${errors?.[0]?.message}`)
+  }
 })
 
 test('a project and a store are changed only while they have the ETag that was read', async (t) => {

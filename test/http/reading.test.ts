@@ -188,3 +188,16 @@ test('a repeated Idempotency-Key gets the same headers and body', async (t) => {
   assertProblem(await create('another', 'a key'), 400, 'invalid_request')
   assertProblem(await create('another', 'x'.repeat(256)), 400, 'invalid_request')
 })
+
+test('a query parameter in another spelling is refused, and an unknown one is ignored', async (t) => {
+  const { send, token } = await serveShop(t)
+  for (const name of ['storeId', 'Store_ID', 'storeid']) {
+    const reply = await send(`GET /api/v1/items?store_id=main&${name}=other`, { token })
+    const { errors } = assertProblem(reply, 400, 'invalid_request')
+    assert.deepEqual(errors, [
+      { field: name, code: 'unknown', message: 'must be spelled store_id' },
+    ])
+  }
+  const reply = await send('GET /api/v1/items?store_id=main&_=123', { token })
+  assert.equal(reply.status, 200, reply.text)
+})
