@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import type { JsonObject } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import { describeSystemError } from './system-errors.ts'
@@ -63,7 +63,11 @@ function parseJson(written: string, name: string): JsonObject {
 
 function readOptionFile(name: string, path: string): Buffer {
   try {
-    return readFileSync(path)
+    const content = readFileSync(path)
+    // If the latest file whose status was read is a pipe, `require` of Node 20 does not follow symbolic
+    // links, and finds no driver.
+    statSync('.')
+    return content
   } catch (error) {
     throw new UsageError(`${name}: ${describeSystemError(error)}`)
   }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -417,4 +417,16 @@ test('an import says that rows have no price: an export of RevenueCat may lack t
   assert.match(stdout, /^Warning: 2 rows have no price, and no sum counts them$/m)
   const priced = write('good.csv', GOOD)
   assert.doesNotMatch((await run('import', priced, '--dry-run')).stdout, /no price/)
+})
+
+test('a file of an option may be a pipe, after which the driver is found', async (t) => {
+  const { db, write } = await setUp(t)
+  const file = write('vendor.csv', GOOD.replace('gem', 'com.example.gem'))
+  const skus = 'vendor_sku,item\ncom.example.gem,gem\n'
+  const script = 'printf %s "$0" | "$@"'
+  const command = ['dist/cli/main.js', 'purchases', 'import', file, '--store', 'main', '--db', db]
+  const words = ['-c', script, skus, process.execPath, ...command, '--skus', '/dev/stdin']
+  const { status, stdout, stderr } = spawnSync('sh', words, { encoding: 'utf8' })
+  assert.deepEqual([status, stderr], [0, ''])
+  assert.match(stdout, /^All rows were imported\./)
 })

@@ -62,10 +62,13 @@ export function nameOf(driver: SqliteDriver): SqliteDriverName {
 // The error codes of a missing package, a built-in module that this Node lacks, and an addon built
 // for another Node. If an addon was not built, the package `bindings` throws an error that lists
 // paths.
-const NOT_INSTALLED = ['MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
+const NOT_INSTALLED = ['ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
 
 function isNotInstalled(error: unknown): boolean {
-  const { code = '', tries } = error as { code?: string; tries?: unknown }
+  const { code = '', tries, message } = error as Error & { code?: string; tries?: unknown }
+  // A driver that is installed may lack a package of its own.
+  if (code === 'MODULE_NOT_FOUND')
+    return SQLITE_DRIVERS.some((name) => message.includes(`'${name}'`))
   return NOT_INSTALLED.includes(code) || Array.isArray(tries)
 }
 
