@@ -9,6 +9,8 @@ const SIGNATURES: readonly (readonly [start: string, format: string])[] = [
   ['\x1f\x8b', 'a gzip file: unpack it'],
   ['\xd0\xcf\x11\xe0', 'an old Excel workbook (.xls): save its sheet as CSV UTF-8'],
   ['%PDF-', 'a PDF: export the purchases as CSV'],
+  ['SQLite format 3\0', 'a SQLite database: export the purchases as CSV'],
+  ['\x7fELF', 'a program'],
 ]
 
 const TEXT_FORMATS: readonly (readonly [start: RegExp, format: string])[] = [

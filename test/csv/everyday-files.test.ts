@@ -47,6 +47,8 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   ],
   'an old Excel workbook': [Buffer.from('d0cf11e0a1b11ae1', 'hex'), /unsupported_file .*\.xls/],
   'a gzip file': [gzipSync(FILE), /unsupported_file .*gzip file: unpack it/],
+  'a SQLite database': ['SQLite format 3\0\x10\0\r\x01', /unsupported_file .*SQLite database/],
+  'a program': ['\x7fELF\x02\x01\x01\r\0', /^1 {2}unsupported_file .*not a CSV file but a program/],
   'a PDF': ['%PDF-1.7\n%\xe2\xe3\n', /unsupported_file .*PDF/],
   'a web page': [page, /unsupported_file .*web page .*sign in/],
   'a web page after blank lines': [`\uFEFF\n\n  ${page}`, /unsupported_file .*web page/],
