@@ -51,7 +51,7 @@ export const projectCommands = [
       const project = if_missing
         ? await createProjectIfMissing({ till, io, db }, account, given)
         : await till.projects.create(account, given)
-      output.record(project)
+      output.record(await till.projects.get(account, project.id)) // without secrets
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, project)
     },
@@ -92,7 +92,7 @@ export const projectCommands = [
     async run({ till, account, options, input, output, io }) {
       const { project_id: id, ...change } = input satisfies Change
       const project = await till.projects.update(account, { id, ...change })
-      output.record(project)
+      output.record(await till.projects.get(account, project.id)) // without secrets
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, project)
     },

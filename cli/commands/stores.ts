@@ -48,7 +48,7 @@ export const storeCommands = [
       const store = if_missing
         ? await createStoreIfMissing({ till, io, db }, account, given)
         : await till.stores.create(account, given)
-      output.record(store)
+      output.record(await till.stores.get(account, store.store_id)) // without secrets
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, store)
     },
@@ -87,7 +87,7 @@ export const storeCommands = [
     async run({ till, account, options, input, output, io }) {
       const change = input satisfies Record<keyof StoreChange, unknown>
       const store = await till.stores.update(account, change)
-      output.record(store)
+      output.record(await till.stores.get(account, store.store_id)) // without secrets
       warnOfStatus(io, options.status)
       await warnOfWebhook(till, io, account, store)
     },

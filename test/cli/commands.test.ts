@@ -46,7 +46,7 @@ const CATALOG: readonly Step[] = [
     'project update --project PROJECT --status closed',
     /^status +closed$[\s\S]*^warning: the status 'closed' has no effect; /m,
   ],
-  [0, 'project update --project PROJECT --config {"webhook_secret":"s"}', /"webhook_secret":"s"/],
+  [0, 'project update --project PROJECT --config {"webhook_secret":"s"}', /^config +\{\}$/m],
   [
     0,
     'project update --project PROJECT --status active',
