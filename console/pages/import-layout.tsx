@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Explanation } from '../../client/manage.ts'
+import type { ErrorDetail, Explanation } from '../../client/manage.ts'
 import {
   PURCHASE_FIELDS,
   PURCHASE_STATUSES,
@@ -40,10 +40,11 @@ export function LayoutChoice({ found, store_id, onCheck }: LayoutChoiceProps) {
   const [values, setValues] = useState(() => rememberedFor(found, name) ?? valuesOf(found))
   const { questions, remarks, missing = [] } = found
   const fields = fieldsFor(found, values)
+  const details = repeatedIn(found, values)
   const open = [
     ...questions
-      .filter(({ about }) => fields.every((field) => field.name !== about))
-      .map(({ question }) => question),
+      .map(({ question }) => question)
+      .filter((question) => !fields.some(({ hint }) => hint?.includes(question))),
     ...missing.map(({ field, reason }) => `${labelOf(field)}: ${reason}`),
     ...remarks.filter((remark) => !remark.includes('--')), // an option of the CLI
   ]
@@ -62,10 +63,15 @@ export function LayoutChoice({ found, store_id, onCheck }: LayoutChoiceProps) {
         </ul>
       </Notice>
       <div class="filters choices">
-        <Fields fields={fields} values={values} onChange={setValues} />
+        <Fields fields={fields} values={values} onChange={setValues} error={{ details }} />
       </div>
       <div class="actions">
-        <Button label="Check with these columns" class="primary" onClick={check} />
+        <Button
+          label="Check with these columns"
+          class="primary"
+          disabled={details.length > 0}
+          onClick={check}
+        />
       </div>
     </>
   )
@@ -73,6 +79,7 @@ export function LayoutChoice({ found, store_id, onCheck }: LayoutChoiceProps) {
 
 const columnKey = (column: string) => `column ${column}`
 const wordKey = (word: string) => `word ${word}`
+const skipKey = (column: string) => `skip ${column}`
 
 /** The choices that the proposed layout makes. */
 function valuesOf({ columns, layout }: Explanation): Values {
@@ -92,10 +99,14 @@ function valuesOf({ columns, layout }: Explanation): Values {
 
 const layoutIn = (layout: object = {}) => ({ columns: {}, ...layout }) as LayoutFile
 
-/** The choices of an earlier file, if this one has the same columns. */
-function rememberedFor({ columns }: Explanation, name: string): Values | undefined {
+/**
+ * The choices of an earlier file, if this one has the same columns. Words of a status that the
+ * earlier one lacked have what is proposed.
+ */
+function rememberedFor(found: Explanation, name: string): Values | undefined {
   const values: Values = JSON.parse(remembered.read(name) || '{}')
-  return columns.every(({ column }) => columnKey(column) in values) ? values : undefined
+  const isSame = found.columns.every(({ column }) => columnKey(column) in values)
+  return isSame ? { ...valuesOf(found), ...values } : undefined
 }
 
 /** The keys of a layout, some only for files with prices. */
@@ -111,24 +122,58 @@ function keysFor(found: Explanation, values: Values): readonly FieldInfo[] {
 }
 
 /** The choices, with the questions that the file leaves open. */
-function fieldsFor(found: Explanation, values: Values): readonly FieldInfo[] {
+function fieldsFor(found: Explanation, values: Values): readonly (FieldInfo & Hint)[] {
+  const questionOf = (name: string) => found.questions.find(({ about }) => about === name)?.question
   return [
     ...found.columns.map(({ column, samples }) => ({
       name: columnKey(column),
       label: `Meaning of ${column}`,
-      hint: samples.join(' · ') || 'empty',
+      hint: [samples.join(' · ') || 'empty', questionOf(`columns.${meaningIn(values, column)}`)]
+        .filter(Boolean)
+        .join('. '),
       options: MEANINGS,
     })),
-    ...keysFor(found, values).map((field) => ({
-      ...field,
-      hint: found.questions.find(({ about }) => about === field.name)?.question,
-    })),
+    ...keysFor(found, values).map((field) => ({ ...field, hint: questionOf(field.name) })),
     ...wordsOf(found, values).map((word) => ({
       name: wordKey(word),
       label: `Rows with ${word ? `“${word}”` : 'no status'}`,
       options: [['', 'are passed over'] as const, ...PURCHASE_STATUSES],
     })),
+    ...skipsOf(found).map(([column, words]) => ({
+      name: skipKey(column),
+      label: `Rows with ${words.map((word) => `“${word}”`).join(', ')} in ${column}`,
+      options: { '': 'are passed over', keep: 'are imported' },
+    })),
   ]
+}
+
+interface Hint {
+  readonly hint?: string | undefined
+}
+
+/** The field of a column. */
+function meaningIn(values: Values, column: string): string {
+  const meaning = values[columnKey(column)] ?? ''
+  return meaning === JOINED ? 'sku' : meaning
+}
+
+/** The columns whose meaning another one has as well, if a layout cannot join the two. */
+function repeatedIn({ columns }: Explanation, values: Values): readonly ErrorDetail[] {
+  return columns.flatMap((each) => {
+    const meaning = meaningIn(values, each.column)
+    const other = columns.find(
+      (other) => other !== each && meaningIn(values, other.column) === meaning,
+    )
+    if (!other || ['', 'transaction_id', 'purchased_at'].includes(meaning)) return []
+    const message = `is ${labelOf(meaning)}, and so is that of ${other.column}: choose one of the two columns`
+    return [{ field: columnKey(each.column), code: 'invalid', message }]
+  })
+}
+
+/** The columns whose words mark rows to pass over, other than the status and the SKU. */
+function skipsOf({ layout }: Explanation) {
+  const { columns, skip = {} } = layoutIn(layout)
+  return Object.entries(skip).filter(([name]) => name !== columns.status && name !== columns.sku)
 }
 
 /** The words of the column with the status. */
@@ -180,7 +225,10 @@ function layoutOf(found: Explanation, values: Values): object {
   const words = wordsOf(found, values).map((word) => [word, values[wordKey(word)]] as const)
   const statuses = words.filter(([, to]) => to)
   const { columns: proposed, skip = {} } = layoutIn(found.layout)
-  const { [proposed.status as string]: _, ...skipped } = skip
+  const kept = skipsOf(found).flatMap(([name]) => (values[skipKey(name)] ? [name] : []))
+  const skipped = Object.entries(skip).filter(
+    ([name]) => name !== proposed.status && !kept.includes(name),
+  )
   const keys = keysFor(found, values).map(({ name }) => [name, values[name] || undefined])
   const { price = '', number_repeats, ...others } = Object.fromEntries(keys)
   return {
@@ -194,7 +242,7 @@ function layoutOf(found: Explanation, values: Values): object {
     },
     ...(statuses.length > 0 && { statuses: Object.fromEntries(statuses) }),
     skip: {
-      ...skipped,
+      ...Object.fromEntries(skipped),
       ...(status && { [status]: words.filter(([, to]) => !to).map(([word]) => word) }),
     },
   }

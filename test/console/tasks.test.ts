@@ -272,6 +272,40 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     },
   )
 
+  await t.test('two columns that both mean the SKU are named beside the columns', async () => {
+    const sales = [
+      'Bestellung;Produkttitel;Produkt-ID;Kaufdatum;Spieler;Betrag;Währung;Testbestellung;Zustand',
+      'B-1;Gold;gold;31.01.2026 10:00;ann;4,99;EUR;nein;ok',
+      'B-2;Gold;gold;31.01.2026 10:00;qa;4,99;EUR;ja;ok',
+    ].join('\n')
+    await choose(page, 'tests.csv', sales)
+    const title = page.getByLabel('Meaning of Produkttitel')
+    await title.selectOption('SKU')
+    await page.getByText('Meaning of Produkttitel is SKU, and so is that of Produkt-ID').waitFor()
+    await page.getByText('Meaning of Produkt-ID is SKU, and so is that of Produkttitel').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Check with these columns' }).isDisabled())
+    await title.selectOption('Not stored')
+  })
+
+  await t.test('test orders are passed over, unless a person chooses otherwise', async () => {
+    assert.equal(await page.getByLabel('Rows with “ok”').inputValue(), 'purchased')
+    await press('Check with these columns')
+    await page.getByText('1 row passed over: 1 skipped by the layout').waitFor()
+    await page.getByRole('button', { name: 'Import 1 row into main' }).waitFor()
+    await page.getByLabel('Rows with “ja” in Testbestellung').selectOption('are imported')
+    await press('Check with these columns')
+    await page.getByRole('button', { name: 'Import 2 rows into main' }).waitFor()
+  })
+
+  await t.test('a word of a status that an earlier file lacked has its choice', async () => {
+    const later = [
+      'Bestellung;Produkttitel;Produkt-ID;Kaufdatum;Spieler;Betrag;Währung;Testbestellung;Zustand',
+      'B-3;Gold;gold;28.02.2026 10:00;ann;4,99;EUR;nein;Erstattet',
+    ].join('\n')
+    await choose(page, 'later.csv', later)
+    assert.equal(await page.getByLabel('Rows with “Erstattet”').inputValue(), 'refunded')
+  })
+
   await t.test('refunds only advance the statuses of stored purchases', async () => {
     await choose(page, 'later.csv', `${HEADER}O-1,gold,2026-01-31 11:00Z,ann,499,USD\n`)
     await page.getByText('1 row has a time that differs from the stored one').waitFor()
