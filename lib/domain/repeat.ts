@@ -1,3 +1,5 @@
+import { excerpt } from '../errors.ts'
+import { formatAmount } from './currency.ts'
 import type { NewPurchase, PurchaseField, PurchaseStatus } from './purchase.ts'
 
 /**
@@ -94,6 +96,34 @@ export function compareRepeat(
   const fills = isLacking ? fillsOf(stored, sent) : NO_FILLS
   const unequal = isLacking ? found.filter(({ stored }) => stored === 'different') : found
   return { outcome: isAdvance || !isEmpty(fills) ? 'updated' : 'skipped', status, fills, unequal }
+}
+
+/** A row that differs from the stored purchase, or the earlier row, with its transaction id. */
+export interface Conflict {
+  readonly line: number
+  readonly field: PurchaseField
+  /** The two values as texts for people; undefined for a SKU or a time. */
+  readonly stored?: string | undefined
+  readonly sent?: string | undefined
+}
+
+/** Describes the values of a field that differ. A price is followed by its currency. */
+export function conflictOf(
+  line: number,
+  field: PurchaseField,
+  stored: PurchaseIdentity,
+  sent: PurchaseIdentity,
+): Conflict {
+  return { line, field, stored: formatField(stored, field), sent: formatField(sent, field) }
+}
+
+function formatField(identity: PurchaseIdentity, field: PurchaseField): string | undefined {
+  const { price, currency = '', user_id = '', quantity, status } = identity
+  if (field === 'user_id') return JSON.stringify(excerpt(user_id))
+  if (field === 'quantity') return String(quantity)
+  if (field === 'status') return status
+  if (field !== 'price' && field !== 'currency') return undefined
+  return price === undefined ? currency : `${formatAmount(String(price), currency)} ${currency}`
 }
 
 /** Whether a purchase can go from the status `before` to the status `after`. */

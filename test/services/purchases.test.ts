@@ -92,6 +92,24 @@ describe('a file is refused', () => {
     assert.deepEqual(await shop.all(), before)
   })
 
+  test('with both values of a corrected price and the next step, but not for a token', async () => {
+    const shop = await setUp()
+    const header = `${HEADER},user_id,price,currency\n`
+    await shop.import(`${header}known,gold,${AT},ann,499,USD\n`)
+    const corrected = `${header}known,gold,${AT},ann,549,USD\n`
+    const { details, message } = await failureOf(shop.import(corrected))
+    const [detail] = details
+    const other = 'a purchase, or a row, with the same transaction_id'
+    assert.equal(detail?.message, `is 5.49 USD, but 4.99 USD in ${other}`)
+    assert.match(message, /^1 mistake in the file; purchases reconcile --report .*imports undo/)
+
+    const session = await shop.till.sessions.authenticate(shop.token)
+    const request = { store_id: 'main', file: fileOf(corrected) }
+    const hidden = await failureOf(shop.till.purchases.import(session, request))
+    assert.equal(hidden.details[0]?.message, `differs from ${other}`)
+    assert.equal(hidden.message, '1 mistake in the file')
+  })
+
   test('with all bad cells of a row together, and none that follow from others', async () => {
     const shop = await setUp()
     const header = `${HEADER},user_id,quantity,price,currency,status`
@@ -277,7 +295,7 @@ for (const isGood of [true, false]) {
 
 /** A shop whose stores `main` and `side` sell different items. */
 async function setUp(options: { readonly storage?: Storage } = {}) {
-  const { till, account, project_id, store } = await createShop(options)
+  const { till, account, project_id, store, token } = await createShop(options)
   const createItem = (store_id: string, name: string) =>
     till.items.create(account, {
       ...{ store_id, name, display_name: name, price: '1', type: 'consumable' },
@@ -291,7 +309,7 @@ async function setUp(options: { readonly storage?: Storage } = {}) {
 
   type Options = Parameters<typeof till.purchases.import>[1]
   return {
-    ...{ till, account, store, createStore },
+    ...{ till, account, store, token, createStore },
     import(
       file: string | AsyncIterable<Uint8Array>,
       options: Partial<Omit<Options, 'file'>> = {},

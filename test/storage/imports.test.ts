@@ -27,12 +27,12 @@ const refunded = (line: number) => newRow(line, { status: 'refunded' })
 const PAID = { user_id: 'player', price: 499, currency: 'USD' }
 
 const CONFLICTS = [
-  ['sku', 'gem'],
-  ['user_id', 'other'],
-  ['price', 500],
-  ['currency', 'EUR'],
-  ['quantity', 3],
-  ['status', 'cancelled'],
+  ['sku', 'gem', undefined, undefined],
+  ['user_id', 'other', '"player"', '"other"'],
+  ['price', 500, '4.99 USD', '5.00 USD'],
+  ['currency', 'EUR', '4.99 USD', '4.99 EUR'],
+  ['quantity', 3, '2', '3'],
+  ['status', 'cancelled', 'refunded', 'cancelled'],
 ] as const
 
 /** An import into a store that has purchases. If a row conflicts, the import is aborted. */
@@ -95,17 +95,29 @@ const REPEATS: Record<string, Repeat> = {
     ],
     outcomes: [
       outcome({ updated: 1 }),
-      outcome({ repeated: [repeatOf(4, 'refunded')], conflicts: [{ line: 3, field: 'status' }] }),
+      outcome({
+        repeated: [repeatOf(4, 'refunded')],
+        conflicts: [{ line: 3, field: 'status', stored: 'refunded', sent: 'cancelled' }],
+      }),
     ],
   },
-  'a row with another value is a conflict, which names the field': {
+  'a row with another value is a conflict, which names the field and both values': {
     before: CONFLICTS.map((_, i) => newRow(i, { ...PAID, quantity: 2, status: 'refunded' })),
     slices: [
       CONFLICTS.map(([field, value], i) =>
         newRow(i, { ...PAID, quantity: 2, status: 'refunded', [field]: value }),
       ),
     ],
-    outcomes: [outcome({ conflicts: CONFLICTS.map(([field], line) => ({ line, field })) })],
+    outcomes: [
+      outcome({
+        conflicts: CONFLICTS.map(([field, , stored, sent], line) => ({
+          line,
+          field,
+          stored,
+          sent,
+        })),
+      }),
+    ],
   },
 }
 

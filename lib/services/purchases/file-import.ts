@@ -53,6 +53,8 @@ export async function importFile(
       layout,
       onMistake,
       mayFill: mayFill(caller),
+      // A token may be a player's, who may not see the purchases of others.
+      showsStored: !isSession(caller),
       assertAdded,
       maxMistakes,
       signal,

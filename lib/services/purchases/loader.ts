@@ -29,6 +29,8 @@ interface LoaderOptions {
   readonly onMistake?: OnMistake | undefined
   /** Whether rows fill what the stored purchases lack. */
   readonly mayFill: boolean
+  /** Whether the caller may see the stored values from which rows differ. */
+  readonly showsStored?: boolean
   /** Throws if the import may not add this many rows. */
   readonly assertAdded?: (added: number) => void
   /** Is called before the rows with the layout of the file. */
@@ -59,7 +61,7 @@ export function createLoader(
   rules: PurchaseRules,
   options: LoaderOptions,
 ) {
-  const { owner, layout: reading, mayFill, maxMistakes, signal } = options
+  const { owner, layout: reading, mayFill, showsStored, maxMistakes, signal } = options
   const { onMistake = () => {}, assertAdded, onLayout, onLeftOut } = options
   const mistakes = createMistakes(onMistake, maxMistakes)
   const totals = createTotals()
@@ -70,6 +72,8 @@ export function createLoader(
   let layout: Layout | undefined
   /** Whether the header lacks a column. */
   let isUnknown = false
+  /** Whether a row has another value than a stored purchase. */
+  let isCorrected = false
   let pending: NewPurchase[] = []
   let pendingBytes = 0
 
@@ -129,9 +133,16 @@ export function createLoader(
       const mistake = { line, column: columnOf('sku'), ...UNKNOWN_SKU }
       mistakes.add(mistake, copyText(sku), { ...row, title: layout?.titleOf(sku) })
     }
-    for (const { line, field } of conflicts) {
+    for (const { line, field, stored, sent } of conflicts) {
+      isCorrected ||= field !== 'purchased_at'
       const mistake = field === 'purchased_at' ? OTHER_TIME : CONFLICT
-      mistakes.add({ line, column: columnOf(field), ...mistake })
+      const values = showsStored && sent && `is ${sent}, but ${stored} in ${OTHER_ROW}`
+      mistakes.add({
+        line,
+        column: columnOf(field),
+        ...mistake,
+        ...(values && { message: values }),
+      })
     }
   }
 
@@ -187,7 +198,7 @@ export function createLoader(
       addResult(await running.finish())
       const fitting = layout?.fitting_preset
       const hint = fitting && `its header fits the preset ${fitting}`
-      mistakes.assertNone(isUnknown ? EXPLAIN : hint)
+      mistakes.assertNone(isUnknown ? EXPLAIN : isCorrected && showsStored ? CORRECT : hint)
       const listed = totals.list()
       return {
         layout: layout?.name ?? '',
@@ -205,6 +216,8 @@ export function createLoader(
 }
 
 const EXPLAIN = 'purchases explain proposes a layout for any file'
+const CORRECT =
+  'purchases reconcile --report lists all differences from the stored purchases. To import a corrected file, undo the earlier import (imports undo)'
 const NOT_STORED: PassedOver = { reason: 'not_stored' }
 const NOT_LATER: PassedOver = { reason: 'not_later' }
 
@@ -225,10 +238,8 @@ export const UNKNOWN_SKU = {
   code: 'unknown_sku',
   message: 'is not the name of an item of this store',
 }
-const CONFLICT = {
-  code: 'transaction_conflict',
-  message: 'differs from a purchase, or a row, with the same transaction_id',
-}
+const OTHER_ROW = 'a purchase, or a row, with the same transaction_id'
+const CONFLICT = { code: 'transaction_conflict', message: `differs from ${OTHER_ROW}` }
 
 const OTHER_TIME = {
   code: 'transaction_conflict',

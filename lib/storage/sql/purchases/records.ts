@@ -7,7 +7,7 @@ import type {
   PurchaseField,
   RecordedPurchase,
 } from '../../../domain/purchase.ts'
-import type { Repeat, RepeatRules, UnequalCount } from '../../../domain/repeat.ts'
+import type { Conflict, Repeat, RepeatRules, UnequalCount } from '../../../domain/repeat.ts'
 import type { WriteOptions } from '../records.ts'
 
 /** Which groups of a summary to return; default all. */
@@ -55,7 +55,7 @@ export interface RowOutcomes {
    */
   readonly priced: readonly RowAmount[]
   readonly updated: number
-  readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
+  readonly conflicts: readonly Conflict[]
   /** The rows that were not added because no item has their SKU. */
   readonly unknown: readonly NewPurchase[]
   /** How many skipped or updated rows have values that the stored purchases do not have. */

@@ -1,11 +1,9 @@
 import { isOneOrder, MAX_ORDER_PURCHASES } from '../../../domain/order.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../../../domain/purchase.ts'
 import {
-  PURCHASE_STATUSES,
-  type PurchaseField,
-  type PurchaseStatus,
-} from '../../../domain/purchase.ts'
-import {
+  type Conflict,
   compareRepeat,
+  conflictOf,
   countUnequal,
   type Fills,
   isLater,
@@ -90,7 +88,7 @@ export function* compareRows<T extends Sent>(
   const known = yield* findKnown(dialect, lease, rows)
   const fresh = new Map<Known, T>()
   const changes = new Set<Known>()
-  const conflicts: { line: number; field: PurchaseField }[] = []
+  const conflicts: Conflict[] = []
   const repeated: RepeatedRow[] = []
   const priced: RowAmount[] = []
   const counts = { skipped: 0, updated: 0 }
@@ -138,7 +136,7 @@ export function* compareRows<T extends Sent>(
     }
     const compared = compareRepeat(stored.identity, row, rules)
     if (compared.outcome === 'conflict') {
-      conflicts.push({ line, field: compared.field })
+      conflicts.push(conflictOf(line, compared.field, stored.identity, row))
       continue
     }
     const before = timeBefore(stored, status)
