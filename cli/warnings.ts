@@ -71,6 +71,24 @@ export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   )
 }
 
+/** Warns of a change of the currency of a store with items: their prices are not converted. */
+export async function warnOfCurrency(
+  till: Till,
+  { stderr }: Io,
+  account: Account,
+  { store_id, store_config: { currency: before } }: Store,
+  { store_config: { currency = 'no currency' } }: Store,
+): Promise<void> {
+  if (before === undefined || before === currency) return
+  const { items, next } = await till.items.list(account, { store_id, limit: COUNTED_ITEMS })
+  if (items.length === 0) return
+  const count = next === undefined ? String(items.length) : `${COUNTED_ITEMS} or more`
+  const what = `prices are not converted: those of items are now in ${currency}, not ${before}`
+  stderr.write(`warning: ${what} (items: ${count}). Stored purchases keep their currency\n`)
+}
+
+const COUNTED_ITEMS = 1_000
+
 /** Warns of a `webhook_url` without a `webhook_secret`. `owner` is a project, store or endpoint. */
 export function warnOfUnsigned(
   { stderr }: Io,

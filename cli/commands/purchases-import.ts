@@ -89,9 +89,8 @@ export const purchasesImport = command({
 })
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // Leaves out the import's id after a dry run, which stores no import.
   const { import_id, ...summary } = result
-  const shown = dry_run ? summary : { import_id, ...summary }
+  const shown = import_id === '' ? summary : { import_id, ...summary }
   if (output.json) {
     output.record({ ...shown, dry_run })
     return
@@ -116,7 +115,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
 function formatOutcome({ added, updated, skipped, passed_over }: ImportResult): string {
   const other = passed_over > 0 ? 'other ' : ''
   if (added + updated > 0) return `All ${other}rows were imported.`
-  if (skipped === 0) return `The file has no ${other}rows.`
+  if (skipped === 0) return `Nothing to import: the file has no ${other}rows.`
   const were = skipped === 1 ? '1 row was' : `${skipped.toLocaleString('en-US')} rows were`
   return `Nothing new: ${were} imported before.`
 }

@@ -9,7 +9,7 @@ import {
   PROJECT_OPTIONS,
   STORE_OPTIONS,
 } from '../options.ts'
-import { warnOfStatus, warnOfWebhook } from '../warnings.ts'
+import { warnOfCurrency, warnOfStatus, warnOfWebhook } from '../warnings.ts'
 
 const BOOLEANS = ['true', 'false'] as const
 const isTrue: ValueParser<boolean> = (text, name) => oneOf(...BOOLEANS)(text, name) === 'true'
@@ -86,9 +86,11 @@ export const storeCommands = [
     },
     async run({ till, account, options, input, output, io }) {
       const change = input satisfies Record<keyof StoreChange, unknown>
+      const before = await till.stores.get(account, change.store_id)
       const store = await till.stores.update(account, change)
       output.record(await till.stores.get(account, store.store_id)) // without secrets
       warnOfStatus(io, options.status)
+      await warnOfCurrency(till, io, account, before, store)
       await warnOfWebhook(till, io, account, store)
     },
   }),

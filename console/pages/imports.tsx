@@ -40,9 +40,14 @@ export function Imports({ store_id }: { readonly store_id: string }) {
   )
 }
 
-/** The name of an imported file. It leads to the purchases of the import. */
-export function fileOf({ import_id, file_name }: Pick<ImportRecord, 'import_id' | 'file_name'>) {
-  return <Text text={file_name || import_id} href={linkTo('purchases', '', { import_id })} />
+/** The name of an imported file. It leads to the purchases that the import added, if there are any. */
+export function fileOf({
+  import_id,
+  file_name,
+  added,
+}: Pick<ImportRecord, 'import_id' | 'file_name' | 'added'>) {
+  const href = added === 0 ? undefined : linkTo('purchases', '', { import_id })
+  return <Text text={file_name || import_id} href={href} />
 }
 
 const FIELDS = fieldsOf(undoFields, { import_id: false })

@@ -69,8 +69,12 @@ export function Keys() {
         columns={[
           ['Name', ({ name }) => <Text isName text={name || 'unnamed'} />],
           ['State', stateOf],
-          ['Scopes', ({ scopes }) => scopes?.join(', ') ?? 'all', 'hidden'],
-          ['Last use (UTC)', ({ last_used_on: day }) => (day ? formatPeriod(day) : 'never')],
+          ['Scopes', ({ scopes }) => scopes?.join(', ') ?? 'all', 'labelled'],
+          [
+            'Last use (UTC)',
+            ({ last_used_on: day }) => (day ? formatPeriod(day) : 'never'),
+            'labelled',
+          ],
           ['created_at', 'hidden'],
           ['key_id', 'hidden'],
           ['Action', (key) => !key.revoked_at && <Actions {...key} />, 'end'],

@@ -6,6 +6,7 @@ import { Await, Empty, Notice } from '../parts/notice.tsx'
 import { type Column, Page, Section, Text } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
+import { useScope } from '../scope.tsx'
 import { client } from '../session.ts'
 import { Chart } from './overview-chart.tsx'
 import { Buyers, Currencies, Sold, Statuses, Totals } from './overview-tables.tsx'
@@ -21,16 +22,20 @@ const DAYS = [
 ] as const
 
 /** The sales of a store, or with `all` in the URL of all live stores of the account. */
-export function Overview({ store: { store_id, is_sandbox } }: { readonly store: Store }) {
+export function Overview({ store }: { readonly store: Store }) {
+  const { store_id, is_sandbox } = store
   const { query } = usePlace()
+  const { stores = [] } = useScope().value ?? {}
   const { all, currency } = query
   const span = spanOf(query, Date.now())
   const { name, from = '', to } = span
   const last = to ? dayOf(Date.parse(to) - 1) : ''
-  const loaded = useLoad(loadFigures, [all ? undefined : store_id, span, currency])
+  const own = ownCurrency(all ? stores.filter((each) => !each.is_sandbox) : [store])
+  const loaded = useLoad(loadFigures, [all ? undefined : store_id, span, currency, own])
   return (
     <Page
       title="Overview"
+      lead="Days, weeks and months are in UTC."
       actions={
         <Filters
           fields={name === 'custom' ? [PERIOD, ...DAYS] : [PERIOD]}
@@ -46,21 +51,36 @@ export function Overview({ store: { store_id, is_sandbox } }: { readonly store: 
   )
 }
 
-type FiguresQuery = readonly [store: string | undefined, span: Span, currency: string | undefined]
+/** The currency that all stores have. */
+function ownCurrency(stores: readonly Store[]): string | undefined {
+  const [currency, ...others] = new Set(stores.map((each) => each.store_config.currency))
+  return others.length === 0 && typeof currency === 'string' ? currency : undefined
+}
+
+type FiguresQuery = readonly [
+  store: string | undefined,
+  span: Span,
+  chosen: string | undefined,
+  own: string | undefined,
+]
 
 /**
- * Loads the figures of a span, and the totals of the days before. If the span has no purchases, finds
- * the latest month that has some.
+ * Loads the figures of a span, and the totals of the days before. Without a chosen currency, shows the
+ * `own` one, or the one with the most purchases if nothing was sold in that. If the span has no
+ * purchases, finds the latest month that has some.
  */
-async function loadFigures([store_id, span, chosen]: FiguresQuery, { signal }: Signal) {
+async function loadFigures([store_id, span, chosen, own]: FiguresQuery, { signal }: Signal) {
   const { by, from, to, before } = span
   const read = (query: object) =>
     client.purchases.overview({ store_id, ...query }, { signal, timeout: TIMEOUT })
-  const [figures, compared] = await Promise.all([
-    read({ by, from, to, currency: chosen }),
+  const preferred = chosen ?? own
+  const [first, compared] = await Promise.all([
+    read({ by, from, to, currency: preferred }),
     before && read({ from: before.from, to: before.to }),
   ])
-  const priced = figures.currencies.flatMap(({ currency }) => currency || [])
+  const priced = first.currencies.flatMap(({ currency }) => currency || [])
+  const isSold = preferred === undefined || preferred === chosen || priced.includes(preferred)
+  const figures = isSold ? first : await read({ by, from, to })
   const isEmpty = figures.currency_count === 0
   const months = isEmpty && from ? (await read({})).periods : []
   return {
@@ -69,7 +89,7 @@ async function loadFigures([store_id, span, chosen]: FiguresQuery, { signal }: S
     store_id,
     span,
     priced,
-    currency: chosen ?? priced[0] ?? '',
+    currency: (isSold && preferred) || (priced[0] ?? ''),
     latest: months.at(-1)?.month,
   }
 }

@@ -55,7 +55,7 @@ export function StorePage({ id: store_id }: { readonly id: string }) {
 const SETTINGS: OwnFields = {
   currency: {
     width: 8,
-    hint: 'Such as USD: the currency of prices that name none.',
+    hint: 'Such as USD: the currency of prices that name none. A change does not convert the prices of items.',
     parse: (typed) => typed.toUpperCase(),
   },
   platform: {

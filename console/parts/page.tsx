@@ -152,9 +152,10 @@ function show(name: string, value: unknown): ComponentChildren {
 
 /**
  * The place on a narrow screen, where a row has two lines. The first column begins the first line,
- * `end` is at its end, and the others are on the second line. A `number` is aligned at its end.
+ * `end` is at its end, and the others are on the second line: a `labelled` one with its label. A
+ * `number` is aligned at its end.
  */
-type Place = 'end' | 'hidden' | 'number' | 'number end' | 'number hidden'
+type Place = 'end' | 'hidden' | 'labelled' | 'number' | 'number end' | 'number hidden'
 
 type Field<R> = keyof R & string
 

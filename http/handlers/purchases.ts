@@ -16,10 +16,10 @@ import { createUnknownSkus, MAX_MISTAKES } from './unknown-skus.ts'
 /** `POST /purchases/import` */
 export async function importPurchases(call: Call<Session, Upload>) {
   const store_id = call.body.fields.get('store_id')
-  const { result } = await importForm(call, 'ImportForm', store_id, () => ({}))
+  const result = await importForm(call, 'ImportForm', store_id, () => ({}))
   const { import_id, rows, skipped, updated, repeated, passed_over } = result
   const headers = {
-    'import-id': import_id,
+    ...(import_id && { 'import-id': import_id }),
     'import-rows': String(rows),
     'import-skipped': String(skipped),
     'import-updated': String(updated),
@@ -41,9 +41,9 @@ export async function createImport(call: Call<KeyedAccount, Upload>) {
     return { ...managedReading(fields), onMistake: unknown.add }
   }
   try {
-    const { dryRun, result } = await importForm(call, 'ManagedImportForm', store_id, read)
+    const result = await importForm(call, 'ManagedImportForm', store_id, read)
     const { import_id, ...counts } = result
-    return { body: { ...(!dryRun && { import_id }), ...counts } }
+    return { body: { ...(import_id && { import_id }), ...counts } }
   } catch (error) {
     throw unknown.group(error)
   }
@@ -112,7 +112,7 @@ function importForm(
     }
     const result = await till.purchases.import(caller, request, options)
     if (!dryRun) context.metrics?.observeImport(result)
-    return { dryRun, result }
+    return result
   })
 }
 

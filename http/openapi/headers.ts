@@ -46,7 +46,10 @@ export const responseHeaders = {
     description: '`unconfirmed` while the `webhook_url` waits for a confirmation of the account.',
     schema: { const: 'unconfirmed' },
   },
-  'Import-Id': { required: true, description: 'The id of the import.', schema: text },
+  'Import-Id': {
+    description: 'The id of the import. Missing after a dry run, and for a file without rows.',
+    schema: text,
+  },
   'Import-Rows': {
     required: true,
     description: 'The number of new, skipped and updated rows together.',

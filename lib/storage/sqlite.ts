@@ -11,7 +11,7 @@ import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { copyDialect } from './sqlite/copy.ts'
 import { sizeOf } from './sqlite/disk-space.ts'
-import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
+import { isFullDisk, reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { deleteUnused, openFile, openMemory } from './sqlite/file.ts'
 import { listingOfItems } from './sqlite/items.ts'
 import type { SqliteOptions } from './sqlite/options.ts'
@@ -42,7 +42,7 @@ export async function openSqliteStorage(
   } catch (error) {
     const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
-    const reason = reasonOf(error)
+    const reason = `${isFullDisk(error, path) ? 'the disk may be full: ' : ''}${reasonOf(error)}`
     throw new TillError('storage_unavailable', `Cannot open the database ${path}: ${reason}`)
   }
 }

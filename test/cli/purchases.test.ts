@@ -57,6 +57,31 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
   assert.ok(!existsSync(report), 'a good file has no report')
 })
 
+test('a file with only a header has nothing to import, and no id of an import', async (t) => {
+  const { run, write } = await setUp(t)
+  const file = write('empty.csv', 'transaction_id,sku,purchased_at\n')
+
+  const { code, stdout } = await run('import', file)
+
+  assert.equal(code, 0)
+  assert.match(stdout, /^Nothing to import: the file has no rows\.\nlayout +canonical\nrows +0\n/)
+  assert.ok(!(await run('import', file, '--json')).stdout.includes('import_id'))
+})
+
+test('a change of the currency of a store warns that the prices of its items are not converted', async (t) => {
+  const { run, ofStore } = await createShopFile(t)
+  const change = async (currency: string) =>
+    (await run('store', 'update', ...ofStore, '--config', JSON.stringify({ currency }))).stderr
+
+  assert.equal(await change('USD'), '')
+  assert.equal(await change('USD'), '')
+  assert.equal(
+    await change('JPY'),
+    'warning: prices are not converted: those of items are now in JPY, not USD (items: 1). ' +
+      'Stored purchases keep their currency\n',
+  )
+})
+
 test('an unknown SKU is named once, with its rows and the nearest name, even an archived one', async (t) => {
   const { run, json, account, write } = await setUp(t)
   await json('item', 'archive', 'gem', '--account', account, '--store', 'main')

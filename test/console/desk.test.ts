@@ -129,6 +129,32 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.equal(await page.getByText('Buyers').count(), 0, 'the file has no users')
   })
 
+  await t.test('an import that added nothing leads to no empty list', async () => {
+    const rows = 'transaction_id,sku,purchased_at,price,currency\n'
+    const known = fileOf(`${rows}T-1,gold,2021-11-05T00:00:00Z,499,USD\n`)
+    await till.purchases.import(account, { store_id: 'old', file: known, fileName: 'known.csv' })
+    await goTo(page, '#/import?store=old', 'Import purchases')
+    await page.getByText('known.csv').waitFor()
+    assert.equal(await page.getByRole('link', { name: 'known.csv' }).count(), 0)
+  })
+
+  await t.test('the overview begins with the currency of the store, in UTC', async () => {
+    const lines = ['JPY', 'JPY', 'EUR', 'JPY'].map(
+      (currency, i) => `Y-${i},gold,2021-11-06T00:00:00Z,1,${currency}\n`,
+    )
+    const text = `transaction_id,sku,purchased_at,price,currency\n${lines.join('')}`
+    await till.purchases.import(account, { store_id: 'old', file: fileOf(text) })
+    await goTo(page, '#/overview?store=old&range=all', 'Overview')
+    const currency = page.getByLabel('Currency', { exact: true })
+    await currency.waitFor()
+    assert.equal(await currency.inputValue(), 'USD')
+    await page.getByText('Days, weeks and months are in UTC').waitFor()
+    await till.stores.update(account, { store_id: 'old', store_config: { currency: 'GBP' } })
+    await page.reload()
+    await currency.waitFor()
+    assert.equal(await currency.inputValue(), 'JPY', 'nothing was sold in GBP')
+  })
+
   await t.test(
     'the newest import is first, and Reload and Back keep the page of a list',
     async () => {

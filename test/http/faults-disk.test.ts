@@ -49,6 +49,20 @@ function assertNoRoom(reply: Reply): void {
   assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
 }
 
+test('a command on a full disk says that it may be full, and not only that an I/O error occurred', async (t) => {
+  const folder = smallDisk(t, 12)
+  if (!folder) return
+  const { run, ofStore } = await createShopFile(t, { folder })
+  const ballast = fill(folder, 0)
+
+  const { code, stderr } = await run('item', 'list', ...ofStore)
+
+  assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: Cannot open the database \S+: the disk may be full: /)
+  rmSync(ballast)
+  assert.equal((await run('item', 'list', ...ofStore)).code, 0)
+})
+
 test('on a full disk writes are 503 and reads work; with free space all works again', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return

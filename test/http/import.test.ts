@@ -83,6 +83,15 @@ test('an import answers only ok, and its record has the file name of the form pa
   assert.match(record.actor ?? '', /^token:/)
 })
 
+test('an answer has the id of an import only if one was stored', async (t) => {
+  const { load } = await start(t)
+  const dry = await load(fileOf(3), { dry_run: 'true' })
+  const empty = await load(fileOf(0))
+  const stored = await load(fileOf(3))
+  const ids = [dry, empty, stored].map(({ headers }) => headers.has('import-id'))
+  assert.deepEqual(ids, [false, false, true])
+})
+
 test('a file in a part of another name is refused with the name of the right part', async (t) => {
   const { send } = await start(t)
   const sendAs = (name: string, bytes: Uint8Array<ArrayBuffer>) => {

@@ -24,6 +24,7 @@ const importFields = {
 export interface ImportRequest extends InputOf<typeof importFields> {}
 
 export interface ImportResult extends ImportSummary {
+  /** '' if no import was stored: after a dry run, and for a file without rows. */
   readonly import_id: string
 }
 
@@ -66,12 +67,12 @@ export async function importFile(
     if (dryRun || summary.rows === 0) {
       await storage.verifyAuthority(authority)
       await running.abort()
-    } else {
-      const about = { action: 'purchases.import', import_id, store, authority } as const
-      if (undelivered) await running.markUndelivered()
-      const loaded = { ...summary, ...read, file_name }
-      await commitImport(context, caller, running, about, loaded, options)
+      return { import_id: '', ...summary }
     }
+    const about = { action: 'purchases.import', import_id, store, authority } as const
+    if (undelivered) await running.markUndelivered()
+    const loaded = { ...summary, ...read, file_name }
+    await commitImport(context, caller, running, about, loaded, options)
     return { import_id, ...summary }
   } catch (error) {
     await running.abort()

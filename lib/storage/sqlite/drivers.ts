@@ -1,3 +1,5 @@
+import { statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { TillError } from '../../errors.ts'
 import { requireOptional } from '../sql/optional-package.ts'
 import { userKey } from './user-key.ts'
@@ -109,6 +111,21 @@ export function translateSqliteError(error: unknown): unknown {
 export function diskFullError(cause: unknown): TillError {
   const fault = new TillError('storage_unavailable', 'The disk of the database is full')
   return Object.assign(fault, { cause })
+}
+
+/** Below this many free bytes, SQLite has no room for the files of the WAL, which reads need too. */
+const WAL_BYTES = 128 * 1024
+
+/** Whether a file could not be opened because its disk may be full. SQLite reports an I/O error. */
+export function isFullDisk(error: unknown, path: string): boolean {
+  const result = resultOf(error) ?? resultOf((error as Error).cause)
+  if (result !== 'IOERR' && result !== 'CANTOPEN') return false
+  try {
+    const { blocks, bavail, bsize } = statfsSync(dirname(path))
+    return blocks > 0 && bavail * bsize < WAL_BYTES // some disks report no size
+  } catch {
+    return false // there is no such folder
+  }
 }
 
 /** The message of the driver, even if the error is translated. */

@@ -87,6 +87,11 @@ export async function openShop(t: TestContext) {
     overview: { link: '#/overview?store=demo', title: 'Overview', ready: /Best sellers/ },
     vendor: { link: '#/overview?store=google-play&range=months', title: 'Overview', ready: /KWD/ },
     'all-stores': { link: '#/overview?store=demo&all=true', title: 'Overview', ready: /Stores/ },
+    'custom-period': {
+      link: '#/overview?store=demo&range=custom&from=2026-03-01&to=2026-03-31',
+      title: 'Overview',
+      ready: /^First day/,
+    },
     'no-sales': { link: '#/overview?store=empty', title: 'Overview', ready: /no purchases yet/ },
     items: { link: '#/items?store=demo', title: 'Items', ready: /5\.99/ },
     'long-items': { link: `#/items?store=${LONG_STORE}`, title: 'Items', ready: /WWW/ },
