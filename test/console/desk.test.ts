@@ -153,6 +153,7 @@ async function useShop(t: TestContext, by: 'mouse' | 'keyboard') {
     await page.reload()
     await currency.waitFor()
     assert.equal(await currency.inputValue(), 'JPY', 'nothing was sold in GBP')
+    await till.stores.update(account, { store_id: 'old', store_config: { currency: 'USD' } })
   })
 
   await t.test(

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { tillkit } from '../support/cli.ts'
 import { smallDisk, unsizedDisk } from '../support/disk.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { assertWhole, itemNamed } from '../support/load.ts'
 import { createShopFile } from '../support/served.ts'
 import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
@@ -61,6 +62,27 @@ test('a command on a full disk says that it may be full, and not only that an I/
   assert.match(stderr, /^tillkit: Cannot open the database \S+: the disk may be full: /)
   rmSync(ballast)
   assert.equal((await run('item', 'list', ...ofStore)).code, 0)
+})
+
+test('the rows of an import that filled a small disk are deleted, in slices that its reserve has room for', async (t) => {
+  const folder = smallDisk(t, 24)
+  if (!folder) return
+  const { run, json, ofStore } = await createShopFile(t, { folder })
+  const rowsOf = (count: number) =>
+    `transaction_id,sku,purchased_at\n${Array.from(
+      { length: count },
+      (_, i) => `T-${(i * 7919) % count},gold,2024-01-15T10:00:00Z\n`,
+    ).join('')}`
+  const large = join(temporaryFolder(t), 'large.csv')
+  const small = join(temporaryFolder(t), 'small.csv')
+  writeFileSync(large, rowsOf(600_000))
+  writeFileSync(small, rowsOf(ROWS))
+
+  const refused = await run('purchases', 'import', large, ...ofStore)
+
+  assert.match(refused.stderr, /The disk of the database is full/)
+  const { added } = await json('purchases', 'import', small, ...ofStore)
+  assert.equal(added, ROWS)
 })
 
 test('on a full disk writes are 503 and reads work; with free space all works again', async (t) => {

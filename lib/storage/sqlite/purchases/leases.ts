@@ -19,6 +19,8 @@ const IS_EXPIRED = `abs(${WEBHOOKS.clock} - i.alive_at) >= 30000`
 /** The most rows of a slice; fewer if the disk is nearly full, because a slice needs WAL space. */
 const SLICE_ROWS = 2_000
 const SMALL_SLICE_ROWS = 100
+/** The most bytes that the WAL needs for `SLICE_ROWS` rows: each may change some pages. */
+const SLICE_BYTES = 32 * 2 ** 20
 /** A slice of deletions ends after this time. 2,000 rows may take a second. */
 const SLICE_MS = 30
 
@@ -37,7 +39,7 @@ export function importDialect(db: Connection): ImportDialect {
     ifApplied: IF_APPLIED,
     findRows: FIND_ROWS,
     async deleteSlice(lease, from, last) {
-      const isSpacious = (await makeDiskSpace(db)) >= 0
+      const isSpacious = (await makeDiskSpace(db)) >= SLICE_BYTES
       const most = isSpacious ? SLICE_ROWS : SMALL_SLICE_ROWS
       return db.lazyTransaction(() => {
         if (!execute(db, renewLease(dialect, lease))) return undefined
