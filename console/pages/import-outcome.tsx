@@ -26,14 +26,17 @@ export function ImportOutcome({ result, checked, store_id, onImport }: OutcomePr
   const { repeated, repeated_lines, others = 0 } = result
   const unpriced = formatUnpriced(totals)
   const rows = formatCount(result.rows, 'row')
+  const other = passed_over > 0 ? 'other ' : ''
   return (
     <>
-      {result === checked ? (
+      {result.rows === 0 && <Notice title={`Nothing to import: the file has no ${other}rows`} />}
+      {result.rows > 0 && result === checked && (
         <Notice tone="good" title={`No mistake in ${rows}`}>
           <p>Nothing is stored yet.</p>
           <Button label={`Import ${rows} into ${store_id}`} class="primary" onClick={onImport} />
         </Notice>
-      ) : (
+      )}
+      {result.import_id && (
         <Notice tone="good" title={`Imported ${formatCount(result.added, 'new purchase')}`}>
           <p>
             The import is <code>{result.import_id}</code>. It can be undone below.

@@ -28,6 +28,22 @@ test('no text overflows its box, and no word of data is broken into lines', { sk
   assert.deepEqual(found, [])
 })
 
+test('on a phone, a key has its scopes, and a label before the day of its latest use', {
+  skip,
+}, async (t) => {
+  const { url, account } = await openShop(t)
+  const { page } = await openTab(t)
+  await signIn(page, url, account.account_key)
+  await page.setViewportSize({ width: 390, height: 900 })
+  await page.evaluate(`location.hash = '#/keys'`)
+  await page.getByText('this tab').waitFor()
+  const labels = await page.evaluate(`
+    [...document.querySelectorAll('tbody tr:first-child td')]
+      .filter((cell) => cell.checkVisibility() && getComputedStyle(cell, '::before').content !== 'none')
+      .map((cell) => cell.dataset.label)`)
+  assert.deepEqual(labels, ['Scopes', 'Last use (UTC)'])
+})
+
 test('an id that cuts itself, but is wider than its cell, overlaps the amount beside it', {
   skip,
 }, async (t) => {
