@@ -373,20 +373,42 @@ test('the user is found by its name in each language, or said to be missing', as
   }
 })
 
-test('an export in Arabic is read', async () => {
+test('the columns of a game studio are found in each language', async () => {
   const { explain } = await openShop()
-  const { layout } = await explain([
-    'رقم الطلب,رمز المنتج,تاريخ الشراء,اللاعب,الكمية,المبلغ,العملة,الحالة',
-    'AR-1,gold,2026-05-01T10:00:00Z,p-1,1,4.99,AED,مكتمل',
-    'AR-2,gold,2026-05-02T10:00:00Z,p-2,1,4.99,AED,مسترد',
-  ])
-  const { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status } =
-    layout?.columns ?? {}
-  assert.deepEqual(
-    [transaction_id, sku, purchased_at, user_id, quantity, price, currency, status],
-    ['رقم الطلب', 'رمز المنتج', 'تاريخ الشراء', 'اللاعب', 'الكمية', 'المبلغ', 'العملة', 'الحالة'],
-  )
-  assert.deepEqual(layout?.statuses, { مكتمل: 'purchased', مسترد: 'refunded' })
+  for (const header of [
+    'Receipt ID;Item ID;Purchase date;Member ID;Count;Amount;Currency;Payment state',
+    'Bestellnr.;Artikelnr.;Kaufzeitpunkt;Spieler-ID;Stück;Endbetrag;Währung;Zustand',
+    'N° de commande;Référence produit;Date de commande;Pseudo;Qté;Montant TTC;Devise;Statut',
+    'ID de transacción;Artículo;Fecha;Usuario;Unidades;Importe;Divisa;Situación',
+    'Nº do pedido;Código do produto;Data da compra;Utilizador;Qtd.;Valor pago;Moeda;Situação',
+    'N. ordine;Codice prodotto;Data acquisto;ID giocatore;Q.tà;Importo;Divisa;Stato',
+    '№ заказа;Артикул;Дата покупки;ID игрока;Кол-во;Сумма;Валюта;Состояние',
+    '決済番号;アイテムID;決済日時;プレイヤーID;個数;支払金額;通貨コード;決済状況',
+    '流水号;道具ID;支付时间;角色ID;数量;支付金额;币种;支付状态',
+    '訂單編號;商品編號;購買時間;會員編號;數量;金額;幣別;狀態',
+    '거래ID;아이템ID;결제시간;유저ID;개수;결제금액;통화;결제상태',
+    'Sipariş No;Ürün Kodu;Satın Alma Tarihi;Oyuncu ID;Adet;Tutar;Para Birimi;Durum',
+    'رقم الطلب;رمز المنتج;تاريخ الشراء;معرف اللاعب;الكمية;المبلغ;العملة;الحالة',
+  ]) {
+    const rows = [1, 2, 3].map(
+      (i) => `X-10${i};com.studio.item${i};2026-01-1${i}T10:00:00Z;p-${i};${i};4,9${i};EUR;ok`,
+    )
+    const { columns } = await explain([header, ...rows])
+    assert.deepEqual(
+      columns.map(({ field }) => field),
+      [
+        'transaction_id',
+        'sku',
+        'purchased_at',
+        'user_id',
+        'quantity',
+        'price',
+        'currency',
+        'status',
+      ],
+      header,
+    )
+  }
 })
 
 test('a column of SKUs is preferred to one with the names of items', async () => {

@@ -37,7 +37,7 @@ const USER_NAME = /user ?name|(nutzer|spieler|gamer)name/i
 
 /** Players have pseudonyms, but customers and buyers have names. */
 const USER =
-  /^(user|player|gamer|account|(be)?nutzer|spieler(in)?|utilisateur|joueur|usuario|jugador|usuário|jogador|utente|giocatore|użytkownik|gracz|kullanıcı|oyuncu|пользователь|игрок|геймер|ユーザー?|プレイヤー|用户|用戶|玩家|사용자|유저|플레이어|المستخدم|اللاعب)$/iu
+  /^(user|player|gamer|account|(be)?nutzer|spieler(in)?|utilisateur|joueur|pseudo|usuario|jugador|usuário|jogador|utilizador|utente|giocatore|użytkownik|gracz|kullanıcı|oyuncu|пользователь|игрок|геймер|ユーザー?|プレイヤー|用户|用戶|玩家|사용자|유저|플레이어|المستخدم|اللاعب)$/iu
 
 const DETECTORS: { readonly [P in Part]: Detector } = {
   // Ids are texts that differ. Nearly all rows have one.
@@ -78,8 +78,8 @@ const DETECTORS: { readonly [P in Part]: Detector } = {
     if (!['code', 'count', 'text'].includes(kind)) return 0
     if (!isOfSale(column) || has(column, 'customer', 'quantity', 'total', 'price', 'currency'))
       return 0
-    if (has(column, 'date', 'status', 'type', 'related', 'unit', 'order', 'transaction')) return 0
-    if (has(column, 'account', 'test')) return 0
+    if (has(column, 'date', 'status', 'type', 'unit', 'order', 'transaction')) return 0
+    if (has(column, 'account', 'test') || (has(column, 'related') && !has(column, 'sku'))) return 0
     return name + (name > 0 ? known : 0)
   },
 

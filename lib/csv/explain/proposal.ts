@@ -9,7 +9,7 @@ import { findIds, type Ids, type Row } from './ids.ts'
 import type { Explanation } from './interface.ts'
 import { isBelowZero } from './money.ts'
 import { findStatuses, type Statuses } from './statuses.ts'
-import { writeTests } from './tests.ts'
+import { writeTestOrders } from './test-orders.ts'
 import { type Find, findTimes } from './times.ts'
 import { askPrice, writeCurrency, writeNegative, writePrice } from './write-money.ts'
 import { askStatus, writeIds, writeSku, writeStatus, writeTimes, writeUser } from './write-sale.ts'
@@ -90,7 +90,7 @@ export function* propose(table: Table, shop: Shop): Generator<undefined, Proposa
     [price?.column, quantity].some((each) => each && isBelowZero(cellOf(row, each.at))),
   )
   writeNegative(draft, { negative, rows, columns, status, ids, statusOf })
-  writeTests(draft, columns, shop)
+  writeTestOrders(draft, columns, shop)
   const { columns: named, keys } = draft
   const complete = missing.length === 0
   return {

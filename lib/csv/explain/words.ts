@@ -11,22 +11,22 @@ const NAME_WORDS = {
   order:
     'order bestell auftrag commande pedido encomenda ordine zamowien siparis заказ 注文 オーダー 订单 訂單 주문 طلب',
   transaction:
-    'transaction txn trx transaktion transaccion transacao transac transazione transakcj islem транзакц операц 取引 トランザクション 交易 거래 معاملة عملية',
+    'transaction txn trx transaktion transaccion transacao transac transazione transakcj islem транзакц операц 取引 トランザクション 交易 거래 معاملة عملية 流水',
   sale: 'sale sales sold purchase kauf vente achat venta compra venda vendita acquisto sprzedaz zakup satis satin продаж покупк 購入 売上 販売 销售 购买 구매 판매 購買 شراء بيع مبيعات',
   payment:
     'payment charge zahlung paiement =pago pagamento platnosc odeme платеж 支払 決済 付款 支付 결제 지불 دفع',
   invoice:
     'invoice receipt rechnung beleg facture factura fatura fattura ricevuta faktur paragon счет чек 請求 領収 发票 영수증 송장 發票 فاتورة',
   record: 'record row zeile ligne linea linha riga wiersz satir строк 行 행',
-  item: 'item product article artikel produkt produit producto produto articulo artigo articolo prodotto towar urun товар продукт артикул 商品 製品 品目 产品 상품 제품 منتج سلعة listing asin artikelnr',
+  item: 'item product article artikel produkt produit producto produto articulo artigo articolo prodotto towar urun товар продукт артикул 商品 製品 品目 产品 상품 제품 منتج سلعة listing asin artikelnr アイテム 道具 아이템',
   game: 'game spiel jeu juego jogo gioco oyun =gra игра 게임 ゲーム 游戏 遊戲 لعبة',
-  sku: 'sku custom~label artikelnummer артикул 品番 型番 货号 stok~kodu product~id item~id produkt-id produktid artikelnr art.-nr رمز~المنتج',
+  sku: 'sku custom~label artikelnummer артикул 品番 型番 货号 stok~kodu product~id item~id produkt-id produktid artikelnr art.-nr رمز~المنتج reference~produit reference~article ref.~produit',
   name: 'name title titel bezeichnung beschreib description descrip titre =nom nombre =nome titolo nazwa tytul =ad adi isim назван наименов описан 名 名称 内容 名前 이름 설명 اسم وصف',
   date: 'date datum fecha =data tarih дата 日 날짜 일자 일시 timestamp charged~on zeitpunkt تاريخ',
   time: 'time zeit uhrzeit heure =hora =ora godzin =czas saat zaman врем 時 时间 時間 시간 시각 وقت ساعة',
   zone: 'time~zone timezone zeitzone fuseau zona~horaria fuso strefa saat~dilimi часовой タイムゾーン 时区 시간대',
   customer:
-    'customer buyer user player gamer =member =members client purchaser payer sender kunde kauferin kaufer kundin nutzer spieler absender acheteur utilisateur joueur expediteur comprador cliente usuario jugador remitente jogador acquirente utente giocatore mittente kupujac klient uzytkown gracz nadawc alici musteri kullanici oyuncu gonderen покупат клиент пользоват игрок отправит 顧客 購入者 ユーザ お客 プレイヤ 买家 客户 用户 玩家 구매자 고객 사용자 회원 유저 플레이어 게이머 геймер ゲーマー 会員 會員 会员 用戶 客戶 買家 عميل زبون مستخدم لاعب مشتري mitglied =membre miembro membro =uye custom~number',
+    'customer buyer user player gamer =member =members client purchaser payer sender kunde kauferin kaufer kundin nutzer spieler absender acheteur utilisateur joueur expediteur comprador cliente usuario jugador remitente jogador acquirente utente giocatore mittente kupujac klient uzytkown gracz nadawc alici musteri kullanici oyuncu gonderen покупат клиент пользоват игрок отправит 顧客 購入者 ユーザ お客 プレイヤ 买家 客户 用户 玩家 구매자 고객 사용자 회원 유저 플레이어 게이머 геймер ゲーマー 会員 會員 会员 用戶 客戶 買家 عميل زبون مستخدم لاعب مشتري mitglied =membre miembro membro =uye custom~number =pseudo utilizador 角色',
   account:
     '=account =accounts =konto =compte =cuenta =conta =hesap аккаунт учетн アカウント 账号 账户 帳號 帳戶 계정 حساب',
   email: 'email mail correo posta почт メール 邮箱 邮件 이메일 메일 بريد',
@@ -52,7 +52,7 @@ const NAME_WORDS = {
   currency:
     'currency wahrung devise monnaie moneda moeda valuta walut doviz para~birimi валют 通貨 货币 币种 貨幣 통화 화폐 divisa 幣種 幣別 币别 عملة',
   quantity:
-    'quantity qty units menge anzahl stuck quantite cantidad quantidade =qtd quantita ilosc sztuk adet miktar количеств =кол 数量 個数 수량 unidades =qta =qte =cant 數量 كمية عدد',
+    'quantity qty units menge anzahl stuck quantite cantidad quantidade =qtd quantita ilosc sztuk adet miktar количеств =кол 数量 個数 수량 unidades =qta =qte =cant 數量 كمية عدد =count q.ta 개수',
   status:
     'statu =state =states orderstate paymentstate zustand =etat estado situacao situacion stato =stan durum статус состоян ステータス 状態 状況 状态 상태 狀態 حالة',
   type: 'type kind event =typ =art tipo rodzaj =tur тип вид 種別 種類 区分 类型 유형 종류 نوع',

@@ -4,7 +4,7 @@ import { countOf, type Draft, MAX_NAMED, skip } from './draft.ts'
 import { type Concept, flagOf, isTestOf, oppositesOf, YES } from './words.ts'
 
 /** Passes over the rows of test orders, and says so. A sandbox store gets all rows. */
-export function writeTests(
+export function writeTestOrders(
   draft: Draft,
   columns: readonly Column[],
   { is_sandbox }: Pick<Shop, 'is_sandbox'>,
