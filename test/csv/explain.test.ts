@@ -496,6 +496,19 @@ test('a word that JavaScript objects know is a word of a status', async () => {
   const { explain } = await openShop()
   const { layout } = await explain(withColumn('Status', ['paid', 'constructor', '__proto__']))
   assert.deepEqual(layout?.skip, { Status: ['constructor', '__proto__'] })
+  const unknown = await explain(withColumn('Zustand', ['constructor', '__proto__']))
+  assert.deepEqual(Object.keys(unknown.layout?.statuses ?? {}), ['constructor', '__proto__'])
+})
+
+test('a file with many columns that mark test orders gets a layout that an import accepts', async () => {
+  const { till, account, explain } = await openShop()
+  const names = Array.from({ length: 40 }, (_, i) => `Test ${i}`).join()
+  const lines = withColumn(names, ['no', 'no']).map((line) =>
+    line.replace('"no"', Array(40).fill('no').join()),
+  )
+  const { layout } = await explain(lines)
+  const request = { store_id: 'main', file: fileOf(lines), layout, dryRun: true }
+  assert.equal((await till.purchases.import(account, request)).rows, 2)
 })
 
 test('the reason is given when no id, SKU or time is found, and for reports without ids', async () => {

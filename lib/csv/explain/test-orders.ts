@@ -9,9 +9,11 @@ export function writeTestOrders(
   columns: readonly Column[],
   { is_sandbox }: Pick<Shop, 'is_sandbox'>,
 ): void {
-  for (const column of columns) {
-    if (draft.uses.has(column)) continue
-    const { tests, unknown, isNamed } = readTests(column)
+  const marks = columns
+    .filter((column) => !draft.uses.has(column))
+    .map((column) => ({ column, ...readTests(column) }))
+    .filter(({ tests, unknown }) => tests.length + unknown.length > 0)
+  for (const { column, tests, unknown, isNamed } of marks.slice(0, MAX_NAMED)) {
     const rows = tests.reduce((sum, word) => sum + (column.words?.get(word) ?? 0), 0)
     if (tests.length > 0 && is_sandbox) {
       const remark = `${column.name} marks test orders: rows with and without the mark are imported`
