@@ -39,6 +39,7 @@ export type {
   PassedOverCount,
 } from './domain/import.ts'
 export {
+  formatFuture,
   formatPassedOver,
   formatRepeated,
   formatUnequal,

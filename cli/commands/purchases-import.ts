@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import {
+  formatFuture,
   formatPassedOver,
   formatRepeated,
   formatUnequal,
@@ -106,8 +107,8 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
   printTotals(output, result)
-  const unpriced = formatUnpriced(totals)
-  if (unpriced) output.line(unpriced)
+  const warnings = [formatFuture(result, Date.now()), formatUnpriced(totals)]
+  for (const warning of warnings) if (warning) output.line(warning)
   for (const each of unequal) output.line(formatUnequal(each))
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }

@@ -1,12 +1,13 @@
 import type { ImportResult } from '../../client/manage.ts'
 import {
+  formatFuture,
   formatPassedOver,
   formatRepeated,
   formatUnequal,
   formatUnpriced,
 } from '../../lib/domain/import-texts.ts'
 import { PRESET_TITLES, type PresetName } from '../../lib/domain/preset.ts'
-import { formatCount, formatMoney } from '../format.ts'
+import { formatCount, formatDays, formatMoney } from '../format.ts'
 import { Button } from '../parts/button.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Facts } from '../parts/page.tsx'
@@ -25,6 +26,7 @@ export function ImportOutcome({ result, checked, store_id, onImport }: OutcomePr
   const { passed_over, passed_over_reasons, unequal, totals, ignored_columns } = result
   const { repeated, repeated_lines, others = 0 } = result
   const unpriced = formatUnpriced(totals)
+  const future = formatFuture(result, Date.now())
   const rows = formatCount(result.rows, 'row')
   const other = passed_over > 0 ? 'other ' : ''
   return (
@@ -48,7 +50,18 @@ export function ImportOutcome({ result, checked, store_id, onImport }: OutcomePr
           <p>The file has changed since the check. Compare the counts, or undo the import.</p>
         </Notice>
       )}
-      <Facts of={result} fields={[['Format', titleOf], 'rows', 'added', 'skipped', 'updated']} />
+      <Facts
+        of={result}
+        fields={[
+          ['Format', titleOf],
+          ['Days (UTC)', daysOf],
+          'rows',
+          'added',
+          'skipped',
+          'updated',
+        ]}
+      />
+      {future && <Notice tone="warning" title={future} />}
       {passed_over > 0 && <Notice title={formatPassedOver(passed_over, passed_over_reasons)} />}
       {repeated > 0 && <Notice tone="warning" title={formatRepeated(repeated, repeated_lines)} />}
       {unpriced && <Notice tone="warning" title={unpriced} />}
@@ -90,6 +103,10 @@ export function ImportOutcome({ result, checked, store_id, onImport }: OutcomePr
 
 function factsOf(result?: ImportResult): string {
   return JSON.stringify([result?.rows, result?.totals])
+}
+
+function daysOf({ first_purchased_at: first = '', last_purchased_at: last = '' }: ImportResult) {
+  return first === '' ? '–' : formatDays(Date.parse(first), Date.parse(last))
 }
 
 function titleOf({ layout }: ImportResult): string {

@@ -250,6 +250,8 @@ export function createManagedSchemas() {
       'import_id?': text,
       layout: text,
       ...counts,
+      'first_purchased_at?': time,
+      'last_purchased_at?': time,
       repeated: count,
       repeated_lines: { type: 'array', items: count },
       totals,

@@ -1,4 +1,4 @@
-import { type ImportTotal, type PassedOverCount, REASONS } from './import.ts'
+import { type ImportSummary, type ImportTotal, type PassedOverCount, REASONS } from './import.ts'
 import type { UnequalCount } from './repeat.ts'
 
 /** Formats why rows were passed over: `104 rows passed over: 97 of other apps, 7 without a SKU`. */
@@ -27,6 +27,17 @@ export function formatUnpriced(totals: readonly ImportTotal[]): string | undefin
   if (rows === 0) return undefined
   const have = rows === 1 ? '1 row has' : `${rows.toLocaleString('en-US')} rows have`
   return `Warning: ${have} no price, and no sum counts them`
+}
+
+const DAY_MS = 86_400_000
+
+/** Warns if the latest time of the rows is more than a day after `now`; else undefined. */
+export function formatFuture(
+  { last_purchased_at: last = '' }: Pick<ImportSummary, 'last_purchased_at'>,
+  now: number,
+): string | undefined {
+  if (last === '' || Date.parse(last) <= now + DAY_MS) return undefined
+  return `Warning: the latest purchase is in the future, at ${last}`
 }
 
 const VALUES: Record<UnequalCount['field'], string> = {

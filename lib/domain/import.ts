@@ -102,6 +102,9 @@ export interface ImportSummary
   extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
   /** The number of rows in further groups, which `totals` leaves out. Missing if there are none. */
   readonly others?: number
+  /** The earliest and the latest time of the rows; ISO 8601, UTC. Missing without rows. */
+  readonly first_purchased_at?: string
+  readonly last_purchased_at?: string
   /** The number of rows that equal an earlier row of the file. Neither `rows` nor `totals` have them. */
   readonly repeated: number
   /** The lines of the first 20 repeated rows. */

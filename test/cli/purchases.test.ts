@@ -455,3 +455,20 @@ test('a file of an option may be a pipe, after which the driver is found', async
   assert.deepEqual([status, stderr], [0, ''])
   assert.match(stdout, /^All rows were imported\./)
 })
+
+test('an import shows the period of its rows, and warns of a time in the future', async (t) => {
+  const { run, write } = await setUp(t)
+  const file = write('good.csv', GOOD)
+  const good = await run('import', file, '--dry-run')
+  assert.match(
+    good.stdout,
+    /^first_purchased_at +2024-01-15T10:00:00.000Z\nlast_purchased_at +2024-02-15T10:00:00.000Z$/m,
+  )
+  assert.ok(!good.stdout.includes('future'), good.stdout)
+  const future = write('future.csv', GOOD.replace('2024-02-15', '2962-02-15'))
+  const warned = await run('import', future, '--dry-run')
+  assert.match(
+    warned.stdout,
+    /^Warning: the latest purchase is in the future, at 2962-02-15T10:00:00.000Z$/m,
+  )
+})

@@ -41,8 +41,12 @@ test('an import records its actor, time, file, counts and totals; a dry run and 
     ignored_columns: _,
     passed_over_reasons: __,
     unequal: ___,
+    first_purchased_at,
+    last_purchased_at,
     ...summary
   } = result
+  const at = '2024-03-01T12:34:56.000Z'
+  assert.deepEqual([first_purchased_at, last_purchased_at], [at, at])
   const { repeated, repeated_lines, ...counts } = summary
   assert.deepEqual([repeated, repeated_lines], [1, [4]])
   const record = await till.imports.get(account, import_id)

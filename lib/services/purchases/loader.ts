@@ -9,6 +9,7 @@ import {
   othersOf,
   type PassedOver,
 } from '../../domain/import.ts'
+import { formatInstant } from '../../domain/instant.ts'
 import { ambiguousOrder } from '../../domain/order.ts'
 import type {
   NewPurchase,
@@ -65,6 +66,7 @@ export function createLoader(
   const { onMistake = () => {}, assertAdded, onLayout, onLeftOut } = options
   const mistakes = createMistakes(onMistake, maxMistakes)
   const totals = createTotals()
+  const times = { first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY }
   const passedOver = createPassedOver()
   let unequal: readonly UnequalCount[] = []
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, repeated: 0, passed_over: 0 }
@@ -160,6 +162,10 @@ export function createLoader(
   const add = async (rows: readonly NewPurchase[]) => {
     counts.rows += rows.length
     totals.add(rows)
+    for (const { purchased_at } of rows) {
+      if (purchased_at < times.first) times.first = purchased_at
+      if (purchased_at > times.last) times.last = purchased_at
+    }
     addResult(await running.add(rows, { comparison: layout?.comparison, mayFill }))
   }
 
@@ -203,6 +209,10 @@ export function createLoader(
       return {
         layout: layout?.name ?? '',
         ...counts,
+        ...(times.first <= times.last && {
+          first_purchased_at: formatInstant(times.first),
+          last_purchased_at: formatInstant(times.last),
+        }),
         repeated_lines: repeatedLines,
         totals: listed,
         ...othersOf(counts.rows, listed),

@@ -107,8 +107,11 @@ export function importRows(
       }),
     ),
   }
+  const times = good.map(({ purchased_at }) => purchased_at).sort()
+  const [first_purchased_at] = times
+  const period = first_purchased_at && { first_purchased_at, last_purchased_at: times.at(-1) }
   const totals = totalsOf(good, new Map(purchases.map((each) => [each.transaction_id, each])))
-  const summary = { ...about, rows: good.length, ...counts, totals }
+  const summary = { ...about, ...period, rows: good.length, ...counts, totals }
   return { purchases, lines, summary }
 }
 
