@@ -227,7 +227,7 @@ export function createLoader(
 
 const EXPLAIN = 'purchases explain proposes a layout for any file'
 const CORRECT =
-  'purchases reconcile --report lists all differences from the stored purchases. To import a corrected file, undo the earlier import (imports undo)'
+  'purchases reconcile --report lists the differences from the stored purchases. To import a corrected file, undo the earlier import (imports undo)'
 const NOT_STORED: PassedOver = { reason: 'not_stored' }
 const NOT_LATER: PassedOver = { reason: 'not_later' }
 
