@@ -216,12 +216,12 @@ test('a webhook_url without a secret warns, and so does one that gets no message
 
   assert.equal(await run('webhooks', 'list'), warning(id) + isPrivate(id))
   assert.equal(await set('project', id, url), warning(id))
-  assert.equal(await set('store', 'main', url), disabled)
+  assert.equal(await set('store', 'main', { ...url, currency: 'USD' }), disabled)
   assert.equal(await run('webhooks', 'list'), warning(id) + disabled)
-  assert.equal(await set('store', 'main', { ...url, webhook_enabled: true }), warning('main'))
+  const enabled = { currency: 'USD', webhook_enabled: true }
+  assert.equal(await set('store', 'main', { ...url, ...enabled }), warning('main'))
   assert.equal(await set('project', id, signed), shown)
-  const enabled = { ...local, webhook_enabled: true }
-  assert.equal(await set('store', 'main', enabled), isPrivate('main'))
+  assert.equal(await set('store', 'main', { ...local, ...enabled }), isPrivate('main'))
   assert.equal(await run('webhooks', 'list'), isPrivate(`${id}/main`))
 
   const file = join(folder, 'catalog.json')
