@@ -306,6 +306,19 @@ async function performTasks(t: TestContext, by: 'mouse' | 'keyboard') {
     assert.equal(await page.getByLabel('Rows with “Erstattet”').inputValue(), 'refunded')
   })
 
+  await t.test(
+    'the period of a file is shown, with a warning of a time in the future',
+    async () => {
+      const sales = [
+        'X-1,gold,2026-01-31 11:00Z,ann,499,USD',
+        'X-2,gold,2962-02-15 11:00Z,ann,499,USD',
+      ]
+      await choose(page, 'future.csv', `${HEADER}${sales.join('\n')}\n`)
+      await page.getByText('the latest purchase is in the future, at 2962-02-15T11').waitFor()
+      await page.getByText(/Jan 31, 2026 – Feb 15, 2962/).waitFor()
+    },
+  )
+
   await t.test('refunds only advance the statuses of stored purchases', async () => {
     await choose(page, 'later.csv', `${HEADER}O-1,gold,2026-01-31 11:00Z,ann,499,USD\n`)
     await page.getByText('1 row has a time that differs from the stored one').waitFor()
