@@ -70,7 +70,8 @@ export function createLibraryRunner(till: Till): Runner {
   const shownImport = (record: { readonly import_id: string }) => {
     const times = { created_at: undefined, finished_at: undefined }
     const hidden = { ...times, import_id: undefined, actor: undefined }
-    return { ...record, ...hidden, import: placeOf(imports, record.import_id) }
+    const place = record.import_id === '' ? undefined : placeOf(imports, record.import_id)
+    return { ...record, ...hidden, import: place }
   }
   const shownEntries = ({ entries }: AuditPage) =>
     entries.map(({ action, actor, account_id }) => ({

@@ -241,8 +241,9 @@ export function createModel(): Runner {
       const currency = store_config.currency as string | undefined
       const { lines, summary, purchases } = importRows(rows, store, currency, imports)
       if (lines.length > 0) throw new Refusal('invalid_purchases', ...lines)
+      if (dryRun || summary.rows === 0) return { ...summary, import: undefined }
       const answer = { ...summary, import: imports++ }
-      if (dryRun || summary.added + summary.updated === 0) return answer
+      if (summary.added + summary.updated === 0) return answer
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
       log('purchases.import')
       return answer
