@@ -152,6 +152,21 @@ for (const { move, store_id, later } of MOVES) {
   })
 }
 
+test('a transaction of another database that ends while its session is looked for is not reported', async (t) => {
+  const url = await server.emptyDatabase(t)
+  const till = createTill({ storage: await openPostgres(t, url) })
+  let isDone = false
+  const others = [1, 2, 3].map(async () => {
+    const session = rawPostgres(t, OTHER)
+    while (!isDone) await session`SELECT pg_current_xact_id()`
+  })
+  const found = []
+  for (let n = 0; n < 200; n++) found.push(await till.operator.openTransaction())
+  isDone = true
+  await Promise.all(others)
+  assert.deepEqual(new Set(found), new Set([undefined]))
+})
+
 test('a prepared transaction counts only in its own database', async (t) => {
   const { url, till, change, claim } = await openShop(t)
   const prepare = async (on: string, name: string) => {

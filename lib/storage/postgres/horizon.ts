@@ -1,3 +1,4 @@
+import type { Row } from '../sql/columns.ts'
 import type { OpenTransaction } from '../sql/records.ts'
 import type { Database } from './connection.ts'
 import { endSilentSessions } from './frozen.ts'
@@ -45,14 +46,26 @@ export function createTransactionWatch(
   let found: { readonly xid: unknown; readonly at: number } | undefined
   return async () => {
     await endSilentSessions(db)
-    const row = await db.find(OLDEST)
+    let row = await db.find(OLDEST)
+    // A transaction that ended after the snapshot was taken is in neither view, and in no later snapshot.
+    for (let last: unknown; isUnseen(row) && row.xid !== last; row = await db.find(OLDEST)) {
+      last = row.xid
+    }
     if (row?.xid !== found?.xid) found = row && { xid: row.xid, at: performance.now() }
     if (!row || !found) return undefined
     const { pid, application_name, gid, seconds } = row
     const sinceFound = (performance.now() - found.at) / 1000
+    const session = isUnseen(row)
+      ? `transaction ${row.xid}`
+      : `process ${pid} (${application_name})`
     return {
-      holder: gid ? `prepared transaction ${gid}` : `process ${pid} (${application_name})`,
+      holder: gid ? `prepared transaction ${gid}` : session,
       seconds: seconds === null ? sinceFound : Number(seconds),
     }
   }
+}
+
+/** Whether a transaction of `OLDEST` is in neither view. */
+function isUnseen(row: Row | undefined): row is Row {
+  return row !== undefined && row.pid === null && row.gid === null
 }
