@@ -18,7 +18,7 @@ const skip = soakOnly || (pgbouncerPath === undefined && 'pgbouncer is not insta
 test('a restart of PostgreSQL behind pgbouncer is an outage of a few seconds', {
   skip,
 }, async (t) => {
-  const postgres = await startPostgres({ restarts: true })
+  const postgres = await startPostgres({ isOwn: true })
   if (postgres.isForeign) return t.skip(postgres.isForeign)
   const pgbouncer = await startPgbouncer(await postgres.createDatabase(t))
   t.after(() => pgbouncer.stop())

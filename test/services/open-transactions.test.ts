@@ -7,7 +7,8 @@ import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts
 import { outboxOf } from '../support/storage/holding.ts'
 import { createShop } from '../support/till.ts'
 
-const server = await startPostgres()
+// A transaction of another test that ends during a claim holds entries back until the next claim.
+const server = await startPostgres({ isOwn: true })
 /** A database without tables, on the same server. */
 const OTHER = await server.createDatabase()
 

@@ -27,7 +27,7 @@ import {
 } from '../support/storage/records.ts'
 import { ARCHIVED, auditOf, newEntry, newIdempotencyRecord } from '../support/storage/writes.ts'
 
-const server = await startPostgres({ restarts: !soakOnly })
+const server = await startPostgres({ isOwn: !soakOnly })
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 const OWN = "application_name = 'tillkit' AND datname = current_database()"

@@ -28,18 +28,18 @@ let ofThisProcess: Promise<PostgresServer> | undefined
 
 /**
  * A PostgreSQL server for the test files of one process: a new database in the server of the test
- * run (scripts/test.mjs), or a new server if there is none or `restarts` is set. `TILLKIT_TEST_PG`
+ * run (scripts/test.mjs), or a new server if there is none or `isOwn` is set. `TILLKIT_TEST_PG`
  * names another server by the URL of a role that may create databases.
  */
-export function startPostgres({ restarts = false } = {}): Promise<PostgresServer> {
-  if (restarts) return start(restarts)
-  ofThisProcess ??= start(restarts)
+export function startPostgres({ isOwn = false } = {}): Promise<PostgresServer> {
+  if (isOwn) return start(isOwn)
+  ofThisProcess ??= start(isOwn)
   return ofThisProcess
 }
 
-async function start(restarts: boolean): Promise<PostgresServer> {
+async function start(isOwn: boolean): Promise<PostgresServer> {
   const { TILLKIT_TEST_PG: foreign, TILLKIT_TEST_RUN_PG: shared } = process.env
-  const url = foreign ?? (restarts ? undefined : shared)
+  const url = foreign ?? (isOwn ? undefined : shared)
   const own = url === undefined ? await startCluster() : undefined
   const server = new URL(url ?? own?.url ?? '')
   const databases: string[] = []
