@@ -46,9 +46,9 @@ interface LoaderOptions {
 // is over. A chunk takes 0.04 ms, one of bad rows up to 1 ms.
 const CHUNK_BYTES = 4 * 1024
 const TURN_MS = 4
-// Slices of 500 rows take 1.05 of the CPU time. But a request of three turns beside an import waits
-// for 1.8 ms then, not 2.6 ms (medians), and for 10 ms, not 12 ms (99th percentiles).
-const SLICE_ROWS = 1_000
+// Slices of 1,000 rows take 0.96 of the CPU time. But a list beside an import then takes 7.5 ms, not 4.9
+// (medians of `npm run bench import`).
+const SLICE_ROWS = 500
 // Limits the bytes of a slice of rows: parsed metadata like `[{},{},…]` takes 24 times the memory.
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
