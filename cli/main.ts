@@ -1,23 +1,18 @@
 #!/usr/bin/env node
 import module from 'node:module'
 import { join } from 'node:path'
-import { cacheChunks } from './compile-cache.ts'
 
-// Most modules load later, because an older Node may not even parse them.
+// All other modules load later, because an older Node may not even parse them.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < 20 || (major === 20 && minor < 19)) {
   console.error(`tillkit needs Node 20.19 or later, and this is ${process.version}`)
   process.exit(1)
 }
 
-// Keeps the compiled code for the next start, which then takes a quarter less.
+// From Node 22.1 on, keeps the compiled code for the next start, which then takes a quarter less.
 // Node's default directory is below the one for temporary files, to which others may write.
 const { HOME } = process.env
-if (HOME) {
-  const folder = join(HOME, '.cache', 'tillkit')
-  if ('enableCompileCache' in module) module.enableCompileCache(folder)
-  else cacheChunks(join(folder, process.version))
-}
+if (HOME) module.enableCompileCache?.(join(HOME, '.cache', 'tillkit'))
 start()
 
 async function start(): Promise<void> {
