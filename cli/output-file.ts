@@ -18,7 +18,7 @@ import { printFile } from './output.ts'
 import { interruptible } from './signals.ts'
 import { describeSystemError } from './system-errors.ts'
 
-/** What an output file is checked with. */
+/** The parts of a command that the check of an output file needs. */
 type Writing = Pick<Invocation, 'io' | 'inputs'>
 
 /**

@@ -23,7 +23,7 @@ export function reloadAll(): void {
   for (const reload of reloads) reload()
 }
 
-/** What a method of the client takes besides its input. */
+/** The options of a method of the client. */
 export interface Signal {
   readonly signal: AbortSignal
 }

@@ -123,7 +123,7 @@ function printReconciliation(output: Output, found: Reconciliation): void {
 
 type Counts = Omit<Reconciliation, 'differences' | 'passed_over' | 'passed_over_reasons'>
 
-/** What was not compared, as texts. */
+/** Says in sentences which purchases and columns were not compared. */
 function* describeLimits(found: Counts): Generator<string> {
   const { judged, unjudged, near_ends, compared, compared_amounts, compared_users } = found
   if (judged === 0) yield 'No stored purchase was looked for in the file.'

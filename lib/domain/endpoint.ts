@@ -69,8 +69,8 @@ export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'acco
 }
 
 /**
- * What a configuration says about webhooks. Undefined for a store that does not enable them, and
- * without a URL, unless a project has a secret for its stores.
+ * Reads the webhook settings of a configuration. Undefined for a store that does not enable webhooks,
+ * and without a URL, unless a project has a secret for its stores.
  */
 export function endpointConfigOf(record: Project | Store): EndpointConfig | undefined {
   const config = 'store_id' in record ? record.store_config : record.config

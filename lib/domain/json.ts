@@ -42,7 +42,7 @@ export const MAX_DEPTH = 32
 /** The maximum number of bytes of a free-form object as JSON. */
 export const MAX_BYTES = 64 * 1024
 
-/** What is wrong with a free-form object: see `freeForm`. Undefined if nothing is. */
+/** Finds the first mistake in a free-form object (see `freeForm`). Undefined if there is none. */
 export function freeFormProblem(root: JsonObject): string | undefined {
   let visited = 0
   // The limits of depth and number also end the walk of an object with cycles.

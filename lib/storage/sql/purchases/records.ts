@@ -1,4 +1,4 @@
-// What the methods for purchases take and return.
+// The inputs and results of the methods for purchases.
 import type { Authority } from '../../../domain/authority.ts'
 import type { ImportDetails } from '../../../domain/import.ts'
 import type {

@@ -1,4 +1,4 @@
-// What the methods for webhooks take and return.
+// The inputs and results of the methods for webhooks.
 import type { StoredEndpoint } from '../../../domain/endpoint.ts'
 import type { NewMessage, StoredMessage } from '../../../domain/message.ts'
 import type { PurchaseStatus } from '../../../domain/purchase.ts'
